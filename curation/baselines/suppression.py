@@ -34,8 +34,8 @@ def keep_within_labels(groups: Int64s, boxes: Floats, scores: Floats, iou: float
     kept = np.ones(len(groups), np.bool_)
     for rows in _in_groups(groups):
         order = rows[np.argsort(-scores[rows], kind="stable")]
-        for place, row in enumerate(order.tolist()):
-            rest = order[place + 1 :]
+        for rank, row in enumerate(order.tolist()):
+            rest = order[rank + 1 :]
             if kept[row] and len(rest):
                 kept[rest[_overlap(boxes, row, rest) > iou]] = False
     return kept
@@ -64,8 +64,8 @@ def keep_across_kinds(
     for rows in _in_groups(image):
         # Falling score, known before unknown of equal scores, then input order.
         order = rows[np.lexsort((rows, is_unknown[rows], -scores[rows]))]
-        for place, row in enumerate(order.tolist()):
-            rest = order[place + 1 :]
+        for rank, row in enumerate(order.tolist()):
+            rest = order[rank + 1 :]
             rest = rest[is_unknown[rest] != is_unknown[row]]
             if not len(rest) or (variant == "greedy" and not kept[row]):
                 continue
@@ -128,7 +128,7 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
     ]
     # By image and region, numbers before texts: of equal scores suppression keeps the first, whatever pass came first.
     ordered = sorted(set(keys), key=lambda key: (isinstance(key[0], str), key))
-    number = {key: place for place, key in enumerate(ordered)}
+    number = {key: position for position, key in enumerate(ordered)}
     group = np.array([number[key] for key in keys], np.int64)
     counts = np.bincount(group, minlength=len(number)).astype(np.int64)
     boxes = _mean(np.concatenate([run.boxes for run in passes]), group, counts)
@@ -168,22 +168,22 @@ def detections_of(merged: Merged, *, floor: float = 0.05, iou: float = 0.5) -> L
     return Labelled(row[kept], label[kept], scores[kept])
 
 
-def _check_pass(one: ScoreVectors, first: ScoreVectors) -> None:
-    keys = list(zip(one.image_ids, _regions(one).tolist(), strict=True)) if one.region is not None else []
+def _check_pass(run: ScoreVectors, first: ScoreVectors) -> None:
+    keys = list(zip(run.image_ids, _regions(run).tolist(), strict=True)) if run.region is not None else []
     wrong = ""
-    if one.region is None and len(one):
+    if run.region is None and len(run):
         wrong = "no record says which region a box belongs to"
-    elif one.scores.shape[1] != first.scores.shape[1] and len(one) and len(first):
-        wrong = f"{one.scores.shape[1]} classes, and {first.scores.shape[1]} in the first"
+    elif run.scores.shape[1] != first.scores.shape[1] and len(run) and len(first):
+        wrong = f"{run.scores.shape[1]} classes, and {first.scores.shape[1]} in the first"
     elif len(set(keys)) < len(keys):
         image, region = next(key for key in keys if keys.count(key) > 1)
         wrong = f"image {image} has region {region} twice"
     if wrong:
-        raise PredictionError("Invalid pass of dropout", where=one.name, found=wrong)
+        raise PredictionError("Invalid pass of dropout", where=run.name, found=wrong)
 
 
-def _regions(one: ScoreVectors) -> Int64s:
-    return np.empty(0, np.int64) if one.region is None else one.region
+def _regions(run: ScoreVectors) -> Int64s:
+    return np.empty(0, np.int64) if run.region is None else run.region
 
 
 def _mean(values: Floats, group: Int64s, counts: Int64s) -> Floats:

@@ -50,7 +50,7 @@ class ClassGroups:
             write_text(written[-2], as_csv(("cluster", "class", "images"), rows))
             text = json.dumps(self.facts, indent=1, ensure_ascii=False, allow_nan=False)
             write_text(written[-1], text + "\n")
-        return [folder / one.name for one in written]
+        return [folder / path.name for path in written]
 
 
 @checked
@@ -110,7 +110,7 @@ def group_classes(
         "source": {
             "dataset": source.dataset,
             "part": source.part,
-            "files": [{"name": one.name, "sha256": one.sha256} for one in source.files],
+            "files": [{"name": record.name, "sha256": record.sha256} for record in source.files],
             "images": counts.total,
         },
         "weighting": graph.weighting,

@@ -164,7 +164,7 @@ class ClassGraph:
                 reached = reached | frontier
             found.append(tuple(self.names[position] for position in np.flatnonzero(reached).tolist()))
             left &= ~reached
-        return sorted(found, key=lambda one: (-len(one), one[0]))
+        return sorted(found, key=lambda component: (-len(component), component[0]))
 
     def restricted(self, names: Sequence[str]) -> ClassGraph:
         """Return the graph on some of its vertices."""

@@ -61,12 +61,13 @@ def partition_of(names: Sequence[str], labels: Sequence[int] | Int64s) -> Partit
     clusters: dict[int, list[str]] = {}
     for name, label in zip(names, np.asarray(labels).tolist(), strict=True):
         clusters.setdefault(label, []).append(name)
-    return tuple(sorted((tuple(sorted(cluster)) for cluster in clusters.values()), key=lambda one: (-len(one), one[0])))
+    ordered = (tuple(sorted(cluster)) for cluster in clusters.values())
+    return tuple(sorted(ordered, key=lambda cluster: (-len(cluster), cluster[0])))
 
 
 def labels_of(names: Sequence[str], partition: Partition) -> Int64s:
     """Return the label of each name: the place of its cluster."""
-    label = {name: place for place, cluster in enumerate(partition) for name in cluster}
+    label = {name: number for number, cluster in enumerate(partition) for name in cluster}
     return np.array([label[name] for name in names], np.int64)
 
 
@@ -110,14 +111,14 @@ def best_labels(graph: ClassGraph, k: int) -> Int64s:
 def _labellings(n: int, k: int) -> npt.NDArray[np.int8]:
     """Return all labellings as restricted growth strings: a new label is always the next one. Shape (partitions, n)."""
     rows, used = np.zeros((1, n), np.int8), np.ones(1, np.int8)
-    for place in range(1, n):
+    for vertex in range(1, n):
         grown = []
-        for label in range(min(place + 1, k)):
+        for label in range(min(vertex + 1, k)):
             now = np.maximum(used, label + 1)
             # The vertices that are left have to suffice for the labels that are missing.
-            kept = (used >= label) & (now + (n - place - 1) >= k)
+            kept = (used >= label) & (now + (n - vertex - 1) >= k)
             more = rows[kept]
-            more[:, place] = label
+            more[:, vertex] = label
             grown.append((more, now[kept]))
         rows, used = (np.concatenate(parts) for parts in zip(*grown, strict=True))
     return rows
@@ -227,7 +228,7 @@ def hashed_labels(graph: ClassGraph, k: int, number: int) -> Int64s:
     digests = [hashlib.sha256(f"{number}:{name}".encode()).digest() for name in graph.names]
     labels = np.array([int.from_bytes(digest[:8], "big") % k for digest in digests], np.int64)
     # The k smallest digests get one label each, so that no cluster is empty.
-    first = sorted(range(len(digests)), key=lambda place: digests[place])[:k]
+    first = sorted(range(len(digests)), key=lambda vertex: digests[vertex])[:k]
     labels[first] = np.arange(k)
     return labels
 
@@ -235,10 +236,10 @@ def hashed_labels(graph: ClassGraph, k: int, number: int) -> Int64s:
 def kicked_labels(graph: ClassGraph, labels: Int64s, k: int, number: int) -> Int64s:
     """Return `labels` with a hash-drawn tenth of the vertices (three at least) put elsewhere."""
     digests = [hashlib.sha256(f"kick {number}:{name}".encode()).digest() for name in graph.names]
-    chosen = sorted(range(len(digests)), key=lambda place: digests[place])[: max(3, len(digests) // 10)]
+    chosen = sorted(range(len(digests)), key=lambda vertex: digests[vertex])[: max(3, len(digests) // 10)]
     kicked = labels.copy()
-    for place in chosen:
-        kicked[place] = (kicked[place] + 1 + digests[place][-1] % max(k - 1, 1)) % k
+    for vertex in chosen:
+        kicked[vertex] = (kicked[vertex] + 1 + digests[vertex][-1] % max(k - 1, 1)) % k
     return kicked
 
 

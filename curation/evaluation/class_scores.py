@@ -187,10 +187,7 @@ def score_table(scores: npt.ArrayLike, where: str) -> Table:
 
 
 def _checked_labels(given: npt.NDArray[Any], n_classes: int, background: Background, where: str) -> tuple[Int64s, int]:
-    try:
-        numbers = given.astype(np.float64) if given.dtype.kind in "fiu" else np.full(given.shape, np.nan)
-    except (TypeError, ValueError):
-        numbers = np.full(given.shape, np.nan)
+    numbers = given.astype(np.float64) if given.dtype.kind in "fiu" else np.full(given.shape, np.nan)
     as_background = np.asarray((numbers == n_classes) & (background == "last"))
     numbers = np.where(as_background, NEGATIVE, numbers)
     wrong = ~((numbers == np.floor(numbers)) & (numbers >= UNKNOWN) & (numbers < n_classes))
@@ -219,7 +216,7 @@ def _faults(
     endless = ~np.isfinite(highest) | (last == np.inf)
     yield "The highest score of a sample is infinite", endless, "a finite number", highest, None
     if kind == "real":
-        beyond = np.any([(np.abs(one) > LARGEST_SCORE) & (one != -np.inf) for one in columns.values()], axis=0)
+        beyond = np.any([(np.abs(column) > LARGEST_SCORE) & (column != -np.inf) for column in columns.values()], axis=0)
         hint = "minus infinity says that a class is out of the question"
         yield "A score is too large", beyond, f"-{LARGEST_SCORE:g} to {LARGEST_SCORE:g}", highest, hint
     if kind == "probabilities":
@@ -326,7 +323,7 @@ def part_samples(manifest: Manifest, part: str, truth: Path | None = None) -> Pa
         An image of the part is of no class of the manifest.
     """
     classes = protocol_classes(manifest)
-    images = tuple(one.partition(":")[2] for one in manifest.ids(part))
+    images = tuple(image.partition(":")[2] for image in manifest.ids(part))
     names = _classes_by_name(images) if truth is None else _classes_by_truth(manifest, part, truth)
     if names is None:
         return PartSamples(part, images, classes, None, None)
@@ -454,19 +451,19 @@ def _classes_by_truth(manifest: Manifest, part: str, truth: Path) -> list[str]:
 
     by_name = {entry.name: entry for entry in manifest.header.sources if entry.name in manifest.part(part).sources}
     ids = manifest.ids(part)
-    names = [one.partition(":")[2].partition("_")[0] for one in ids]
+    names = [image.partition(":")[2].partition("_")[0] for image in ids]
     # Training images of ImageNet are named after their class: no list of others has them.
-    others = [name for name, one in by_name.items() if (one.dataset, one.part) != ("imagenet", "train")]
+    others = [name for name, entry in by_name.items() if (entry.dataset, entry.part) != ("imagenet", "train")]
     sources = {
         name: open_source(truth, dataset=by_name[name].dataset, part=by_name[name].part, cache=False) for name in others
     }
     if len(others) < len(by_name):
         class_at = {
-            one: source.categories.names[category]
+            image: source.categories.names[category]
             for source in sources.values()
-            for one, category in zip(source.image_ids.tolist(), class_of_images(source).tolist(), strict=True)
+            for image, category in zip(source.image_ids.tolist(), class_of_images(source).tolist(), strict=True)
         }
-        return [name if is_wnid(name) else class_at.get(one, "") for name, one in zip(names, ids, strict=True)]
+        return [name if is_wnid(name) else class_at.get(image, "") for name, image in zip(names, ids, strict=True)]
     located = locate_images(manifest, part, sources)
     for number, source in enumerate(located.sources):
         category = class_of_images(source)

@@ -244,16 +244,14 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
         classes = None if taken is None else protocol_classes(taken)
         keys = Keys(score_key, label_key, image_key)
-        kinds, places = (
-            _chosen(kind, "--kind", _KINDS, names),
-            _chosen(background, "--background", _BACKGROUNDS, names),
-        )
+        kinds = _chosen(kind, "--kind", _KINDS, names)
+        backgrounds = _chosen(background, "--background", _BACKGROUNDS, names)
         read = {
             what: {
                 name: read_scores(
                     path,
                     kind=kinds[name],
-                    background=places[name],
+                    background=backgrounds[name],
                     keys=keys,
                     stray=stray,
                     labels=apart.get(name),
@@ -267,9 +265,9 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
                 ("val", more["val"], more["val-labels"], _samples(taken, val_part, truth)),
             )
         }
-        tests = {name: one.scores for name, one in read["scores"].items()}
-        variants = select({one: one for one in get_args(Variant)}, variant)
-        if variants == ("table2",) and all(one.background is None for one in tests.values()):
+        tests = {name: file.scores for name, file in read["scores"].items()}
+        variants = select({name: name for name in get_args(Variant)}, variant)
+        if variants == ("table2",) and all(test.background is None for test in tests.values()):
             raise UsageError(
                 "The variant table2 requires a background column, and no classifier has one",
                 expected="--background last, or NAME=last",
@@ -278,7 +276,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         asked = tuple(query.strip() for query in queries.split(","))
         with stage("evaluating"):
             found = evaluate_classifiers(
-                tests, {name: one.scores for name, one in read["val"].items()}, variants=variants, queries=asked
+                tests, {name: file.scores for name, file in read["val"].items()}, variants=variants, queries=asked
             )
             resampled: dict[str, Any] = {"bootstrap": None}
             if bootstrap:
@@ -296,7 +294,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             "inputs": {
                 name: {what: of[name].file for what, of in read.items() if name in of} for name in read["scores"]
             },
-            "variants": {one: VARIANTS[one] for one in variants},
+            "variants": {name: VARIANTS[name] for name in variants},
             "definitions": DEFINITIONS,
             "openset_accuracy_rules": ACCURACY_RULES,
             **resampled,
@@ -304,7 +302,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         scored = [
             Scored(
                 part=part or "",
-                variant=one,
+                variant=key,
                 found=measured,
                 truth={"labels": read["scores"][name].file["labels_sha256"]},
                 predictions={name: read["scores"][name].file},
@@ -314,7 +312,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
                 of_several=True,
             )
             for name, of_variants in found.items()
-            for one, measured in of_variants.items()
+            for key, measured in of_variants.items()
         ]
         notes = [f"{name} has no background column, and no number of the variant table2" for name in tests
                  if not found[name]]  # fmt: skip
@@ -344,7 +342,7 @@ def _chosen(texts: Sequence[str], option: str, choices: Sequence[str], names: Se
     """
     found = dict.fromkeys(names, choices[0])
     # The choice for one classifier goes before that for all, whatever the order.
-    for text in sorted((one or choices[1] for one in texts), key=lambda one: "=" in one):
+    for text in sorted((value or choices[1] for value in texts), key=lambda value: "=" in value):
         name, equals, choice = text.rpartition("=")
         if choice not in choices or (equals and name not in names):
             expected = f"{option} {'|'.join(choices)}, or {option} NAME=... with NAME one of {', '.join(names)}"
@@ -460,19 +458,18 @@ def _by_group(
     samples: str, data: ClassScores, variant: Variant, queries: tuple[str, ...]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return a row a group, and a row a group and false positive rate."""
-    place = {"samples": samples}
     groups, rates = list[dict[str, Any]](), list[dict[str, Any]]()
     for group in GROUPS:
         rows = oscr(data, group, variant=variant, queries=queries)
         confidence = confidences.confidence(data, group)
         defined = [row["CCR"] for row in rows if row["CCR"] is not None]
         groups.append({
-            **place, "group": group, "n": int(data.group(group).sum()), "n_known": int(data.known.sum()),
+            "samples": samples, "group": group, "n": int(data.group(group).sum()), "n_known": int(data.known.sum()),
             **auroc_of(data, group), **confidence, "sum_ccr": sum_in_order(defined) if defined else None,
             "summed": len(defined), "smallest_fpr": rows[0]["smallest_fpr"],
             "undefined": confidence.get("reason", ""),
         })  # fmt: skip
-        rates += [{**place, "group": group, **row} for row in rows]
+        rates += [{"samples": samples, "group": group, **row} for row in rows]
     return groups, rates
 
 
@@ -544,13 +541,13 @@ def _interval(cell: Mapping[str, Any]) -> str:
 
 def _drawings(result: Result) -> Iterator[Figure]:
     scores = result.columns["scores"]
-    drawable = any(one.known.any() and not one.known.all() for one in scores.values())
+    drawable = any(data.known.any() and not data.known.all() for data in scores.values())
     if not drawable:
         yield Figure("oscr", None, "no curves: they need known and other samples")
     for variant in result.data["variants"] if drawable else ():
-        curves = {one.method: scores[one.method] for one in result.scored if one.variant == variant}
+        curves = {scored.method: scores[scored.method] for scored in result.scored if scored.variant == variant}
         # Of scores that are all equal the variants of the two codes hold no threshold.
-        has_points = any(curve_of(one, group, variant) for one in curves.values() for group in GROUPS)
+        has_points = any(curve_of(data, group, variant) for data in curves.values() for group in GROUPS)
         missing = f"no curve on the variant {variant}: it holds no threshold" if curves and not has_points else ""
         yield Figure(f"oscr_{variant}", partial(oscr_figure, curves, variant=variant) if has_points else None, missing)
     yield Figure("scores", partial(score_histograms, scores))
@@ -563,7 +560,7 @@ def report_as(protocol: str) -> Report:
         MEASURES,
         tables=_tables,
         drawings=_drawings,
-        files=(*(one.name for one in TABLES), "intervals"),
+        files=(*(table.name for table in TABLES), "intervals"),
         figures=("oscr_*", "scores"),
         tidy=TABLES,
         places=("method", "variant"),

@@ -175,25 +175,25 @@ def evaluate(
     scored, facts, said, tables, notes = [], dict[str, Any](), dict[str, Any](), dict[str, Any](), [*given.notes]
     with stage("COCO evaluation"):
         for name in variants:
-            one, found = _scored(given, name, limits.get(name), engine)
-            scored.append(one)
-            said[name] = {"meaning": VARIANTS[name], **one.settings}
+            new, found = _scored(given, name, limits.get(name), engine)
+            scored.append(new)
+            said[name] = {"meaning": VARIANTS[name], **new.settings}
             facts = {key: found[key] for key in _FACTS if key in found} | facts
             if against is not None and name in ("coco", "coco-federated") and not tables:
                 known = dict(zip(given.part.truth.class_numbers, given.part.truth.classes, strict=True))
                 compared = compare_with_external(found, against, known)
                 facts["external"] = {key: compared[key] for key in ("file", "passed_over")}
                 tables["against"] = compared["against"]
-                scored[-1] = replace(one, found=one.found._replace(tables={**one.found.tables, **tables}))
-            notes += one.found.notes
+                scored[-1] = replace(new, found=new.found._replace(tables={**new.found.tables, **tables}))
+            notes += new.found.notes
     if against is not None and not tables:
         raise UsageError("--against goes with the variants coco and coco-federated", found=", ".join(variants))
-    keys = {row.measure for one in scored for row in one.found.values}
-    told = {key: text for key, text in definitions(REPORT.measures).items() if key in keys}
+    keys = {row.measure for entry in scored for row in entry.found.values}
+    meanings = {key: text for key, text in definitions(REPORT.measures).items() if key in keys}
     more = {} if variants == ("coco",) else {"variants": said}
     return Result(
         REPORT if len(variants) == 1 else replace(REPORT, places=("variant",)),
-        given.about | {"definitions": told, **facts, **more},
+        given.about | {"definitions": meanings, **facts, **more},
         scored=scored,
         notes=notes,
         outcomes=_outcomes_of(given, variants),
@@ -246,7 +246,7 @@ def _scored(given: OnePart, name: str, limit: Limit | None, engine: Engine | Non
     if name == LMMS:
         found = coco_average_precision(truth, of_classes.unscored(), engine=engine)
         measured = _measured(found)
-        kept = [one for one in measured.values if one.measure in ("AP", "AP50", "AP75")]
+        kept = [value for value in measured.values if value.measure in ("AP", "AP50", "AP75")]
         measured = measured._replace(values=[*lmms_numbers(truth, of_classes), *kept])
         settings = {"iou": "> 0", "matching": LMMS_MEANING, "boxes": given.form}
         return replace(given.scored(name, measured, {"engine": found["engine"]}), settings=settings), found
@@ -254,7 +254,7 @@ def _scored(given: OnePart, name: str, limit: Limit | None, engine: Engine | Non
         plain = replace(truth, federated=None) if name == "coco" else truth
         found = coco_average_precision(plain, of_classes, engine=engine)
         return given.scored(name, _measured(found), {"engine": found["engine"]}), found
-    frequency = [given.frequencies.get(one, "") for one in truth.classes]
+    frequency = [given.frequencies.get(class_name, "") for class_name in truth.classes]
     found = federated_average_precision(truth, detections, limit, frequency, engine=engine)
     left_out = len(detections) - len(of_classes)
     dropped = f"{counted_words(left_out, 'detection')} of classes that the truth lacks took places under the limit"
@@ -302,7 +302,7 @@ def federated_average_precision(
     found = _run(
         chosen,
         *labelled(left.truth, left.detections),
-        lambda numbers, places: thirteen(*numbers, letters[places].tolist()),
+        lambda numbers, labels: thirteen(*numbers, letters[labels].tolist()),
     )
     result: dict[str, Any] = dict(zip(KEYS, map(_defined, found.statistics.tolist()), strict=True))
     result |= {
@@ -384,14 +384,13 @@ def coco_average_precision(
     if truth.federated is not None:
         truth, detections = labelled(truth, detections)
         result["n_detections_not_labelled"] = result["n_detections"] - len(detections)
-    by_order = coco_decided_by_order(truth, detections)
     found = _run(chosen, truth, detections)
     if found.difference is not None:
         result["largest_difference"] = found.difference
     result |= {name: _defined(value) for name, value in zip(STATISTICS, found.statistics, strict=True)}
     result["per_class"] = per_class = _per_class(truth.classes, found)
     result["undefined"] = _reasons(result, per_class)
-    result["decided_by_order"] = by_order
+    result["decided_by_order"] = coco_decided_by_order(truth, detections)
     return result
 
 
@@ -407,8 +406,8 @@ def coco_precision(truth: GroundTruth, detections: Detections, *, engine: Engine
         As `coco_average_precision`.
     """
     found = _run(_choose(engine), *labelled(truth, detections))
-    columns = zip(found.places, np.moveaxis(found.precision, 2, 0), strict=True)
-    return {place: one for place, one in columns if one[0, 0] >= 0}
+    columns = zip(found.labels, np.moveaxis(found.precision, 2, 0), strict=True)
+    return {label: precision for label, precision in columns if precision[0, 0] >= 0}
 
 
 def coco_decided_by_order(truth: GroundTruth, detections: Detections) -> int:
@@ -487,20 +486,20 @@ def _choose(engine: Engine | None) -> Engine:
 
 def _per_class(classes: Sequence[str], found: _Found) -> dict[str, float | None]:
     per_class: dict[str, float | None] = dict.fromkeys(classes)
-    for place, value in zip(found.places, found.precision.mean(axis=(0, 1)).tolist(), strict=True):
-        per_class[classes[place]] = _defined(value)
+    for label, value in zip(found.labels, found.precision.mean(axis=(0, 1)).tolist(), strict=True):
+        per_class[classes[label]] = _defined(value)
     return per_class
 
 
 Summary = Callable[[tuple[Floats, Floats], list[int]], Floats]
-"""Makes numbers of precision and recall without a limit, as `federated.thirteen` does, and of the places of classes."""
+"""Makes numbers of precision and recall without a limit, as `federated.thirteen` does, and of the labels of classes."""
 
 
 class _Found(NamedTuple):
     """The numbers, precision of shape (10, 101, n) of n classes, and the largest difference of two engines."""
 
     statistics: Floats
-    places: list[int]
+    labels: list[int]
     precision: Floats
     difference: float | None = None
 
@@ -520,21 +519,21 @@ def _run(engine: Engine, truth: GroundTruth, detections: Detections, summary: Su
     )
     if len(used) < len(truth.classes):
         truth, detections = of_classes(truth, detections, used)
-    places = used.tolist()
+    labels = used.tolist()
     statistics, precision = _engine_numbers(
-        "pycocotools" if engine == "both" else engine, truth, detections, places, summary
+        "pycocotools" if engine == "both" else engine, truth, detections, labels, summary
     )
     difference = None
     if engine == "both":
-        other, others = _engine_numbers("hotcoco", truth, detections, places, summary)
+        other, others = _engine_numbers("hotcoco", truth, detections, labels, summary)
         means = (precision.mean(axis=(0, 1)), others.mean(axis=(0, 1)))
         keys = KEYS if summary else tuple(STATISTICS)
         difference = _largest_difference(truth.classes, (statistics, means[0]), (other, means[1]), keys)
-    return _Found(statistics, places, precision, difference)
+    return _Found(statistics, labels, precision, difference)
 
 
 def _engine_numbers(
-    engine: str, truth: GroundTruth, detections: Detections, places: list[int], summary: Summary | None = None
+    engine: str, truth: GroundTruth, detections: Detections, labels: list[int], summary: Summary | None = None
 ) -> tuple[Floats, Floats]:
     """Return the numbers, and the precision at each IoU, recall and class, -1 where undefined."""
     with contextlib.redirect_stdout(io.StringIO()):
@@ -553,9 +552,9 @@ def _engine_numbers(
             parameters.areaRng, parameters.maxDets = areas, limits[-1:]
         evaluation.accumulate()
     # precision: IoU threshold, recall, class, area range (0: all); recall the same without recall.
-    precision, recall = (one[..., -1] for one in _curves(evaluation))
+    precision, recall = (values[..., -1] for values in _curves(evaluation))
     if summary:
-        return summary((precision, recall), places), precision[..., 0]
+        return summary((precision, recall), labels), precision[..., 0]
     every, *of_sizes = np.moveaxis(precision, -1, 0)
     numbers = (every, every[0], every[5], *of_sizes, *below, *np.moveaxis(recall, -1, 0))
     return np.array([*map(federated.mean_of_defined, numbers)]), every
@@ -639,15 +638,15 @@ def _largest_difference(
     keys: tuple[str, ...] = tuple(STATISTICS),
 ) -> float:
     names = [*keys, *(f"AP of {name}" for name in classes)]
-    one, two = np.concatenate(first), np.concatenate(second)
-    difference = np.abs(one - two)
+    reference, other = np.concatenate(first), np.concatenate(second)
+    difference = np.abs(reference - other)
     worst = int(np.argmax(difference))
     if not difference[worst] <= _TOLERANCE:
         raise EngineDisagreementError(
             "pycocotools and hotcoco disagree",
             where=names[worst],
             expected=f"the same number to {_TOLERANCE:g}",
-            found=f"pycocotools {one[worst]!r}, hotcoco {two[worst]!r}",
+            found=f"pycocotools {reference[worst]!r}, hotcoco {other[worst]!r}",
             hint="report this with your files; --engine pycocotools gives the reference numbers",
         )
     return float(difference[worst])

@@ -40,7 +40,7 @@ class OtherFile(NamedTuple):
 
     file: InputFile | FileRecord
     records: Records
-    place: Callable[[int], str]
+    where: Callable[[int], str]
 
 
 def read_other_form(path: Path, truth: GroundTruth) -> OtherFile | None:
@@ -82,7 +82,7 @@ def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
         what, hint = "Nothing names the classes of YOLO's label files", "copy the data.yaml of the detector's training"
         raise MissingFileError(what, where=str(path), expected=f"data.yaml in {folder} or beside it", hint=hint)
     classes = yolo_names(InputFile(names_file, kind="list of classes").data, str(names_file), PredictionError)
-    held = sorted(one.name for one in folder.glob("*.txt") if one.name != CLASS_NAMES)
+    held = sorted(file.name for file in folder.glob("*.txt") if file.name != CLASS_NAMES)
     if not held:
         expected = "STEM.txt, one an image with detections"
         raise MissingFileError("There are no label files of YOLO", where=str(folder), expected=expected)
@@ -93,25 +93,25 @@ def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
         for number, values in label_lines(data, str(folder / name), PredictionError, _LINE)
     ]
 
-    def place(row: int) -> str:
+    def where(row: int) -> str:
         return f"{folder / lines[row][0]}: line {lines[row][1]}"
 
     for row, (*_, line) in enumerate(lines):
         if len(line) != _FIELDS or not 0 <= line[0] < len(classes):
             raise PredictionError(
                 "A line of a label file is no detection",
-                where=place(row),
+                where=where(row),
                 expected=f"{_LINE}, classes 0 to {len(classes) - 1}",
-                found=" ".join(f"{one:g}" for one in line)[:100],
+                found=" ".join(f"{value:g}" for value in line)[:100],
                 hint="no confidence: Ultralytics writes it with save_conf=True" if len(line) == _FIELDS - 1 else None,
             )
     values = np.array([line for *_, line in lines], np.float64).reshape(-1, _FIELDS)
     stems = [PurePosixPath(name).stem for name, *_ in lines]
-    boxes = _in_pixels(values[:, 1:5], stems, truth, place)
-    names: list[str | None] = [classes[int(one)] for one in values[:, 0]]
+    boxes = _in_pixels(values[:, 1:5], stems, truth, where)
+    names: list[str | None] = [classes[int(number)] for number in values[:, 0]]
     records = Records(_own_ids(stems, truth), [None] * len(lines), names, boxes, values[:, 5])
     read = {**files.data, names_file.name: InputFile(names_file).data}
-    return OtherFile(record_of_many("labels/*.txt", read, len(lines)), records, place)
+    return OtherFile(record_of_many("labels/*.txt", read, len(lines)), records, where)
 
 
 def _own_ids(stems: Sequence[str], truth: GroundTruth) -> list[int | str]:
@@ -127,14 +127,14 @@ def _by_stem(truth: GroundTruth) -> dict[str, int]:
     return {stem: position for position, stem in enumerate(truth.image_stems) if counts[stem] == 1}
 
 
-def _in_pixels(shares: Floats, stems: Sequence[str], truth: GroundTruth, place: Callable[[int], str]) -> Floats:
+def _in_pixels(shares: Floats, stems: Sequence[str], truth: GroundTruth, where: Callable[[int], str]) -> Floats:
     """Return ``cx, cy, w, h`` in shares of images as ``x, y, w, h`` in pixels; on images that the truth lacks, of 1."""
     beyond = ~((shares >= -_BEYOND) & (shares <= 1 + _BEYOND)).all(axis=1)
     if beyond.any():
         row = int(np.argmax(beyond))
         raise PredictionError(
             "A box of a label file is not in shares of the image",
-            where=place(row),
+            where=where(row),
             expected=f"{_LINE}: the centre and size of the box, 0 to 1",
             found=str(shares[row].tolist()),
         )
@@ -146,7 +146,7 @@ def _in_pixels(shares: Floats, stems: Sequence[str], truth: GroundTruth, place: 
         row = int(np.argmin((sizes > 0).all(axis=1)))
         raise PredictionError(
             "The truth does not state the size of an image, which boxes in shares are of",
-            where=place(row),
+            where=where(row),
             expected="width and height of every image in the truth",
             found=f"none of {stems[row]!r:.80}",
         )
@@ -157,7 +157,7 @@ def _table(path: Path, truth: GroundTruth) -> OtherFile:
     file = InputFile(path, kind="detections file")
     table = read_texts(file, PredictionError)
 
-    def place(row: int) -> str:
+    def where(row: int) -> str:
         return f"{path}: row {row + 2}"
 
     image, score = _column(table, _IMAGES, path), _column(table, ("score",), path)
@@ -167,10 +167,10 @@ def _table(path: Path, truth: GroundTruth) -> OtherFile:
         raise _lacks(table, path)
     texts = table[image].unique()
     images = dict(zip(texts, _own_ids([_image(text) for text in texts], truth), strict=True))
-    ids: list[int | None] = [None] * len(table) if not numbers else _whole(table["category_id"], place)
+    ids: list[int | None] = [None] * len(table) if not numbers else _whole(table["category_id"], where)
     categories = table[names[0]].tolist() if names else []
     strangers = {*categories} - {*truth.classes}
-    if not numbers and strangers and all(one.isascii() and one.isdigit() for one in categories):
+    if not numbers and strangers and all(name.isascii() and name.isdigit() for name in categories):
         raise PredictionError(
             f"Column {names[0]} holds numbers, which may be ids or count the classes from 0",
             where=f"{path}: header",
@@ -178,8 +178,8 @@ def _table(path: Path, truth: GroundTruth) -> OtherFile:
             found=", ".join(sorted(strangers))[:100],
             hint="call the column category_id if the truth numbers its classes so",
         )
-    boxes, scores = _boxes(table, path, place), _floats(table, [score], place)[:, 0]
-    return OtherFile(file, Records([images[one] for one in table[image]], ids, categories, boxes, scores), place)
+    boxes, scores = _boxes(table, path, where), _floats(table, [score], where)[:, 0]
+    return OtherFile(file, Records([images[text] for text in table[image]], ids, categories, boxes, scores), where)
 
 
 def _image(text: str) -> str:
@@ -202,7 +202,7 @@ def _column(table: pd.DataFrame, names: Sequence[str], path: Path) -> str:
     return found
 
 
-def _boxes(table: pd.DataFrame, path: Path, place: Callable[[int], str]) -> Floats:
+def _boxes(table: pd.DataFrame, path: Path, where: Callable[[int], str]) -> Floats:
     """Return ``x, y, w, h`` by the one set of columns that states boxes."""
     found = [names for names in (_BOX, *_CORNERS, ("bbox",)) if all(name in table for name in names)]
     if not found:
@@ -213,36 +213,36 @@ def _boxes(table: pd.DataFrame, path: Path, place: Callable[[int], str]) -> Floa
     [names] = found
     if names == ("bbox",):
         cells = table["bbox"].str.strip("[]() ").str.split(r"[,;\s]+", regex=True)
-        wrong = np.array([len(one) != len(_BOX) for one in cells], bool)
+        wrong = np.array([len(cell) != len(_BOX) for cell in cells], bool)
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise _no_number("bbox", "x, y, w, h: four numbers", table["bbox"].iloc[row], place(row))
+            raise _no_number("bbox", "x, y, w, h: four numbers", table["bbox"].iloc[row], where(row))
         table = type(table)(cells.tolist(), columns=list(_BOX))
         names = _BOX
-    boxes = _floats(table, names, place)
+    boxes = _floats(table, names, where)
     if names in _CORNERS:
         boxes[:, 2:] -= boxes[:, :2]
     return boxes
 
 
-def _floats(table: pd.DataFrame, names: Sequence[str], place: Callable[[int], str]) -> Floats:
+def _floats(table: pd.DataFrame, names: Sequence[str], where: Callable[[int], str]) -> Floats:
     import pandas as pd
 
     columns = [pd.to_numeric(table[name], errors="coerce").to_numpy(np.float64) for name in names]
     for name, column in zip(names, columns, strict=True):
         if np.isnan(column).any():
             row = int(np.argmax(np.isnan(column)))
-            raise _no_number(name, "a number", table[name].iloc[row], place(row))
+            raise _no_number(name, "a number", table[name].iloc[row], where(row))
     return np.stack(columns, axis=1)
 
 
-def _whole(column: pd.Series, place: Callable[[int], str]) -> list[int | None]:
+def _whole(column: pd.Series, where: Callable[[int], str]) -> list[int | None]:
     wrong = ~column.str.fullmatch(r"-?[0-9]{1,18}")
     if wrong.any():
         row = int(np.argmax(wrong))
         expected = "a whole number, or the column category with names"
-        raise _no_number("category_id", expected, column.iloc[row], place(row))
-    return [int(one) for one in column]
+        raise _no_number("category_id", expected, column.iloc[row], where(row))
+    return [int(cell) for cell in column]
 
 
 def _no_number(column: str, expected: str, found: str, where: str) -> PredictionError:

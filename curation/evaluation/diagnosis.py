@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from curation.arguments import checked
-from curation.errors import PredictionError, UsageError
+from curation.errors import AnnotationFormatError, PredictionError
 from curation.evaluation.detection_files import read_other_form
 from curation.evaluation.mends import (
     Columns,
@@ -95,11 +95,11 @@ class Diagnosis:
     @property
     def mends(self) -> tuple[str, ...]:
         """The mends of all findings."""
-        return tuple(one.mend for one in self.findings if one.mend)
+        return tuple(finding.mend for finding in self.findings if finding.mend)
 
     def data(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        return {"file": self.file, **self.counts, "findings": [one._asdict() for one in self.findings]}
+        return {"file": self.file, **self.counts, "findings": [finding._asdict() for finding in self.findings]}
 
     def lines(self) -> list[str]:
         """Return the findings with evidence and mend, as text."""
@@ -107,53 +107,54 @@ class Diagnosis:
         lines = table_lines(Table(self.file, ("", ""), tuple(held)))
         if not self.findings:
             return [*lines, "no mistake found: under no other convention would more of these boxes lie on objects"]
-        for number, one in enumerate(self.findings, 1):
-            lines += [f"{number}. {one.what}", f"   {one.shown}", f"   {one.command}"]
+        for number, finding in enumerate(self.findings, 1):
+            lines += [f"{number}. {finding.what}", f"   {finding.shown}", f"   {finding.command}"]
         return [*lines, "all at once:", f"   {self.command}"] if self.command else lines
 
 
-def _read(path: Path) -> _Annotated | list[_Row]:
-    """Return COCO JSON, or records of results, of any convention."""
+def _held(path: Path) -> _Annotated | list[_Row] | str:
+    """Return COCO JSON, or records of results, of any convention; of a file that is neither, what is wrong with it."""
     data = InputFile(path).data
     try:
         if data.lstrip()[:1] == b"[" or is_json_lines(data):
             return json_rows(data, _Row)
         return msgspec.json.decode(data, type=_Annotated)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise PredictionError(
-            "The file holds neither annotations nor detections",
+        return str(error)[:200]
+
+
+def _objects_in(held: _Annotated | list[_Row] | str, path: Path) -> Objects:
+    if not isinstance(held, _Annotated):
+        raise AnnotationFormatError(
+            "The truth that explains detections must be COCO JSON",
             where=str(path),
-            expected="COCO JSON: images, annotations and categories; or COCO results: a JSON list (or one a line) of "
-            "records with image_id, bbox and a class",
-            found=str(error)[:200],
-            hint="curation export writes any truth as COCO JSON; detections may be .csv or a folder of YOLO too",
-        ) from None
-
-
-def _objects(held: _Annotated) -> Objects:
-    place: dict[Any, int] = {one.id: row for row, one in reversed([*enumerate(held.images)])}
-    classes: dict[Any, int] = {one.id: row for row, one in enumerate(held.categories)}
+            expected="images, annotations and categories",
+            found=held if isinstance(held, str) else "a list of results",
+            hint="curation export writes any truth as COCO JSON; give results as --detections",
+        )
+    images: dict[Any, int] = {image.id: row for row, image in reversed([*enumerate(held.images)])}
+    classes: dict[Any, int] = {category.id: row for row, category in enumerate(held.categories)}
     kept = [
-        (place[one.image_id], classes[one.category_id], one.bbox)
-        for one in held.annotations
-        if one.image_id in place and one.category_id in classes and _is_box(one.bbox)
+        (images[annotation.image_id], classes[annotation.category_id], annotation.bbox)
+        for annotation in held.annotations
+        if annotation.image_id in images and annotation.category_id in classes and _is_box(annotation.bbox)
     ]
-    kept.sort(key=lambda one: one[0])
-    sizes = [(one.width or math.nan, one.height or math.nan) for one in held.images]
+    kept.sort(key=lambda row: row[0])
+    sizes = [(image.width or math.nan, image.height or math.nan) for image in held.images]
     return Objects(
-        [one.id for one in held.images],
-        [one.file_name for one in held.images],
+        [image.id for image in held.images],
+        [image.file_name for image in held.images],
         np.array(sizes, np.float64).reshape(-1, 2),
-        [one.id for one in held.categories],
-        [one.name for one in held.categories],
-        np.array([one for one, _, _ in kept], np.int64),
-        np.array([one for _, one, _ in kept], np.int64),
-        np.array([one for _, _, one in kept], np.float64).reshape(-1, 4),
+        [category.id for category in held.categories],
+        [category.name for category in held.categories],
+        np.array([image for image, _, _ in kept], np.int64),
+        np.array([category for _, category, _ in kept], np.int64),
+        np.array([box for _, _, box in kept], np.float64).reshape(-1, 4),
     )
 
 
 def _is_box(box: Sequence[Any] | None) -> bool:
-    return box is not None and len(box) == 4 and all(isinstance(one, int | float) for one in box)
+    return box is not None and len(box) == 4 and all(isinstance(value, int | float) for value in box)
 
 
 class _Given(NamedTuple):
@@ -167,14 +168,23 @@ class _Given(NamedTuple):
 def _detections(path: Path, truth: Objects) -> _Given:
     """Return what a file holds that `evaluate` reads, or JSON of any convention."""
     files = zip(truth.images, truth.files, strict=True)
-    stems = tuple(PurePosixPath(file).stem if file else str(one) for one, file in files)
+    stems = tuple(PurePosixPath(file).stem if file else str(image) for image, file in files)
     images: Any = tuple(truth.images)
     if (other := read_other_form(path, replace(truth.truth, image_names=images, image_stems=stems))) is not None:
         columns = _taken(other.records, np.arange(len(other.records)), truth)
-        own = {str(one): one for one in truth.images}
-        columns = replace(columns, images=[own.get(str(one), one) for one in columns.images])
+        own = {str(image): image for image in truth.images}
+        columns = replace(columns, images=[own.get(str(image), image) for image in columns.images])
         return _Given(columns, lambda: _records(columns))
-    held, data = _read(path), InputFile(path).data
+    held, data = _held(path), InputFile(path).data
+    if isinstance(held, str):
+        raise PredictionError(
+            "The file holds neither annotations nor detections",
+            where=str(path),
+            expected="COCO JSON: images, annotations and categories; or COCO results: a JSON list (or one a line) of "
+            "records with image_id, bbox and a class",
+            found=held,
+            hint="detections may be .csv or a folder of YOLO too",
+        )
     if isinstance(held, list):
         return _Given(_columns(held, truth), lambda: json_rows(data, dict))
     return _Given(_columns(held.annotations, truth), lambda: msgspec.json.decode(data)["annotations"], True)
@@ -190,24 +200,24 @@ def _records(columns: Columns) -> list[dict[str, Any]]:
 
 def _columns(rows: Sequence[_Row], truth: Objects) -> Columns:
     own = unique(truth.names, truth.categories)
-    boxes = [one.bbox if one.bbox is not None and len(one.bbox) == 4 else _NO_BOX for one in rows]
+    boxes = [row.bbox if row.bbox is not None and len(row.bbox) == 4 else _NO_BOX for row in rows]
     return Columns(
-        [_id(one.image_id) for one in rows],
-        [own.get(one.category, one.category) if one.category_id is None else _id(one.category_id) for one in rows],
+        [_id(row.image_id) for row in rows],
+        [own.get(row.category, row.category) if row.category_id is None else _id(row.category_id) for row in rows],
         np.array([[_float(value) for value in box] for box in boxes], np.float64).reshape(-1, 4),
-        np.array([_float(one.score) for one in rows], np.float64),
+        np.array([_float(row.score) for row in rows], np.float64),
     )
 
 
 def _taken(records: Records, rows: Int64s, truth: Objects) -> Columns:
     """Return some of the records that readers have checked."""
-    own, places = unique(truth.names, truth.categories), rows.tolist()
+    own, wanted = unique(truth.names, truth.categories), rows.tolist()
     ids, numbers, names = (
-        one.tolist() if isinstance(one, np.ndarray) else one
-        for one in (records.image_ids, records.category_ids, records.categories or [None] * len(records))
+        column.tolist() if isinstance(column, np.ndarray) else column
+        for column in (records.image_ids, records.category_ids, records.categories or [None] * len(records))
     )
-    classes = [own.get(names[row], names[row]) if numbers[row] is None else numbers[row] for row in places]
-    return Columns([ids[row] for row in places], classes, records.boxes[rows], records.scores[rows])
+    classes = [own.get(names[row], names[row]) if numbers[row] is None else numbers[row] for row in wanted]
+    return Columns([ids[row] for row in wanted], classes, records.boxes[rows], records.scores[rows])
 
 
 def _id(value: Any) -> Any:
@@ -249,7 +259,7 @@ def inspect(
     ------
     MissingFileError
         A file is not there.
-    AnnotationFormatError, UsageError, PredictionError
+    AnnotationFormatError, PredictionError
         A file holds neither truth nor detections.
 
     Examples
@@ -279,11 +289,11 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
 
     Raises
     ------
-    MissingFileError, UsageError, PredictionError
+    MissingFileError, AnnotationFormatError, PredictionError
         A file is not there, or holds neither truth nor detections.
     """
-    held = _read(truth)
-    if isinstance(held, list) and isinstance(other := _read(detections), _Annotated):
+    held = _held(truth)
+    if isinstance(held, list) and not detections.is_dir() and isinstance(other := _held(detections), _Annotated):
         swapped = Finding(
             "Truth and detections are exchanged",
             f"{truth} is a list of results, {detections} has {len(other.images):,} images with annotations",
@@ -296,28 +306,16 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
     columns, _, annotated = _detections(detections, objects)
     mistakes, counts = explain(columns, objects)
     words = f"curation inspect {truth} --detections {detections} --mend {{}} --out mended.json"
-    findings = [one._replace(command=words.format(one.mend)) if one.mend else one for one in mistakes]
+    findings = [found._replace(command=words.format(found.mend)) if found.mend else found for found in mistakes]
     if annotated:
         share = float(np.isfinite(columns.scores).mean()) if len(columns) else 0.0
         what = "The detections are a file of annotations, not of results"
         advice = "give the detector's results: a JSON list of image_id, category_id, bbox, score"
         findings.insert(0, Finding(what, "records with a score", share, command=advice))
-    mends = [one.mend for one in mistakes if one.mend]
+    mends = [found.mend for found in mistakes if found.mend]
     return Diagnosis(
         str(detections), counts, tuple(findings), words.format(" --mend ".join(mends)) if len(mends) > 1 else ""
     )
-
-
-def _objects_in(held: _Annotated | list[_Row], path: Path) -> Objects:
-    if isinstance(held, list):
-        raise UsageError(
-            "Detections can be explained only beside COCO JSON",
-            where=str(path),
-            expected="images, annotations and categories",
-            found="a list of results",
-            hint="curation export writes any truth as COCO JSON",
-        )
-    return _objects(held)
 
 
 def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str, Any]]:
@@ -332,10 +330,10 @@ def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str
 
     Raises
     ------
-    MissingFileError, UsageError, PredictionError
+    MissingFileError, AnnotationFormatError, PredictionError, UsageError
         As `diagnose`; or there is no such mend.
     """
-    asked, objects = parse(mends), _objects_in(_read(truth), truth)
+    asked, objects = parse(mends), _objects_in(_held(truth), truth)
     before, records, _ = _detections(detections, objects)
     after, rows = apply_mends(before, asked, objects)
     return mend_records(records(), before, after, rows)
@@ -366,9 +364,9 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
     right = (found == wanted)[wanted < len(truth.classes)]
     if not len(on) or (on.mean() >= _SOUND and (not len(right) or right.mean() >= _SOUND)):
         return ""
-    for one in explain(_taken(records, np.sort(rows), objects), objects)[0]:
-        if one.mend.partition("=")[0] in ("boxes", "image_ids", "category_ids"):
-            return f"{one.what} ({one.shown}); {_ASK}"
+    for finding in explain(_taken(records, np.sort(rows), objects), objects)[0]:
+        if finding.mend.partition("=")[0] in ("boxes", "image_ids", "category_ids"):
+            return f"{finding.what} ({finding.shown}); {_ASK}"
     if len(on) >= _FEWEST and on.mean() < _NEXT_TO_NONE:
         return f"{100 * on.mean():.1f} % of the best detections lie on an object (IoU >= 0.5); {_ASK}"
     return ""
@@ -379,9 +377,9 @@ def stray_hint(ids: Sequence[Id], truth: GroundTruth) -> str:
     objects, distinct = objects_of(truth), [*dict.fromkeys(ids)]
     for name in image_mends(distinct, objects)[1:]:
         known = image_map(name, objects)
-        if all(known(one) in objects.place for one in distinct):
+        if all(known(image) in objects.image_position for image in distinct):
             return f"{ids_are(name)}? {_ASK}"
-    stems = {PurePosixPath(str(one)).stem for one in distinct}
+    stems = {PurePosixPath(str(image)).stem for image in distinct}
     return f"{ids_are('file_name')}? {_ASK}" if stems <= {*truth.image_stems} else ""
 
 

@@ -55,7 +55,7 @@ class _Number(msgspec.Struct):
     unit: str = ""
 
 
-_Row: Any = msgspec.defstruct("_Row", [(place, str, "") for place in PLACES], bases=(_Number,))
+_Row: Any = msgspec.defstruct("_Row", [(column, str, "") for column in PLACES], bases=(_Number,))
 
 
 class Paired(NamedTuple):
@@ -104,7 +104,7 @@ class ResultDiff:
     @property
     def changed(self) -> int:
         """How many numbers differ, those of classes aside."""
-        return sum(one[2] != one[3] for one in self.rows)
+        return sum(row[2] != row[3] for row in self.rows)
 
     @cached_property
     def paired(self) -> Paired:
@@ -129,25 +129,22 @@ class ResultDiff:
             gap = None if before is None or after is None else after - before
             cell = self.paired.intervals.get((key[0], key[1] if len(key) == 3 else "", key[-1]), {})
             found.append((*key, before, after, gap, cell.get("low"), cell.get("high")))
-        columns = (*heads, *(Column(one, show=".6g") for one in (*_WHICH, "difference", "low", "high")))
-        return Table(name, columns, found, title, printed=[one for one in found if one[-5] != one[-4]])
+        columns = (*heads, *(Column(head, show=".6g") for head in (*_WHICH, "difference", "low", "high")))
+        return Table(name, columns, found, title, printed=[row for row in found if row[-5] != row[-4]])
 
     def lines(self) -> list[str]:
         """Return what a terminal shows: what makes the two not comparable first, then what differs."""
-        first = ["These are not comparable because:", *(f"  {one}" for one in self.reasons), ""] if self.reasons else []
-        tables = [one for place, one in enumerate(self.tables) if not place or one.cells()]
-        return [*first, *(line for one in tables for line in one.lines()), self.paired.note]
+        first = ["These are not comparable because:", *(f"  {why}" for why in self.reasons), ""] if self.reasons else []
+        tables = [table for number, table in enumerate(self.tables) if not number or table.cells()]
+        return [*first, *(line for table in tables for line in table.lines()), self.paired.note]
 
     def frame(self, name: str = "difference") -> pd.DataFrame:
         """Return a table as a DataFrame: ``difference``, ``classes``, ``images`` or ``boxes``."""
-        return next(one for one in self.tables if one.name == name).frame()
+        return next(table for table in self.tables if table.name == name).frame()
 
     def data(self) -> dict[str, Any]:
         """Return what JSON holds."""
-        tables = {
-            one.name: [dict(zip([of.name for of in one.columns], row, strict=True)) for row in one.all_rows()]
-            for one in self.tables
-        }
+        tables = {table.name: table.records() for table in self.tables}
         facts = {"protocol": self.protocol, "changed": self.changed, "not_comparable": list(self.reasons)}
         return {**facts, "note": self.paired.note, "measures": tables.pop("difference"), **tables}
 
@@ -210,15 +207,15 @@ def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDi
     EvaluationError
         A file is no result.
     """
-    data = [_data(one) for one in (old, new)]
-    before, after = (_saved(*one) for one in zip(data, (old, new), strict=True))
+    data = [_data(given) for given in (old, new)]
+    before, after = (_saved(*pair) for pair in zip(data, (old, new), strict=True))
     if before.protocol != after.protocol:
         raise UsageError("The results are of two evaluations", found=f"{before.protocol} and {after.protocol}"[:160])
     # One method or variant beside another: what a file of predictions is called tells no numbers apart.
-    alone = [place for place in ("part", "method", "variant") if _alone(place, before, after)]
-    named = [place for place in PLACES if place not in alone]
-    first, second = (dict(_numbers(one, named)) for one in (before, after))
-    units = [{row.measure: row.unit for row in one.measures} for one in (before, after)]
+    alone = [column for column in ("part", "method", "variant") if _alone(column, before, after)]
+    named = [column for column in PLACES if column not in alone]
+    first, second = (dict(_numbers(saved, named)) for saved in (before, after))
+    units = [{row.measure: row.unit for row in saved.measures} for saved in (before, after)]
     if other := [name for name, unit in units[0].items() if unit != units[1].get(name, unit)]:
         raise UsageError(
             "The results give a number in two units",
@@ -227,20 +224,22 @@ def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDi
             hint="evaluate the older one again",
         )
     rows = tuple((*key, first.get(key), second.get(key)) for key in {**first, **second})
-    mine, theirs = (dict(_class_numbers(one)) for one in data)
+    mine, theirs = (dict(_class_numbers(result)) for result in data)
     classes: Any = tuple((*key[:3], mine.get(key), theirs.get(key)) for key in {**mine, **theirs})
-    reasons = dict.fromkeys((*_reasons(before, after, named), *_other_counts(classes)))
+    counts = (f"other n of class {name}: {of} {n} and {other}" for of, name, key, n, other in classes
+              if key in ("n", "objects") and n != other)  # fmt: skip
+    reasons = dict.fromkeys((*_reasons(before, after, named), *counts))
     return ResultDiff(before.protocol, rows, classes, tuple(reasons), (old, new))
 
 
-def _alone(place: str, before: _Saved, after: _Saved) -> bool:
-    words = [{getattr(row, place) for row in one.measures} for one in (before, after)]
-    return len(words[0]) == len(words[1]) == 1 and (place != "variant" or words[0] != words[1])
+def _alone(column: str, before: _Saved, after: _Saved) -> bool:
+    words = [{getattr(row, column) for row in saved.measures} for saved in (before, after)]
+    return len(words[0]) == len(words[1]) == 1 and (column != "variant" or words[0] != words[1])
 
 
 def _numbers(saved: _Saved, named: Sequence[str]) -> Iterator[tuple[tuple[str, str], Number | None]]:
     for row in saved.measures:
-        scored = "/".join(filter(None, (getattr(row, place) for place in named)))
+        scored = "/".join(filter(None, (getattr(row, column) for column in named)))
         yield (scored, f"{row.measure}[{row.parameters}]" if row.parameters else row.measure), row.value
 
 
@@ -248,8 +247,8 @@ def _class_numbers(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], N
     """Yield the numbers of each class in the JSON of a result: what was scored, class and column, and the value."""
     for name, table in data.items():
         rows = table if isinstance(table, list) and name not in ("measures", "scored") else []
-        for row in (one for one in rows if isinstance(one, dict) and isinstance(one.get("class"), str)):
-            of = "/".join(str(row[place]) for place in PLACES if row.get(place) and place not in ("part", "method"))
+        for row in (entry for entry in rows if isinstance(entry, dict) and isinstance(entry.get("class"), str)):
+            of = "/".join(str(row[column]) for column in PLACES if row.get(column) and column not in ("part", "method"))
             texts = [value for key, value in row.items() if isinstance(value, str) and key not in _UNNAMED]
             for key, value in row.items():
                 if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
@@ -258,33 +257,27 @@ def _class_numbers(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], N
 
 def _reasons(before: _Saved, after: _Saved, named: Sequence[str]) -> Iterator[str]:
     """Yield what makes numbers of two results not comparable."""
-    variants = [sorted({row.variant for row in one.measures}) for one in (before, after)]
+    variants = [sorted({row.variant for row in saved.measures}) for saved in (before, after)]
     if variants[0] != variants[1]:
         yield f"other variant: {', '.join(variants[0])} and {', '.join(variants[1])}"
-    scored = [{"/".join(filter(None, map(one.get, named))): one for one in of.scored} for of in (before, after)]
-    for label in (one for one in scored[0] if one in scored[1]):
+    scored = [{"/".join(filter(None, map(entry.get, named))): entry for entry in of.scored} for of in (before, after)]
+    for label in (name for name in scored[0] if name in scored[1]):
         both = [of[label] for of in scored]
         for what, key in (("truth", "truth"), ("filter or settings", "settings")):
-            yield from _unlike(f"other {what}", label, *(one.get(key) for one in both))
-        left = [{part: file.get("reported") for part, file in one.get("predictions", {}).items()} for one in both]
+            yield from _unlike(f"other {what}", label, *(entry.get(key) for entry in both))
+        left = [{part: file.get("reported") for part, file in entry.get("predictions", {}).items()} for entry in both]
         yield from _unlike("other filter of detections", label, *left)
     images = [{part: file.get("truth", {}).get("images") for part, file in of.inputs.items()} for of in (before, after)]
     yield from _unlike("other number of images", "", *images)
     yield from _unlike("other manifest", "", *({"digest": (of.manifest or {}).get("digest")} for of in (before, after)))
 
 
-def _unlike(what: str, where: str, one: Any, other: Any) -> Iterator[str]:
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in {**one, **other}:
-            yield from _unlike(what, f"{where} {key}".strip(), one.get(key), other.get(key))
-    elif one != other:
-        yield f"{what}: {where}: {one} and {other}"[:300]
-
-
-def _other_counts(classes: Sequence[tuple[Any, ...]]) -> Iterator[str]:
-    for of, name, key, before, after in classes:
-        if key in ("n", "objects") and before != after:
-            yield f"other n of class {name}: {of} {before} and {after}"
+def _unlike(what: str, where: str, before: Any, after: Any) -> Iterator[str]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in {**before, **after}:
+            yield from _unlike(what, f"{where} {key}".strip(), before.get(key), after.get(key))
+    elif before != after:
+        yield f"{what}: {where}: {before} and {after}"[:300]
 
 
 def _diff_external(data: dict[str, Any], path: Path) -> ResultDiff:
@@ -294,7 +287,7 @@ def _diff_external(data: dict[str, Any], path: Path) -> ResultDiff:
     ours, per_class = ({name: value and value / 100 for name, value in of.items()} for of in (ours, per_class))
     found = compare_with_external({**ours, "per_class": per_class}, path, {})
     rows = zip(*(found["against"][name] for name in ("measure", "ours", "theirs")), strict=True)
-    passed = tuple(f"it has no counterpart: {one}" for one in found["passed_over"])
+    passed = tuple(f"it has no counterpart: {name}" for name in found["passed_over"])
     return ResultDiff(f"{saved.protocol} and {path.name}", tuple(("", *row) for row in rows), reasons=passed)
 
 
@@ -339,15 +332,15 @@ def _frames(given: Result | Path | str) -> dict[str, pd.DataFrame]:
         if missing := sorted({*texts, *numbers} - {*columns.names}):
             what = "The table of outcomes lacks columns"
             raise EvaluationError(what, where=str(folder / f"{name}.csv"), expected=", ".join(missing))
-        texts += tuple(one for one in ("found_at",) if one in columns.names)
+        texts += ("found_at",) if "found_at" in columns.names else ()
         read = columns.read(numbers, texts)
-        frames[name] = pd.DataFrame(read | {one: [str(cell_text(cell)) for cell in read[one]] for one in texts})
+        frames[name] = pd.DataFrame(read | {text: [str(cell_text(cell)) for cell in read[text]] for text in texts})
     return frames
 
 
 def _paired(diff: ResultDiff) -> Paired:
     """Return what the outcomes of both results say, of what was scored in one part, on the same objects."""
-    frames = [_frames(one) for one in diff._given]
+    frames = [_frames(given) for given in diff._given]
     if not frames or not all(frames):
         return Paired(
             "no intervals, images or boxes: outcomes are not there of both; evaluate with --outcomes and --out"
@@ -364,15 +357,15 @@ def _paired(diff: ResultDiff) -> Paired:
         if len(set(objects[0]["part"])) > 1 or objects[0][same].values.tolist() != objects[1][same].values.tolist():
             continue
         ids = list(dict.fromkeys(objects[0]["image_id"]))
-        classes = sorted({*objects[0]["class"], *(name for one in found for name in one["class"])} - {""})
+        classes = sorted({*objects[0]["class"], *(name for frame in found for name in frame["class"])} - {""})
         sides = [_image_outcomes(*both, ids, classes) for both in zip(found, objects, strict=True)]
-        whole = [one.measures(np.ones(len(ids), np.int64)) for one in sides]
+        whole = [side.measures(np.ones(len(ids), np.int64)) for side in sides]
         # A measure that the rows give otherwise has other rules: it has no interval.
         of_key = {
             key: name
             for key in whole[0]
             for name in ((scored, *key), ("", *key))
-            if all(_same(one[key], value) for one, value in zip(whole, numbers.get(name, (None, None)), strict=True))
+            if all(_same(side[key], value) for side, value in zip(whole, numbers.get(name, (None, None)), strict=True))
         }
         intervals |= {of_key[key]: cell for key, cell in paired_intervals(*sides).items() if key in of_key}
         if images or not (
@@ -383,14 +376,14 @@ def _paired(diff: ResultDiff) -> Paired:
         alone = _alone_boxes(*found)
         left = []
         often = alone["image_id"].value_counts().to_dict()
-        for image in sorted(often, key=lambda one: (-often[one], one))[:_TRIED]:
+        for image in sorted(often, key=lambda image_id: (-often[image_id], image_id))[:_TRIED]:
             weights = np.ones(len(ids), np.int64)
             weights[ids.index(image)] = 0
-            before, after = (one.measures(weights)[first] for one in sides)
+            before, after = (side.measures(weights)[first] for side in sides)
             left.append((scored, image, after - before))
         gap = whole[1][first] - whole[0][first]
-        images = sorted(left, key=lambda one: (-abs(one[2] - gap), one[1]))[:_SHOWN]
-        shown = alone[alone["image_id"].isin([one[1] for one in images])].sort_values(
+        images = sorted(left, key=lambda row: (-abs(row[2] - gap), row[1]))[:_SHOWN]
+        shown = alone[alone["image_id"].isin([row[1] for row in images])].sort_values(
             "score", ascending=False, kind="stable"
         )
         boxes = list(shown[["of", *_BOX]].itertuples(index=False, name=None))[:_SHOWN]
@@ -401,27 +394,27 @@ def _paired(diff: ResultDiff) -> Paired:
     return Paired(note, intervals, headline, images, boxes)
 
 
-def _same(one: float, other: Number | None) -> bool:
-    return other is not None and isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+def _same(value: float, other: Number | None) -> bool:
+    return other is not None and isclose(value, other, rel_tol=1e-9, abs_tol=1e-9)
 
 
 def _alone_boxes(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
     """Return the detections that one result has and the other has not, or of another outcome."""
     import pandas as pd
 
-    both = pd.concat([one.assign(of=which) for one, which in zip((before, after), _WHICH, strict=True)])
+    both = pd.concat([frame.assign(of=which) for frame, which in zip((before, after), _WHICH, strict=True)])
     return both.drop_duplicates(list(_BOX), keep=False)
 
 
 def _image_outcomes(
     found: pd.DataFrame, objects: pd.DataFrame, ids: Sequence[str], classes: Sequence[str]
 ) -> ImageOutcomes:
-    image_of, label_of = ({name: place for place, name in enumerate(names)} for names in (ids, classes))
+    image_of, label_of = ({name: position for position, name in enumerate(names)} for names in (ids, classes))
     image: Any = found["image_id"].map(image_of).to_numpy(np.int32)
     label: Any = found["class"].map(label_of).to_numpy(np.int32)
     outcome = np.select([found["outcome"] == TRUE_POSITIVE, found["outcome"] == IGNORED], [1, -1], 0)[None]
     if "found_at" in found:
-        signs = np.array([list(one) for one in found["found_at"]]).reshape(len(found), -1).T
+        signs = np.array([list(text) for text in found["found_at"]]).reshape(len(found), -1).T
         outcome = np.select([signs == "1", signs == "x"], [1, -1], 0)
     state, unknown = objects["state"], objects["unknown"].astype(str) == "True"
     counted = state.isin([*STATES]) & (state != UNCOUNTED)
@@ -434,7 +427,7 @@ def _image_outcomes(
         tuple(classes),
         np.bincount(cell, minlength=len(classes) * n).reshape(-1, n),
         np.array(
-            [np.bincount(where[one], minlength=n) for one in hit]
+            [np.bincount(where[rows], minlength=n) for rows in hit]
             + [np.bincount(image[found["on_unknown"].astype(str) == "True"], minlength=n)]
         ),
         Detections(image, label, np.zeros((len(found), 4)), found["score"].to_numpy(np.float64)),

@@ -76,15 +76,15 @@ def write_fields(
     fields = [key, f"{key}_{_OBJECTS}", *(f"{key}_{name}" for name in names)]
     views = [view_name(key, name) for name in _VIEWS]
     _require_room(dataset, key, fields, views)
-    ids = [one for part in parts for one in part.truth.image_ids]
-    if twice := sorted(one for one, count in Counter(ids).items() if count > 1):
+    ids = [image for part in parts for image in part.truth.image_ids]
+    if twice := sorted(image for image, count in Counter(ids).items() if count > 1):
         raise UsageError(
             "Images of two parts have one id",
             found=named_images(twice),
             hint="evaluate with manifest=…: its lists say which image is whose",
         )
     there = samples_of(dataset, ids, id_field)
-    absent = [one for one in ids if one not in there]
+    absent = [image for image in ids if image not in there]
     if absent and missing == "error":
         raise UsageError(
             "The dataset lacks images that were scored",
@@ -189,7 +189,7 @@ def _declare(fiftyone: Any, dataset: Any, key: str, *, with_recalls: bool) -> li
 def _colour(fiftyone: Any, dataset: Any, colours: Mapping[str, str]) -> None:
     """Give our fields their colours in the App, and leave the user's as they are."""
     scheme = dataset.app_config.color_scheme or fiftyone.ColorScheme()
-    others = [one for one in scheme.fields or [] if one.get("path") not in colours]
+    others = [field for field in scheme.fields or [] if field.get("path") not in colours]
     scheme.fields = [*others, *({"path": path, "fieldColor": colour} for path, colour in colours.items())]
     dataset.app_config.color_scheme = scheme
     dataset.save()
@@ -198,7 +198,7 @@ def _colour(fiftyone: Any, dataset: Any, colours: Mapping[str, str]) -> None:
 def _sizes(dataset: Any, there: Mapping[str, str]) -> dict[str, tuple[int, int]]:
     """Return width and height of the photo of each image that the dataset holds."""
     columns = dataset.values(["id", "metadata.width", "metadata.height", "filepath"])
-    found = {one: (width, height, path) for one, width, height, path in zip(*columns, strict=True)}
+    found = {sample_id: (width, height, path) for sample_id, width, height, path in zip(*columns, strict=True)}
     sizes = {}
     for image, sample in there.items():
         width, height, path = found[sample]
@@ -218,7 +218,7 @@ def _of_images(
     kinds, states = list(KINDS), list(STATES)
     rows_of = _grouped(detections.image, truth.n_images)
     objects_of = _grouped(truth.image, truth.n_images)
-    for place, image in enumerate(truth.image_ids):
+    for position, image in enumerate(truth.image_ids):
         if image not in sizes:
             continue
         size = np.array(sizes[image] * 2, np.float64)
@@ -229,25 +229,25 @@ def _of_images(
                 role="unknown" if part.unknown[row] else "known",
                 outcome=states[part.state[row]],
             )
-            for row in objects_of[place].tolist()
+            for row in objects_of[position].tolist()
         }
-        rows = rows_of[place].tolist()
+        rows = rows_of[position].tolist()
         found = []
         for row in rows:
             matched = int(part.matched[row])
-            told = {
+            attributes = {
                 "confidence": float(detections.scores[row]),
                 "outcome": kinds[part.kind[row]],
                 "iou": float(part.iou[row]),
                 "on_unknown": bool(part.on_unknown[row]),
             }
             if matched >= 0:
-                told |= {"matched": str(objects[matched]["_id"]), "matched_class": part.class_of(matched)}
+                attributes |= {"matched": str(objects[matched]["_id"]), "matched_class": part.class_of(matched)}
             if part.kept_at:
-                told["kept_at"] = [recall for recall, kept in part.kept_at.items() if kept[row]]
-            found.append(_label(truth.classes[detections.label[row]], detections.boxes[row] / size, **told))
-        became = [kinds[one] for one in part.kind[rows].tolist()]
-        counts = {name: sum(one in wanted for one in became) for name, wanted in COUNTS.items()}
+                attributes["kept_at"] = [recall for recall, kept in part.kept_at.items() if kept[row]]
+            found.append(_label(truth.classes[detections.label[row]], detections.boxes[row] / size, **attributes))
+        became = [kinds[kind] for kind in part.kind[rows].tolist()]
+        counts = {name: sum(kind in wanted for kind in became) for name, wanted in COUNTS.items()}
         counts[_AOSE] = int(part.on_unknown[rows].sum())
         own = [states[part.state[row]] for row in objects if part.unknown[row]]
         counts |= {name: own.count(state) for name, state in _STATES.items()}

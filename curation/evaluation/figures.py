@@ -54,7 +54,8 @@ def precision_recall_curves(
         if len(curves) > 1:
             add_key(figure, axes)
         label_outer(axes, "recall", "precision")
-        marked = "; marks: operating points at recall " + ", ".join(_recalls(thresholds)) if thresholds else ""
+        recalls = dict.fromkeys(row["recall"] for rows in (thresholds or {}).values() for row in rows)
+        marked = "; marks: operating points at recall " + ", ".join(recalls) if thresholds else ""
         set_title(figure, "Precision and recall", note + marked if note else marked.removeprefix("; "))
         return figure
 
@@ -65,10 +66,6 @@ def require_content(content: Any, stem: Path, what: str) -> None:
     """Raise `EvaluationError` where a figure has nothing to show."""
     if not content:
         raise EvaluationError(f"A figure needs {what}, and there are none", where=str(stem))
-
-
-def _recalls(thresholds: Mapping[str, Sequence[Result]]) -> list[str]:
-    return list(dict.fromkeys(row["recall"] for rows in thresholds.values() for row in rows))
 
 
 def _draw_curve(axis: Axes, curve: Result | None, number: int, label: str) -> None:

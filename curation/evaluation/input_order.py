@@ -46,14 +46,14 @@ def count_tie_sensitive(
         A number is read at the first detection of a class too, be it right or wrong (wilderness impact at recall 0).
     """
     label, scores, image = detections.label, detections.scores, detections.image
-    told = kind > 0 if counted is None else (kind > 0) & counted
+    decisive = kind > 0 if counted is None else (kind > 0) & counted
     if read_at_first:
         highest = np.full(int(label.max(initial=-1)) + 1, -np.inf)
         np.maximum.at(highest, label, scores)
-        told |= scores == highest[label]
+        decisive |= scores == highest[label]
     values, rank = np.unique(scores, return_inverse=True)
     shared = np.zeros(len(values), bool)
-    shared[rank[told]] = True
+    shared[rank[decisive]] = True
     rows = np.flatnonzero(shared[rank] if counted is None else shared[rank] & counted)
     group = label[rows].astype(np.int64) * len(values) + rank[rows]
     order = np.argsort(group)
@@ -78,7 +78,7 @@ def count_tie_sensitive(
         differs |= column[rows] != column[firsts]
     if claim is not None:
         differs = (claim[rows] != claim[firsts]) | (differs & (claim[rows] < 0))
-    found = [np.logical_or.reduceat(one, starts) for one in (told[rows], matters, differs)]
+    found = [np.logical_or.reduceat(mask, starts) for mask in (decisive[rows], matters, differs)]
     return int(np.logical_and.reduce(found).sum())
 
 
@@ -101,7 +101,7 @@ def kinds(outcome: _Whole, on_unknown: Bools) -> Int64s:
 
 def joined(*parts: Detections) -> Detections:
     """Return the detections of all parts, images counted on from part to part."""
-    return replace(Detections.joined(parts), image=_counted_on([one.image for one in parts]))
+    return replace(Detections.joined(parts), image=_counted_on([part.image for part in parts]))
 
 
 def joined_claims(*parts: _Whole) -> Int64s:
@@ -112,7 +112,7 @@ def joined_claims(*parts: _Whole) -> Int64s:
 
 def _counted_on(parts: Sequence[_Whole]) -> Int32s:
     used, columns = 0, []
-    for one in parts:
-        columns.append(one.astype(np.int64) + used)
-        used += int(one.max(initial=-1)) + 1
+    for part in parts:
+        columns.append(part.astype(np.int64) + used)
+        used += int(part.max(initial=-1)) + 1
     return np.concatenate(columns).astype(np.int32)

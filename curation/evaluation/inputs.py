@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeVar
 
@@ -35,8 +36,8 @@ from curation.evaluation.readers import (
 )
 from curation.evaluation.readers import Policy as Policy
 from curation.evaluation.result import stem_of, truth_digests
-from curation.evaluation.truth import Part, ground_truth, places_of, viewed
-from curation.manifest.added_boxes import AddedBoxes, BoxedImage, read_added_boxes, with_added_boxes
+from curation.evaluation.truth import Part, ground_truth, positions_of, viewed
+from curation.manifest.added_boxes import AddedBoxes, read_added_boxes, with_added_boxes
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage
@@ -126,8 +127,7 @@ class Reading:
         if overlay is None:
             return None
         ids = sorted(overlay.exhaustive)
-        held = places_in(source, ids).tolist()
-        return _exhaustive(overlay, [one for one, place in zip(ids, held, strict=True) if place >= 0], "the truth")
+        return _exhaustive(overlay, [*compress(ids, positions_in(source, ids) >= 0)], "the truth")
 
     def policy_of(self, policy: Policy) -> Policy:
         """Return the policy for detections: where some images alone are scored, those on others are left out."""
@@ -143,15 +143,20 @@ class Reading:
         overlay = self.added(manifest)
         if overlay is None:
             return source, []
-        images = overlay.images if ids is None else _among(overlay, ids)
-        places = places_in(source, [one.image_id for one in images])
-        chosen = AddedBoxes(tuple(one for one, place in zip(images, places.tolist(), strict=True) if place >= 0))
+        wanted = None if ids is None else set(ids)
+        images = [image for image in overlay.images if wanted is None or image.image_id in wanted]
+        positions = positions_in(source, [image.image_id for image in images])
+        chosen = AddedBoxes(tuple(compress(images, positions >= 0)))
         if not chosen.images:
             return source, []
-        places = places[places >= 0]
-        boxed, _ = with_added_boxes(source, chosen, places, manifest.header.classes if manifest else ())
-        n_images = len(source.images) if ids is None else len(set(ids))
-        return replace(boxed, files=(*source.files, overlay.record())), [_holds_on(chosen, n_images)]
+        positions = positions[positions >= 0]
+        boxed, _ = with_added_boxes(source, chosen, positions, manifest.header.classes if manifest else ())
+        n_boxes, n_images = sum(len(image.boxes) for image in chosen.images), len(wanted or source.images)
+        note = (
+            f"{n_boxes} boxes of reviewers count as truth; every unknown object is boxed on {len(chosen.exhaustive)} "
+            f"of {n_images} images, and unknown precision holds on these alone (--exhaustive-only)"
+        )
+        return replace(boxed, files=(*source.files, overlay.record())), [note]
 
     def opener(self) -> Callable[[Truth], Source]:
         """Return what opens the ground truth of several tasks or cases, the same truth once."""
@@ -166,13 +171,8 @@ class Reading:
         return open_once
 
 
-def _among(overlay: AddedBoxes, ids: Sequence[str]) -> tuple[BoxedImage, ...]:
-    wanted = set(ids)
-    return tuple(one for one in overlay.images if one.image_id in wanted)
-
-
 def _exhaustive(overlay: AddedBoxes, ids: Sequence[str], part: str) -> tuple[str, ...]:
-    kept = tuple(one for one in ids if one in overlay.exhaustive)
+    kept = tuple(image for image in ids if image in overlay.exhaustive)
     if not kept:
         raise EvaluationError(
             f"No image of part {part!r} is boxed exhaustively",
@@ -202,7 +202,7 @@ def remembered_truth(manifest: Manifest | None, parts: Sequence[str]) -> Source:
     raise UsageError("--truth is missing", expected="--truth FILE", hint=hint)
 
 
-def places_in(source: Source, ids: Sequence[str]) -> Int64s:
+def positions_in(source: Source, ids: Sequence[str]) -> Int64s:
     """Return where a source holds each image, -1 where it does not: by file stem, and in its own name space by number.
 
     By number alone an image of another data set would be found: VOC's 000012 is COCO's 12 as well.
@@ -212,18 +212,10 @@ def places_in(source: Source, ids: Sequence[str]) -> Int64s:
     stems = [PurePosixPath(name.replace("\\", "/")).stem for name in source.images.file_names.tolist()]
     own = f"{source.namespace}:"
     found = [
-        place if place is not None and (one.startswith(own) or stems[place] == one.partition(":")[2]) else -1
-        for place, one in zip(places_of(source, ids), ids, strict=True)
+        -1 if row is None or not (image.startswith(own) or stems[row] == image.partition(":")[2]) else row
+        for row, image in zip(positions_of(source, ids), ids, strict=True)
     ]
     return np.array(found, np.int64)
-
-
-def _holds_on(overlay: AddedBoxes, n_images: int) -> str:
-    boxes = sum(len(one.boxes) for one in overlay.images)
-    return (
-        f"{boxes} boxes of reviewers count as truth; every unknown object is boxed on {len(overlay.exhaustive)} of "
-        f"{n_images} images, and unknown precision holds on these alone (--exhaustive-only)"
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,18 +305,18 @@ def by_name(
     named: dict[str, Given] = dict(given) if isinstance(given, Mapping) else {"": given}
     common = [named.pop("")] if shared and "" in named else []
     found: dict[str, Given] = {}
-    for key, one in named.items():
-        name = key or (usual[0] if len(usual) == 1 else unnamed(one) if callable(unnamed) else unnamed)
+    for key, value in named.items():
+        name = key or (usual[0] if len(usual) == 1 else unnamed(value) if callable(unnamed) else unnamed)
         if not name or (names and name not in names):
             raise UsageError(
                 f"There is no such {of}" if key else f"{option} does not say which {of} it is of",
-                where=f"{option} {key}{'=' * bool(key)}{one}"[:200],
+                where=f"{option} {key}{'=' * bool(key)}{value}"[:200],
                 expected=expected,
                 hint=None if key else hint,
             )
         if name in found:
-            raise UsageError(f"{option} is given twice for one {of}", where=str(one)[:200], expected=expected)
-        found[name] = one
+            raise UsageError(f"{option} is given twice for one {of}", where=str(value)[:200], expected=expected)
+        found[name] = value
     missing = [name for name in wanted if name not in found]
     if missing and not common:
         raise UsageError(f"{option} is missing for {of} {', '.join(missing)}", expected=expected)
@@ -461,8 +453,8 @@ class OnePart:
 
 def _sizes(source: Source, truth: GroundTruth) -> Floats:
     """Return width and height of the images of a truth, NaN where unstated."""
-    place = {name: position for position, name in enumerate(source.image_ids.tolist())}
-    rows = [place[name] for name in truth.image_ids]
+    row_of = {name: position for position, name in enumerate(source.image_ids.tolist())}
+    rows = [row_of[name] for name in truth.image_ids]
     sizes = np.stack([source.images.widths, source.images.heights], axis=1)[rows].astype(np.float64)
     return np.where(sizes > 0, sizes, np.nan)
 

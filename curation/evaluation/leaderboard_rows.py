@@ -120,8 +120,8 @@ def rows_of(result: Any, name: str | None = None) -> list[Row]:
     UsageError
         The name is empty, too long or not printable, or one name is given for several classifiers.
     """
-    own = dict.fromkeys(one.method for one in result.scored)
-    if name is not None and len(own) > 1 and all(one.of_several for one in result.scored):
+    own = dict.fromkeys(scored.method for scored in result.scored)
+    if name is not None and len(own) > 1 and all(scored.of_several for scored in result.scored):
         raise UsageError(
             "One name is given for several classifiers",
             where=f"--name {name}"[:200],
@@ -130,36 +130,36 @@ def rows_of(result: Any, name: str | None = None) -> list[Row]:
         )
     for method in own if name is None else (name,):
         require_name(method)
-    rows = [_checked(_row(result, one, one.method if name is None else name), "new row") for one in result.scored]
+    rows = [_checked(_row(result, scored, name), "new row") for scored in result.scored]
     for row in rows:
         check_numbers(row, result.report.measures, "new row")
     return rows
 
 
-def _row(result: Any, one: Scored, name: str) -> dict[str, Any]:
-    report, manifest = result.report, one.manifest or result.data.get("manifest")
-    digests = {part: file["sha256"] for part, file in one.predictions.items()}
+def _row(result: Any, scored: Scored, name: str | None) -> dict[str, Any]:
+    report, manifest = result.report, scored.manifest or result.data.get("manifest")
+    digests = {part: file["sha256"] for part, file in scored.predictions.items()}
     reported = Counter[str]()
-    for file in one.predictions.values():
+    for file in scored.predictions.values():
         reported.update(file["reported"])
     return {
         "schema_version": SCHEMA_VERSION,
-        "name": name,
-        "score": one.score,
+        "name": scored.method if name is None else name,
+        "score": scored.score,
         "protocol": report.protocol,
         "manifest": manifest and {field: manifest[field] for field in ManifestName.__struct_fields__},
-        "part": one.part,
-        "variant": one.variant,
-        "truth": sha256_of_value(one.truth),
-        "pinned": one.pinned and manifest is not None,
-        "settings": one.settings,
+        "part": scored.part,
+        "variant": scored.variant,
+        "truth": sha256_of_value(scored.truth),
+        "pinned": scored.pinned and manifest is not None,
+        "settings": scored.settings,
         "evaluator": {"curation": __version__, "algorithm": report.algorithm},
-        "operating_point": one.operating_point,
+        "operating_point": scored.operating_point,
         "metrics": {
             measure.key_of(row.parameters): {
                 "value": row.value, "unit": measure.unit, "better": measure.better or "higher"
             }
-            for measure, row in values_of(one, ranked(report.measures))
+            for measure, row in values_of(scored, ranked(report.measures))
         },
         "predictions": next(iter(digests.values())) if len(digests) == 1 else sha256_of_value(digests),
         "reported": dict(reported),
@@ -212,8 +212,8 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from (key, *_texts(one))
+        for key, child in value.items():
+            yield from (key, *_texts(child))
 
 
 def check_numbers(row: Row, measures: Sequence[Measure], where: str) -> None:

@@ -383,4 +383,4 @@ def recall_names(points: OperatingPoints) -> tuple[str, ...]:
 
 def tenth_names(tenths: Iterable[int]) -> tuple[str, ...]:
     """Return tenths as decimal texts: ``"0.3"`` for 3."""
-    return tuple(f"{one // 10}.{one % 10}" for one in tenths)
+    return tuple(f"{tenth // 10}.{tenth % 10}" for tenth in tenths)

@@ -135,7 +135,7 @@ class Measured(NamedTuple):
 
     def value(self, key: str) -> Number | None:
         """Return the value of a measure without parameters, by its key."""
-        return next(one.value for one in self.values if one.measure == key and not one.parameters)
+        return next(row.value for row in self.values if row.measure == key and not row.parameters)
 
 
 def percent(value: Number | None) -> Number | None:
@@ -150,28 +150,28 @@ def sum_in_order(values: Sequence[float]) -> float:
 
 def ranked(measures: Iterable[Measure]) -> tuple[Measure, ...]:
     """Return the measures that leaderboards show, in their order."""
-    return tuple(one for one in measures if one.ranked)
+    return tuple(measure for measure in measures if measure.ranked)
 
 
 def measure_of(measures: Sequence[Measure], key: str) -> Measure | None:
     """Return the measure that a key, ``AWI@0.3``, is one of; None for a key that is of none."""
-    return next((one for one in measures if one.matches(key)), None)
+    return next((measure for measure in measures if measure.matches(key)), None)
 
 
 def place_of(measures: Sequence[Measure], key: str) -> tuple[int, str]:
     """Return where a key stands in the order of the measures; one that is of none stands behind, by name."""
-    return next((place for place, one in enumerate(measures) if one.matches(key)), len(measures)), key
+    return next((position for position, measure in enumerate(measures) if measure.matches(key)), len(measures)), key
 
 
 def formulas(measures: Sequence[Measure], *keys: str) -> dict[str, str]:
     """Return the formula of some measures by key, for the definitions of a result."""
-    by_key = {one.base: one.formula for one in measures}
+    by_key = {measure.base: measure.formula for measure in measures}
     return {key: by_key[key] for key in keys}
 
 
 def definitions(measures: Iterable[Measure], **rules: str) -> dict[str, str]:
     """Return what a result says of its numbers: the rules given, then the formula of each measure by its base key."""
-    return {**rules, **{one.base: one.formula for one in measures}}
+    return {**rules, **{measure.base: measure.formula for measure in measures}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +231,7 @@ class Scored:
 def values_of(scored: Scored, measures: Iterable[Measure]) -> Iterator[tuple[Measure, Value]]:
     """Yield the declared numbers of what was scored, each with its declaration, in the order of the declarations."""
     for measure in measures:
-        for one in scored.found.values:
-            if one.measure == measure.base:
-                undefined = "" if one.value is not None else one.undefined or measure.undefined
-                yield measure, one._replace(undefined=undefined)
+        for row in scored.found.values:
+            if row.measure == measure.base:
+                undefined = "" if row.value is not None else row.undefined or measure.undefined
+                yield measure, row._replace(undefined=undefined)

@@ -113,14 +113,14 @@ class Objects:
     boxes: Floats
 
     @cached_property
-    def place(self) -> dict[Id, int]:
+    def image_position(self) -> dict[Id, int]:
         """The position of each image id."""
-        return {one: place for place, one in reversed([*enumerate(self.images)])}
+        return {image: position for position, image in reversed([*enumerate(self.images)])}
 
     @cached_property
-    def category_place(self) -> dict[Id | None, int]:
+    def category_position(self) -> dict[Id | None, int]:
         """The position of each category id."""
-        return {one: place for place, one in reversed([*enumerate(self.categories)])}
+        return {category: position for position, category in reversed([*enumerate(self.categories)])}
 
     @cached_property
     def count(self) -> Int64s:
@@ -144,9 +144,9 @@ class Objects:
             sizes=np.nan_to_num(self.sizes).clip(0, 2**31 - 1).astype(np.int32),
         )
 
-    def places(self, images: Sequence[Id]) -> Int64s:
+    def positions(self, images: Sequence[Id]) -> Int64s:
         """Return the position of each image; -1 where the truth lacks it."""
-        return np.array([self.place.get(one, -1) for one in images], np.int64)
+        return np.array([self.image_position.get(image, -1) for image in images], np.int64)
 
 
 def parse(mends: Sequence[str]) -> dict[str, str]:
@@ -178,10 +178,10 @@ def is_form(value: str) -> bool:
 def image_map(value: str, truth: Objects) -> Mapped:
     """Return what an image id becomes under a mend."""
     if value in ("file_name", "stem"):
-        names = truth.files if value == "file_name" else [PurePosixPath(one).stem for one in truth.files]
+        names = truth.files if value == "file_name" else [PurePosixPath(file).stem for file in truth.files]
         return unique(names, truth.images).get
     is_ranked = value.startswith("rank")
-    ids = sorted(truth.images, key=lambda one: (isinstance(one, str), one)) if is_ranked else truth.images
+    ids = sorted(truth.images, key=lambda image: (isinstance(image, str), image)) if is_ranked else truth.images
     return _number_map(value, ids)
 
 
@@ -193,7 +193,7 @@ def category_map(value: str, truth: Objects) -> Mapped:
         numbers = [number for number in range(1, 91) if number not in _NOT_IN_COCO]
         return dict(zip(numbers, truth.categories, strict=False)).get
     if ":" in value:
-        pairs = (one.split(":") for one in value.split(","))
+        pairs = (pair.split(":") for pair in value.split(","))
         return {old if (number := number_of(old)) is None else number: int(new) for old, new in pairs}.get
     return _number_map(value, truth.categories)
 
@@ -201,27 +201,27 @@ def category_map(value: str, truth: Objects) -> Mapped:
 def unique(names: Sequence[str], ids: Sequence[Id]) -> dict[Any, Id]:
     """Return the id of each name that one id alone has."""
     counts = Counter(names)
-    return {name: one for name, one in zip(names, ids, strict=True) if counts[name] == 1}
+    return {name: own for name, own in zip(names, ids, strict=True) if counts[name] == 1}
 
 
 def _number_map(value: str, ids: Sequence[Id]) -> Mapped:
-    def known(one: Any) -> Id | None:
-        number = number_of(one)
+    def known(given: Any) -> Id | None:
+        number = number_of(given)
         if number is None or value == "number":
             return number
         if value[0] in "+-":
             return number + int(value)
-        place = number - int(value[-1])
-        return ids[place] if 0 <= place < len(ids) else None
+        position = number - int(value[-1])
+        return ids[position] if 0 <= position < len(ids) else None
 
     return known
 
 
-def number_of(one: Any) -> int | None:
+def number_of(given: Any) -> int | None:
     """Return an id as a whole number; None for a text of anything but digits."""
-    if isinstance(one, int):
-        return one
-    return int(one) if isinstance(one, str) and re.fullmatch(r"-?\d{1,18}", one) else None
+    if isinstance(given, int):
+        return given
+    return int(given) if isinstance(given, str) and re.fullmatch(r"-?\d{1,18}", given) else None
 
 
 def boxes_in_pixels(boxes: Floats, value: str, sizes: Floats) -> Floats:
@@ -264,7 +264,7 @@ def apply_mends(columns: Columns, mends: Mapping[str, str], truth: Objects) -> t
             columns = replace(columns, images=_mapped(columns.images, image_map(value, truth)))
         elif key == "boxes":
             # Of an image that is not there 1, 1.
-            sizes = np.concatenate([truth.sizes, [[1, 1]]])[truth.places(columns.images)]
+            sizes = np.concatenate([truth.sizes, [[1, 1]]])[truth.positions(columns.images)]
             columns = replace(columns, boxes=boxes_in_pixels(columns.boxes, value, sizes))
         elif key == "category_ids":
             known = matched_classes(columns, truth).get if value == "matched" else category_map(value, truth)
@@ -282,24 +282,24 @@ def mend_records(
 ) -> list[dict[str, Any]]:
     """Return records of a results file with the values that mends changed."""
     found = []
-    for place, row in enumerate(rows.tolist()):
+    for index, row in enumerate(rows.tolist()):
         record = dict(records[row])
-        if after.images[place] != before.images[row]:
-            record["image_id"] = after.images[place]
-        if after.classes[place] != before.classes[row]:
+        if after.images[index] != before.images[row]:
+            record["image_id"] = after.images[index]
+        if after.classes[index] != before.classes[row]:
             record.pop("category", None)
-            record["category_id"] = after.classes[place]
-        if not np.array_equal(after.boxes[place], before.boxes[row], equal_nan=True):
-            record["bbox"] = after.boxes[place].tolist()
-        if after.scores[place] != before.scores[row] and np.isfinite(after.scores[place]):
-            record["score"] = float(after.scores[place])
+            record["category_id"] = after.classes[index]
+        if not np.array_equal(after.boxes[index], before.boxes[row], equal_nan=True):
+            record["bbox"] = after.boxes[index].tolist()
+        if after.scores[index] != before.scores[row] and np.isfinite(after.scores[index]):
+            record["score"] = float(after.scores[index])
         found.append(record)
     return found
 
 
 def _mapped(ids: Sequence[Any], known: Mapped) -> list[Any]:
-    table = {one: known(one) for one in dict.fromkeys(ids)}
-    return [one if table[one] is None else table[one] for one in ids]
+    table = {old: known(old) for old in dict.fromkeys(ids)}
+    return [old if table[old] is None else table[old] for old in ids]
 
 
 def _scores(scores: Floats, value: str) -> Floats:
@@ -318,22 +318,22 @@ def first_of_each(columns: Columns) -> Int64s:
     return np.flatnonzero(~pd.DataFrame(named | dict(zip("xywh", columns.boxes.T, strict=True))).duplicated())
 
 
-def best_overlaps(boxes: Floats, places: Int64s, truth: Objects) -> tuple[Floats, Int64s]:
+def best_overlaps(boxes: Floats, positions: Int64s, truth: Objects) -> tuple[Floats, Int64s]:
     """Return, for each box, its highest IoU with an object of its image, and the object; 0 and -1 where none overlaps.
 
     Parameters
     ----------
     boxes : ndarray of float64, shape (n, 4)
         ``x, y, w, h`` in pixels; such that are no boxes overlap nothing.
-    places : ndarray of int64, shape (n,)
+    positions : ndarray of int64, shape (n,)
         Position of the image of each box; -1 where the truth lacks it.
     """
     best, partner = np.zeros(len(boxes)), np.full(len(boxes), -1, np.int64)
     rows = np.flatnonzero(
-        (places >= 0) & (np.abs(boxes) <= MAX_COORDINATE).all(axis=1) & (boxes[:, 2:] > 0).all(axis=1)
+        (positions >= 0) & (np.abs(boxes) <= MAX_COORDINATE).all(axis=1) & (boxes[:, 2:] > 0).all(axis=1)
     )
     label = np.zeros(len(rows), np.int32)
-    found = Detections(places[rows].astype(np.int32), label, boxes[rows], np.zeros(len(rows)))
+    found = Detections(positions[rows].astype(np.int32), label, boxes[rows], np.zeros(len(rows)))
     with np.errstate(over="ignore", invalid="ignore"):  # Nobody has checked the truth.
         position, iou = best_overlap(truth.truth, found, same_class=False)
     best[rows], partner[rows] = iou, np.where(iou > 0, position, -1)
@@ -346,14 +346,14 @@ def matched_classes(columns: Columns, truth: Objects) -> dict[Id | None, Id]:
     The class is that of most of these objects, at least three and six of ten; ids of which that is not so are left
     out, and so are ids of which two would become one class.
     """
-    best, partner = best_overlaps(columns.boxes, truth.places(columns.images), truth)
+    best, partner = best_overlaps(columns.boxes, truth.positions(columns.images), truth)
     votes: defaultdict[Id | None, Counter[int]] = defaultdict(Counter)
     for row in np.flatnonzero(best >= 0.5).tolist():
         votes[columns.classes[row]][int(truth.category[partner[row]])] += 1
     found: dict[Id | None, Id] = {}
     for number, tally in votes.items():
-        place, most = min(tally.items(), key=lambda item: (-item[1], item[0]))
+        category, most = min(tally.items(), key=lambda item: (-item[1], item[0]))
         if most >= max(3, 0.6 * tally.total()):
-            found[number] = truth.categories[place]
+            found[number] = truth.categories[category]
     wanted = Counter(found.values())
-    return {number: one for number, one in found.items() if wanted[one] == 1}
+    return {number: target for number, target in found.items() if wanted[target] == 1}

@@ -102,7 +102,7 @@ def explain(columns: Columns, truth: Objects) -> tuple[list[Finding], dict[str, 
         held = columns if test in (_repeated, _thin) else some
         found = [*test(apply_mends(held, mends, truth)[0], truth)]
         findings += found
-        mends |= dict(one.mend.split("=", 1) for one in found if one.mend)
+        mends |= dict(finding.mend.split("=", 1) for finding in found if finding.mend)
     best, _ = _overlaps(apply_mends(some, mends, truth)[0], truth)
     return findings, counts | {"looked_at": len(some), "on_objects": int((best >= 0.5).sum())}
 
@@ -121,7 +121,7 @@ def _sample(columns: Columns) -> Int64s:
 
 
 def _overlaps(columns: Columns, truth: Objects) -> tuple[Floats, Int64s]:
-    return best_overlaps(columns.boxes, truth.places(columns.images), truth)
+    return best_overlaps(columns.boxes, truth.positions(columns.images), truth)
 
 
 def _multiplies(now: int, then: int, n: int, *, low: float = 0.0) -> bool:
@@ -138,23 +138,23 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
     names = image_mends([*dict.fromkeys(columns.images)], truth)
     by_ids = {name: _placed(_with_ids(columns, name, truth), truth) for name in names}
     usual = [f"{layout}:{unit}".rstrip(":") for unit in UNITS for layout in LAYOUTS]
-    readings = [_reading(*one, truth, name, form) for name, one in by_ids.items() for form in usual]
+    readings = [_reading(*pair, truth, name, form) for name, pair in by_ids.items() for form in usual]
     now = readings[0]
-    best = max(readings, key=lambda one: one.hits)
+    best = max(readings, key=lambda reading: reading.hits)
     if not _multiplies(now.hits, best.hits, best.looked_at):
-        fitted = [_reading(*one, truth, name, form) for name, one in by_ids.items() for form in _fitted(*one, truth)]
-        readings += [one for one in fitted if one.hits > best.hits]
-        best = max(readings, key=lambda one: one.hits)
+        fitted = [_reading(*pair, truth, name, form) for name, pair in by_ids.items() for form in _fitted(*pair, truth)]
+        readings += [reading for reading in fitted if reading.hits > best.hits]
+        best = max(readings, key=lambda reading: reading.hits)
     # Of readings that are as good, the plainest.
-    best = next(one for one in readings if one.hits >= 0.95 * best.hits)
+    best = next(reading for reading in readings if reading.hits >= 0.95 * best.hits)
     holds = _multiplies(now.hits, best.hits, best.looked_at, low=0.0 if best.boxes in usual else 0.1)
     if not holds or best is now or not _fits_own_images(*by_ids[best.ids], truth, best):
         yield from _strays(columns, truth, names)
         return
     # With the boxes as they are.
-    before = next(one for one in readings if one.ids == best.ids and one.boxes == "xywh")
+    before = next(reading for reading in readings if reading.ids == best.ids and reading.boxes == "xywh")
     if best.ids and before.hits:
-        shares = (one.hits / len(columns) for one in (now, before))
+        shares = (reading.hits / len(columns) for reading in (now, before))
         yield _ids_finding(best.ids, "detections on an object of their image (IoU >= 0.5)", *shares)
     elif best.ids:
         yield _strange_ids(columns, truth, best.ids)
@@ -173,13 +173,13 @@ def _with_ids(columns: Columns, name: str, truth: Objects) -> Columns:
 
 def _placed(columns: Columns, truth: Objects) -> tuple[Floats, Int64s]:
     """Return the boxes on images of the truth, and the positions of these images."""
-    places = truth.places(columns.images)
-    return columns.boxes[places >= 0], places[places >= 0]
+    positions = truth.positions(columns.images)
+    return columns.boxes[positions >= 0], positions[positions >= 0]
 
 
-def _reading(boxes: Floats, places: Int64s, truth: Objects, ids: str, form: str) -> _Reading:
-    best, _ = best_overlaps(boxes_in_pixels(boxes, form, truth.sizes[places]), places, truth)
-    return _Reading(ids, form, int((best >= 0.5).sum()), len(places))
+def _reading(boxes: Floats, positions: Int64s, truth: Objects, ids: str, form: str) -> _Reading:
+    best, _ = best_overlaps(boxes_in_pixels(boxes, form, truth.sizes[positions]), positions, truth)
+    return _Reading(ids, form, int((best >= 0.5).sum()), len(positions))
 
 
 def _fits_own_images(given: Floats, own: Int64s, truth: Objects, best: _Reading) -> bool:
@@ -226,19 +226,19 @@ def _ids_finding(name: str, evidence: str, now: float, mended: float) -> Finding
 
 
 def _strange_ids(columns: Columns, truth: Objects, name: str) -> Finding:
-    shares = (_located(one, truth) for one in (columns, _with_ids(columns, name, truth)))
+    shares = (_located(given, truth) for given in (columns, _with_ids(columns, name, truth)))
     return _ids_finding(name, "detections on images of the truth", *shares)
 
 
 def _located(columns: Columns, truth: Objects) -> float:
-    return float((truth.places(columns.images) >= 0).mean())
+    return float((truth.positions(columns.images) >= 0).mean())
 
 
 def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[Finding]:
     """Find ids that the truth lacks, where no boxes bear a mend out: by all ids at once, or not at all."""
     if (now := _located(columns, truth)) >= 0.5:
         return
-    numbers = [one for one in truth.images if isinstance(one, int)]
+    numbers = [image for image in truth.images if isinstance(image, int)]
     is_sparse = len(numbers) > 1 and len(numbers) < 0.5 * (max(numbers) - min(numbers) + 1)
     for name in names[1:]:
         found = _strange_ids(columns, truth, name)
@@ -246,7 +246,7 @@ def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[
         if found.mended is not None and found.mended >= 0.99 and (is_sure or name in ("number", "file_name", "stem")):
             yield found
             return
-    strange = sorted({str(one) for one in columns.images if one not in truth.place})[:3]
+    strange = sorted({str(image) for image in columns.images if image not in truth.image_position})[:3]
     yield Finding(
         f"Detections are of other images than the truth: of another split? ({', '.join(strange)[:80]}, …)",
         "detections on images of the truth",
@@ -257,9 +257,9 @@ def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[
 
 def image_mends(ids: Sequence[Id], truth: Objects) -> list[str]:
     """Return mends of image ids, of which none repeats, under which nearly all are in the truth; first none, ``""``."""
-    numbers = np.array([number for one in ids if (number := number_of(one)) is not None], np.int64)
-    there = np.array(sorted(one for one in truth.images if isinstance(one, int)), np.int64)
-    names = ["number", "file_name", "stem"] if any(isinstance(one, str) for one in ids) else []
+    numbers = np.array([number for image in ids if (number := number_of(image)) is not None], np.int64)
+    there = np.array(sorted(image for image in truth.images if isinstance(image, int)), np.int64)
+    names = ["number", "file_name", "stem"] if any(isinstance(image, str) for image in ids) else []
     if len(numbers) == len(ids):
         names += ["index0", "index1", "rank0", "rank1"]
         if len(there):
@@ -271,16 +271,16 @@ def image_mends(ids: Sequence[Id], truth: Objects) -> list[str]:
 
     def fits(name: str) -> bool:
         known = image_map(name, truth)
-        return sum(known(one) in truth.place for one in ids) >= 0.9 * len(ids)
+        return sum(known(image) in truth.image_position for image in ids) >= 0.9 * len(ids)
 
     return ["", *(name for name in names if fits(name))]
 
 
-def _fitted(boxes: Floats, places: Int64s, truth: Objects) -> Iterator[str]:
+def _fitted(boxes: Floats, positions: Int64s, truth: Objects) -> Iterator[str]:
     """Return forms of boxes by a factor, a network's input size, or an offset that pairs of boxes vote for."""
     import pandas as pd
 
-    kept = places[np.cumsum(truth.count[places]) <= 20 * _ROWS]
+    kept = positions[np.cumsum(truth.count[positions]) <= 20 * _ROWS]
     rows, objects = (pd.DataFrame({"image": of, "row": range(len(of))}) for of in (kept, truth.image))
     pairs = rows.merge(objects, on="image", suffixes=("", "_of_object"))
     given, wanted, sizes = boxes[pairs["row"]], truth.boxes[pairs["row_of_object"]], truth.sizes[pairs["image"]]
@@ -304,7 +304,7 @@ def _votes(found: Floats, wanted: Floats, sizes: Floats) -> Iterator[str]:
     if len(gaps):
         cells, votes = np.unique(np.round(gaps / 8), axis=0, return_counts=True)
         near = (np.abs(gaps - 8 * cells[np.argmax(votes)]) <= 12).all(axis=1)
-        x, y = (round(one) for one in np.median(gaps[near], axis=0).tolist())
+        x, y = (round(gap) for gap in np.median(gaps[near], axis=0).tolist())
         yield f"{x:+d},{y:+d}"
 
 
@@ -339,15 +339,15 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
     used, n = [*dict.fromkeys(columns.classes)], len(on)
 
     def right(known: Mapped) -> int:
-        return sum(count for (one, want), count in votes.items() if truth.category_place.get(known(one), -1) == want)
+        return sum(count for (old, want), count in votes.items() if truth.category_position.get(known(old), -1) == want)
 
-    now = right(lambda one: one)
+    now = right(lambda old: old)
     found = {name: right(category_map(name, truth)) for name in _category_mends(used, truth)}
     most = max(found.values(), default=0)
     named = next((name for name, count in found.items() if count >= 0.95 * most), "")
     moved = _moved(columns, truth, votes)
-    learnt = right(lambda one: moved.get(one, one))
-    is_lacking = any(one not in truth.category_place for one in used)
+    learnt = right(lambda old: moved.get(old, old))
+    is_lacking = any(category not in truth.category_position for category in used)
     is_mended = _multiplies(now, most, n, low=0.2) or (is_lacking and most > 1.2 * now + _FEW)
     evidence = "detections on objects whose class is right"
     if named and is_mended and most >= 0.9 * learnt:
@@ -373,13 +373,13 @@ _NUMBERINGS = {
 
 
 def _category_mends(used: Sequence[Id | None], truth: Objects) -> list[str]:
-    if any(isinstance(one, str) for one in used):
+    if any(isinstance(category, str) for category in used):
         return ["number", "name"]
-    if all(one in truth.category_place for one in used) and len(used) < 2:
+    if all(category in truth.category_position for category in used) and len(used) < 2:
         return []
     names = ["index0", "index1", *(["coco91"] if len(truth.categories) == 80 else [])]
-    numbers = sorted(one for one in truth.categories if isinstance(one, int))
-    held = sorted(one for one in used if isinstance(one, int))
+    numbers = sorted(category for category in truth.categories if isinstance(category, int))
+    held = sorted(category for category in used if isinstance(category, int))
     if numbers and held:
         shifts = dict.fromkeys([numbers[0] - held[0], numbers[-1] - held[-1], 1, -1])
         names += [f"{shift:+d}" for shift in shifts if shift]
@@ -396,15 +396,15 @@ def _moved(columns: Columns, truth: Objects, votes: Counter[Any]) -> dict[Id | N
         old: new
         for old, new in learnt.items()
         if old != new
-        and votes[old, truth.category_place.get(old, -1)] <= 0.1 * votes[old, truth.category_place[new]]
+        and votes[old, truth.category_position.get(old, -1)] <= 0.1 * votes[old, truth.category_position[new]]
         and learnt.get(new) != new
     }
     # One id of a cycle may be too rare to tell: what is left over is its class.
-    left = [one for one in dict.fromkeys(columns.classes) if one not in moved and one in moved.values()]
-    free = [one for one in moved if one not in moved.values() and one in truth.category_place]
+    left = [old for old in dict.fromkeys(columns.classes) if old not in moved and old in moved.values()]
+    free = [old for old in moved if old not in moved.values() and old in truth.category_position]
     if len(left) == len(free) == 1 and free[0] is not None:
         moved[left[0]] = free[0]
-    is_strange = any(one not in truth.category_place for one in moved)
+    is_strange = any(category not in truth.category_position for category in moved)
     return moved if len(moved) >= 2 or is_strange else {}
 
 
@@ -427,7 +427,7 @@ def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
         yield Finding(f"Scores are {what}", "scores from 0 to 1", within, 1.0, f"scores={mend}")
         return
     best, partner = _overlaps(columns.take(given), truth)
-    named = np.array([truth.category_place.get(columns.classes[row], -1) for row in given.tolist()], np.int64)
+    named = np.array([truth.category_position.get(columns.classes[row], -1) for row in given.tolist()], np.int64)
     good: Bools = best >= 0.5
     with_class = good & (named == truth.category[partner]) if len(truth.category) else good
     good = with_class if with_class.sum() >= _MANY else good
@@ -460,7 +460,7 @@ def _repeated(columns: Columns, truth: Objects) -> Iterator[Finding]:
 def _thin(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find files that keep one detection of each image where most images show several objects."""
     most = Counter(columns.images)
-    shown = truth.count[[truth.place[one] for one in most if one in truth.place]]
+    shown = truth.count[[truth.image_position[image] for image in most if image in truth.image_position]]
     if len(most) >= 2 * _MANY and max(most.values()) == 1 and len(shown) and np.median(shown) >= 2:
         yield Finding(
             "Each image has one detection, most images show several objects",

@@ -149,7 +149,7 @@ class Outcomes:
         """Each class with its detections by falling score, ties in input order."""
         order = np.argsort(-self.scores, kind="stable")
         found = rows_by_class(self.label[order], len(self.n_positive))
-        return [(number, order[places]) for number, places in found]
+        return [(number, order[rows]) for number, rows in found]
 
     @cached_property
     def on_unknown(self) -> Bools:
@@ -255,11 +255,11 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
     sums = np.zeros((3, len(HUNDREDTHS)), np.int64)
     never: list[list[str]] = [[] for _ in HUNDREDTHS]
     recalls = np.array(HUNDREDTHS) / 100
-    for number, one in by_class.items():
-        places = one.nearest(recalls)
-        sums += np.stack([one.on_unknown[places], one.kept[places], one.kept_closed[places]])
+    for number, points in by_class.items():
+        at = points.nearest(recalls)
+        sums += np.stack([points.on_unknown[at], points.kept[at], points.kept_closed[at]])
         for level, names in zip(HUNDREDTHS, never, strict=True):
-            if not one.n_positive or 100 * one.tp < level * one.n_positive:
+            if not points.n_positive or 100 * points.tp < level * points.n_positive:
                 names.append(classes[number])
     on_unknown, kept, kept_closed = sums.tolist()
     return {
@@ -316,12 +316,12 @@ def targets(truth: TaskTruth, found: Outcomes, *, added: float = 0.0) -> Targets
     np.maximum.at(called_at, position, found.scores[rows])
     wrong = found.outcome[rows] != 1
     np.maximum.at(wrongly_at, position[wrong], found.scores[rows[wrong]])
-    place = np.flatnonzero(found.target)
-    copies = truth.lines[truth.truth.image[place]]
-    return Targets(place, copies, found_at[place], called_at[place], wrongly_at[place], added)
+    objects = np.flatnonzero(found.target)
+    copies = truth.lines[truth.truth.image[objects]]
+    return Targets(objects, copies, found_at[objects], called_at[objects], wrongly_at[objects], added)
 
 
-def unknown_counts(one: Targets, rows: Bools | slice = slice(None)) -> dict[str, Any]:
+def unknown_counts(sought: Targets, rows: Bools | slice = slice(None)) -> dict[str, Any]:
     """Return how many unknown objects are found, called known and missed, and the rates that follow, in percent.
 
     An object counts once for each line that names its image, and is found once: its further copies are in FN_u.
@@ -329,47 +329,47 @@ def unknown_counts(one: Targets, rows: Bools | slice = slice(None)) -> dict[str,
     object that was found are not among them. ``UR = UDR * UDP`` whenever all three are defined (Revisiting Open World
     Object Detection, section 5.1).
     """
-    copies = one.copies[rows]
-    found = np.isfinite(one.found_at[rows])
+    copies = sought.copies[rows]
+    found = np.isfinite(sought.found_at[rows])
     missed = np.where(found, 0, copies)
     n, tp = int(copies.sum()), int(found.sum())
     result: dict[str, Any] = {
         "num_unknown_gt": n,
         "TP_u": tp,
         "FN_u": n - tp,
-        "UR": one.recall(tp, n),
-        "AOSE_objects": int(copies[np.isfinite(one.called_at[rows])].sum()),
+        "UR": sought.recall(tp, n),
+        "AOSE_objects": int(copies[np.isfinite(sought.called_at[rows])].sum()),
     }
-    for suffix, called in (("", one.called_at[rows]), ("_excl_known_tp", one.called_wrongly_at[rows])):
+    for suffix, called in (("", sought.called_at[rows]), ("_excl_known_tp", sought.called_wrongly_at[rows])):
         star = int(missed[np.isfinite(called)].sum())
         result |= {
             f"FN_u_star{suffix}": star,
-            f"UDR{suffix}": one.recall(tp + star, n),
+            f"UDR{suffix}": sought.recall(tp + star, n),
             f"UDP{suffix}": _percent(tp, tp + star) if n else None,
         }
     return result
 
 
-def unknown_by_class(truth: TaskTruth, found: Outcomes, one: Targets) -> dict[str, dict[str, Any]] | None:
+def unknown_by_class(truth: TaskTruth, found: Outcomes, sought: Targets) -> dict[str, dict[str, Any]] | None:
     """Return `unknown_counts` and ``AOSE`` of each original class of unknown objects, by name.
 
     A detection counts for the class of the first object of highest IoU that it lies on. None where the ground truth
     does not say what its unknown objects are.
     """
     originals = truth.truth.original
-    if originals is None or not all(originals[place] for place in one.position.tolist()):
+    if originals is None or not all(originals[row] for row in sought.position.tolist()):
         return None
     names = sorted(set(originals))
-    place = {name: number for number, name in enumerate(names)}
-    kind = np.array([place[name] for name in originals], np.int64)
+    number_of = {name: number for number, name in enumerate(names)}
+    kind = np.array([number_of[name] for name in originals], np.int64)
     detections = _kinds_hit(found, kind, len(names))
     return {
-        names[number]: {**unknown_counts(one, kind[one.position] == number), "AOSE": int(detections[number])}
-        for number in np.unique(kind[one.position]).tolist()
+        names[number]: {**unknown_counts(sought, kind[sought.position] == number), "AOSE": int(detections[number])}
+        for number in np.unique(kind[sought.position]).tolist()
     }
 
 
-def operating_curve(one: Targets, found: Outcomes, unknown: int) -> dict[str, list[Any]]:
+def operating_curve(sought: Targets, found: Outcomes, unknown: int) -> dict[str, list[Any]]:
     """Return what keeping detections of score >= s gives, for falling s.
 
     Scores are those at which an unknown object is found or first called known, and the lowest of all detections (the
@@ -381,16 +381,16 @@ def operating_curve(one: Targets, found: Outcomes, unknown: int) -> dict[str, li
         Equally long lists ``score``, ``TP_u``, ``unknown_detections`` (true and false positives), ``UR``,
         ``P_unknown``, ``FN_u_star``, ``UDR``, ``UDP``: percent, None where undefined.
     """
-    n = int(one.copies.sum())
+    n = int(sought.copies.sum())
     counted = found.scores[(found.label == unknown) & (found.outcome >= 0)]
-    told = np.concatenate([one.found_at, one.called_at, found.scores.min(keepdims=True, initial=np.inf)])
-    limits = np.unique(told[np.isfinite(told)])[::-1]
-    called = _at_least(one.called_at, one.copies, limits)
-    both = _at_least(np.minimum(one.called_at, one.found_at), one.copies, limits)
-    tp = _at_least(one.found_at, np.ones_like(one.copies), limits)
+    scores = np.concatenate([sought.found_at, sought.called_at, found.scores.min(keepdims=True, initial=np.inf)])
+    limits = np.unique(scores[np.isfinite(scores)])[::-1]
+    called = _at_least(sought.called_at, sought.copies, limits)
+    both = _at_least(np.minimum(sought.called_at, sought.found_at), sought.copies, limits)
+    tp = _at_least(sought.found_at, np.ones_like(sought.copies), limits)
     kept = _at_least(counted, np.ones(len(counted), np.int64), limits)
     star = called - both
-    objects = [n + one.added if n else 0] * len(limits)
+    objects = [n + sought.added if n else 0] * len(limits)
     return {
         "score": limits.tolist(),
         "TP_u": tp.tolist(),

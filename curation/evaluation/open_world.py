@@ -197,7 +197,7 @@ TABLES = (
     ), title="Unknown objects by original class"),
     Tidy("impact", (
         Column("recall"), Column("WI", "ratio"), Column("WI_closed_set_denominator", "ratio", text=False),
-        *(Column(one, "count", text=False) for one in ("on_unknown", "kept", "kept_closed")),
+        *(Column(name, "count", text=False) for name in ("on_unknown", "kept", "kept_closed")),
         Column("classes", "count", text=False), Column("classes_reaching", "count", "classes reaching it"),
         Column("never_reached_by", head="read at their highest recall"),
     ), title="Wilderness impact", printed=lambda row: row[0][-1] == "0" and row[0] != "1.00"),
@@ -333,7 +333,7 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
         found, truth.unknown, without_objects=rules.impact_without_objects, added=rules.added_objects
     )
     names = truth.truth.classes
-    one = targets(truth, found, added=rules.added_objects)
+    sought = targets(truth, found, added=rules.added_objects)
     classes = _classes(truth, found, rules)
     classes["left_out"] = [
         ""
@@ -351,7 +351,7 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
         read = impact[name] if points else [nothing] * len(impact[name])
         impact[name] = read if found.target.any() else [None] * len(read)
     counts = _counts(truth, found)
-    originals = (unknown_by_class(truth, found, one) if found.target.any() else None) or {}
+    originals = (unknown_by_class(truth, found, sought) if found.target.any() else None) or {}
     tables = {
         "classes": classes,
         "unknown_classes": {
@@ -360,18 +360,18 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
         },
         "impact": impact,
         "counts": {"count": list(counts), "value": list(counts.values())},
-        "unknown_curve": operating_curve(one, found, truth.unknown),
+        "unknown_curve": operating_curve(sought, found, truth.unknown),
         "wilderness_points": _points({names[number]: each.as_lists() for number, each in points.items()}),
     }
-    values = [*_means(classes), *_unknown(found, one, classes, nothing), *_impact_values(impact, found)]
+    values = [*_means(classes), *_unknown(found, sought, classes, nothing), *_impact_values(impact, found)]
     kept = {name: table for name, table in tables.items() if name != "unknown_classes" or originals}
     if rules.scoreless:
         classes["AP"] = [None] * len(names)
         kept = {name: kept[name] for name in kept if name not in _OF_SCORES}
         reason = "it needs scores, which this variant passes over"
         values = [
-            one._replace(value=None, undefined=reason) if one.measure.startswith(("mAP", "AP_", "WI")) else one
-            for one in values
+            row._replace(value=None, undefined=reason) if row.measure.startswith(("mAP", "AP_", "WI")) else row
+            for row in values
         ]
     return Measured(values, kept, list(_notes(truth, classes, counts, rules)), found.decided_by_order)
 
@@ -420,25 +420,25 @@ def _means(classes: Mapping[str, Sequence[Any]]) -> Iterator[Value]:
             yield Value(key, sum_in_order(each) / len(each) if each else None, undefined=undefined)
 
 
-def _unknown(found: Outcomes, one: Targets, classes: Mapping[str, Any], nothing: float | None) -> Iterator[Value]:
+def _unknown(found: Outcomes, sought: Targets, classes: Mapping[str, Any], nothing: float | None) -> Iterator[Value]:
     """Yield the counts and rates of unknown objects."""
     defined = bool(found.target.any())
-    counts = unknown_counts(one)
+    counts = unknown_counts(sought)
     counts["AOSE"] = int(found.on_unknown.sum())
     for key, value in counts.items():
-        told = None if key.startswith("AOSE") and not defined else value
+        number = None if key.startswith("AOSE") and not defined else value
         n = counts["num_unknown_gt"] if key in ("UR", "UDR") else None
-        yield Value(key, told, n=n, undefined="TP_u + FN_u_star is 0" if defined else _NO_UNKNOWN)
+        yield Value(key, number, n=n, undefined="TP_u + FN_u_star is 0" if defined else _NO_UNKNOWN)
     called = classes["tp"][-1] + classes["fp"][-1]
     yield Value("P_unknown", 100 * counts["TP_u"] / called if called else nothing)
 
 
 def _impact_values(impact: Mapping[str, Any], found: Outcomes) -> Iterator[Value]:
     undefined = "the denominator is 0" if found.target.any() else _NO_UNKNOWN
-    place = {f"0.{tenths}": 10 * tenths - 1 for tenths in range(1, 10)}
+    index_of = {f"0.{tenths}": 10 * tenths - 1 for tenths in range(1, 10)}
     for name in ("WI", "WI_closed_set_denominator"):
-        yield Value(name, impact[name][place["0.8"]], undefined=undefined)
-    for recall, at in place.items():
+        yield Value(name, impact[name][index_of["0.8"]], undefined=undefined)
+    for recall, at in index_of.items():
         yield Value("WI_at_recall", impact["WI"][at], {"recall": recall}, undefined=undefined)
 
 
@@ -509,11 +509,11 @@ def settings_of(rules: Rules) -> dict[str, str]:
 def _drawings(result: Result) -> Iterator[Figure]:
     from curation.evaluation.open_world_figures import impact_figure, unknown_figure
 
-    for variant in dict.fromkeys(one.variant for one in result.scored):
+    for variant in dict.fromkeys(scored.variant for scored in result.scored):
         tasks = {
-            one.task: one.found
-            for one in result.scored
-            if one.variant == variant and one.found.value("num_unknown_gt") and "impact" in one.found.tables
+            scored.task: scored.found
+            for scored in result.scored
+            if scored.variant == variant and scored.found.value("num_unknown_gt") and "impact" in scored.found.tables
         }
         missing = "" if tasks else f"no figures for variant {variant}: no task has unknown objects"
         # One figure tells what is missing for both.
@@ -531,7 +531,7 @@ def report_as(benchmark: str, *, more: tuple[Measure, ...] = (), algorithm: int 
         (*MEASURES, *more),
         drawings=_drawings,
         algorithm=algorithm,
-        files=("measures", *(one.name for one in TABLES)),
+        files=("measures", *(table.name for table in TABLES)),
         figures=("wilderness_impact_*", "unknown_recall_precision_*"),
         tidy=TABLES,
         printed=("mAP_both", "mAP_prev", "mAP_cur", "UR", "AOSE_objects", "AOSE", "WI"),
@@ -550,7 +550,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
     notes : tuple of str
         What a reader of every result must know.
     """
-    known = {one.name: one for one in variants}
+    known = {rules.name: rules for rules in variants}
 
     def evaluate(
         *,
@@ -615,21 +615,21 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
         opening = reading.opener()
         if isinstance(truth, Mapping) and not truth:
-            named = [part] if part else [f"{one.name}-test" for one in tasks_of_manifest(taken)] if taken else []
+            named = [part] if part else [f"{entry.name}-test" for entry in tasks_of_manifest(taken)] if taken else []
             truth = remembered_truth(taken, named)
         tasks = _tasks(truth, task, taken, classes, opening)
-        names = [one.name for one in tasks]
+        names = [entry.name for entry in tasks]
         hint = f"one plain --detections FILE goes with --task {(task or names)[0]}"
         files: dict[str, Path] = by_name(detections, "--detections", "task", names, wanted=task, hint=hint)
         truths: dict[str, Truth] = by_name(truth, "--truth", "task", names, wanted=list(files), shared=True)
         inputs: dict[str, tuple[TaskTruth, ReadDetections]] = {}
-        told = list(notes)
-        for one in steps([one for one in tasks if one.name in files], "reading tasks"):
-            source = opening(truths[one.name])
-            numbers = numbered(one, source, category_ids)
+        all_notes = list(notes)
+        for chosen in steps([entry for entry in tasks if entry.name in files], "reading tasks"):
+            source = opening(truths[chosen.name])
+            numbers = numbered(chosen, source, category_ids)
             lines = _lines(taken, part or f"{numbers.name}-test", images, source, reading)
             source, remarks = reading.boxed(source, taken, lines)
-            told += remarks
+            all_notes += remarks
             found = task_truth(source, numbers, lines, repeats=repeats)
             read = read_task_detections(
                 files[numbers.name], found, source, reading.policy_of(policy), accepted=Accepted(scoreless=scoreless)
@@ -657,7 +657,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
             report,
             facts,
             scored=scored,
-            notes=[*told, *(note for one in scored if one.found for note in one.found.notes)],
+            notes=[*all_notes, *(note for entry in scored if entry.found for note in entry.found.notes)],
             outcomes=lambda: {
                 f"{name}/{each.name}": [TaskScene(found, read.detections, each).single_outcomes()]
                 for name, (found, read) in inputs.items()
@@ -738,7 +738,7 @@ def _about(
             }
             for task, (truth, _) in inputs.items()
         },
-        "variants": {one.name: settings_of(one) for one in rules},
+        "variants": {variant.name: settings_of(variant) for variant in rules},
         "repeats": {repeats: REPEATS[repeats]},
         "definitions": DEFINITIONS,
     }

@@ -49,7 +49,7 @@ def impact_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> li
         PNG, SVG, CSV.
     """
     _require_unknown(tasks, stem)
-    curves = {task: one.tables["impact"] for task, one in tasks.items()}
+    curves = {task: measured.tables["impact"] for task, measured in tasks.items()}
     names = [name for name in next(iter(curves.values())) if name != "never_reached_by"]
     rows = [
         (task, *row) for task, curve in curves.items() for row in zip(*(curve[name] for name in names), strict=True)
@@ -69,7 +69,7 @@ def impact_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> li
         below.set_ylim(0, 1.08 * max(1, *(curve["classes"][0] for curve in curves.values())))
         whole_numbers(below)
         add_key(figure, [above])
-        lines = [_never(task, one) for task, one in tasks.items()]
+        lines = [_never(task, measured) for task, measured in tasks.items()]
         below.annotate(
             "\n".join(lines), (0, 0), (0, -30), xycoords="axes fraction", textcoords="offset points", va="top",
             fontsize=SMALL, color=MUTED,
@@ -86,14 +86,14 @@ def unknown_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> l
     The mark is the operating point: all detections that the file holds (see `impact_figure` for the parameters).
     """
     _require_unknown(tasks, stem)
-    curves = {task: one.tables["unknown_curve"] for task, one in tasks.items()}
+    curves = {task: measured.tables["unknown_curve"] for task, measured in tasks.items()}
     rows = [(task, *row) for task, curve in curves.items() for row in zip(*curve.values(), strict=True)]
 
     def draw() -> Figure:
         figure, axes = small_multiples(1 + len(tasks), height=2.4)
-        for number, (task, one) in enumerate(tasks.items()):
-            _draw_precision(axes[0], one, number, plain(task))
-            _draw_rates(axes[1 + number], one, number, plain(task))
+        for number, (task, measured) in enumerate(tasks.items()):
+            _draw_precision(axes[0], measured, number, plain(task))
+            _draw_rates(axes[1 + number], measured, number, plain(task))
         axes[0].set(
             xlabel="unknown recall UR (%)", ylabel="unknown precision (%)", ylim=(0, 104), title="all score thresholds"
         )
@@ -106,7 +106,7 @@ def unknown_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> l
 
 
 def _require_unknown(tasks: Mapping[str, Measured], stem: Path) -> None:
-    if not any(one.value("num_unknown_gt") for one in tasks.values()):
+    if not any(measured.value("num_unknown_gt") for measured in tasks.values()):
         raise EvaluationError("A figure needs tasks with unknown objects", where=str(stem), found=", ".join(tasks))
 
 
@@ -120,8 +120,8 @@ def _draw_impact(above: Axes, below: Axes, curve: Curve, number: int, task: str)
     below.step(recall, curve["classes_reaching"], **steps)
 
 
-def _never(task: str, one: Measured) -> str:
-    impact = one.tables["impact"]
+def _never(task: str, measured: Measured) -> str:
+    impact = measured.tables["impact"]
     names = impact["never_reached_by"][79]
     missing = impact["classes"][79] - impact["classes_reaching"][79]
     return f"{plain(task)}: {missing} of {impact['classes'][79]} classes never reach 0.8" + (
@@ -129,30 +129,30 @@ def _never(task: str, one: Measured) -> str:
     )
 
 
-def _draw_precision(axis: Axes, one: Measured, number: int, task: str) -> None:
-    curve, colour = one.tables["unknown_curve"], SERIES[number % len(SERIES)]
+def _draw_precision(axis: Axes, measured: Measured, number: int, task: str) -> None:
+    curve, colour = measured.tables["unknown_curve"], SERIES[number % len(SERIES)]
     marker = MARKERS[number % len(MARKERS)]
     axis.plot(
         _gaps(curve["UR"]), _gaps(curve["P_unknown"]), color=colour, marker=marker, markevery=[], label=f"task {task}",
     )  # fmt: skip
-    recall, precision = one.value("UR"), one.value("P_unknown")
+    recall, precision = measured.value("UR"), measured.value("P_unknown")
     if recall is not None and precision is not None:
         axis.plot(
             recall, precision, marker, color=colour, markersize=7, markeredgecolor="white", zorder=5, clip_on=False
         )
 
 
-def _draw_rates(axis: Axes, one: Measured, number: int, task: str) -> None:
-    curve, colour = one.tables["unknown_curve"], SERIES[number % len(SERIES)]
+def _draw_rates(axis: Axes, measured: Measured, number: int, task: str) -> None:
+    curve, colour = measured.tables["unknown_curve"], SERIES[number % len(SERIES)]
     score = curve["score"]
     # Of equal scores only the last is a threshold; below the lowest score everything stays.
-    last = [place for place in range(len(score)) if score[place + 1 : place + 2] != score[place : place + 1]]
+    last = [rank for rank in range(len(score)) if score[rank + 1 : rank + 2] != score[rank : rank + 1]]
     margin = 0.04 * (score[0] - score[-1] or 1.0) if score else 0.0
-    thresholds = [*(score[place] for place in last), *(lowest - margin for lowest in score[-1:])]
+    thresholds = [*(score[rank] for rank in last), *(lowest - margin for lowest in score[-1:])]
     for name, style in _CURVES.items():
-        value = one.value(name)
+        value = measured.value(name)
         label = name if value is None else f"{name} {value:.1f}"
-        rates = _gaps([curve[name][place] for place in last])
+        rates = _gaps([curve[name][rank] for rank in last])
         # By falling score, a rate holds down to the next threshold.
         axis.plot(thresholds, rates + rates[-1:], style, color=colour, drawstyle="steps-post", label=label)
         if value is not None and score:

@@ -161,15 +161,15 @@ def point_at_fpr(curve: OscrCurve, query: str) -> int | None:
         return int(np.argmax(below)) if below.any() else None
     if not asked:
         return None
-    place = int(np.argmin(np.abs(fpr - wanted)))
-    away = round(100 * abs(float(fpr[place]) - wanted) / wanted, 1)
-    return None if away >= 10 else place
+    point = int(np.argmin(np.abs(fpr - wanted)))
+    away = round(100 * abs(float(fpr[point]) - wanted) / wanted, 1)
+    return None if away >= 10 else point
 
 
 def ccr_at_fpr(curve: OscrCurve, query: str) -> float | None:
     """Return CCR at a false positive rate (see `point_at_fpr`)."""
-    place = point_at_fpr(curve, query)
-    return None if place is None else float(curve.correct[place] / curve.n_known)
+    point = point_at_fpr(curve, query)
+    return None if point is None else float(curve.correct[point] / curve.n_known)
 
 
 def read_query(text: str) -> Fraction:
@@ -200,31 +200,31 @@ def oscr(
     smallest = float((margins.other == margins.other[-1]).mean()) if len(margins.other) else None
     rows = []
     for query in queries:
-        place = None if curve is None else point_at_fpr(curve, query)
-        by_class = class_rates(data, curve, place)
+        point = None if curve is None else point_at_fpr(curve, query)
+        by_class = class_rates(data, curve, point)
         row = {"fpr": query, "by_class": by_class, "macro_CCR": _mean(by_class), "smallest_fpr": smallest}
         row |= {"CCR": None, "threshold": None, "reached_fpr": None, "undefined": ""}
-        if curve is None or place is None:
+        if curve is None or point is None:
             missing = "the variant has no threshold" if curve is None else "no threshold of the variant reaches it"
             row["undefined"] = _empty(margins, group) or missing
         else:
-            row["CCR"] = float(curve.correct[place] / curve.n_known)
-            row["threshold"] = _finite(float(curve.thresholds[place]))
-            row["reached_fpr"] = float(curve.other[place] / curve.n_other)
+            row["CCR"] = float(curve.correct[point] / curve.n_known)
+            row["threshold"] = _finite(float(curve.thresholds[point]))
+            row["reached_fpr"] = float(curve.other[point] / curve.n_other)
         rows.append(row)
     return rows
 
 
-def class_rates(data: ClassScores, curve: OscrCurve | None, place: int | None) -> list[float | None]:
+def class_rates(data: ClassScores, curve: OscrCurve | None, point: int | None) -> list[float | None]:
     """Return the CCR of each known class at a point of the curve; None for a class without samples, or without a point.
 
     Returns
     -------
     list of float or None, length K
     """
-    if curve is None or place is None:
+    if curve is None or point is None:
         return [None] * len(data.classes)
-    right, threshold = data.right, curve.thresholds[place]
+    right, threshold = data.right, curve.thresholds[point]
     if curve.variant == "table2" and data.background is not None:
         right = right & (data.highest >= data.background)
     above = data.highest >= threshold if curve.variant == "comparison" else data.highest > threshold
@@ -464,8 +464,8 @@ def _spread(counts: Int64s) -> Int64s:
         return np.arange(len(counts))
     half = _MOST_POINTS // 2
     wanted = np.concatenate([np.geomspace(1, max(counts[-1], 1), half), np.linspace(counts[0], counts[-1], half - 2)])
-    places = np.minimum(np.searchsorted(counts, wanted), len(counts) - 1)
-    return np.unique(np.concatenate([[0], places, [len(counts) - 1]]))
+    rows = np.minimum(np.searchsorted(counts, wanted), len(counts) - 1)
+    return np.unique(np.concatenate([[0], rows, [len(counts) - 1]]))
 
 
 def _draw_curves(axis: Axes, curves: Mapping[str, OscrCurve], names: list[str], *, log: bool) -> None:
@@ -502,7 +502,7 @@ def _edges(data: ClassScores, columns: Mapping[str, Floats]) -> Floats:
         edges = np.linspace(0, 1, BINS + 1)
         edges[-1] += 1e-6
         return edges
-    values = np.concatenate([one[np.isfinite(one)] for one in columns.values()])
+    values = np.concatenate([column[np.isfinite(column)] for column in columns.values()])
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     scale = max(abs(low), abs(high))
     if high - low <= scale * 1e-9:

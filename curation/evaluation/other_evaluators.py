@@ -158,7 +158,7 @@ def _of_object(given: Any) -> Any:
     if hasattr(given, "map50_95"):  # supervision
         found = {name: getattr(given, name) for name in ("map50_95", "map50", "map75")}
         sizes = {name: getattr(given, name.partition("_mAP")[0]) for name in NAMES if "_objects_" in name}
-        found |= {name: one.map50_95 for name, one in sizes.items() if one is not None}
+        found |= {name: size.map50_95 for name, size in sizes.items() if size is not None}
         rows = [float(row.mean()) if (row >= 0).all() else _UNDEFINED for row in given.ap_per_class]
         return found | {"classes": list(map(int, given.matched_classes)), "map_per_class": rows}
     if hasattr(given, "stats"):  # COCOeval

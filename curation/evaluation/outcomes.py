@@ -137,9 +137,9 @@ class Outcomes:
         kinds = [right, is_error, (outcome == 0) & lies, outcome == 0, outcome < 0]
         kind = np.select(kinds, range(len(kinds))).astype(np.int8)
         matched = np.where(right, taken, np.where(is_error, hit, np.where(lies | (outcome < 0), matched, -1)))
-        told = np.flatnonzero(right | is_error)
+        paired = np.flatnonzero(right | is_error)
         iou = iou.copy()
-        iou[told] = pair_iou(boxes.boxes[told], objects.boxes[matched[told]])
+        iou[paired] = pair_iou(boxes.boxes[paired], objects.boxes[matched[paired]])
         found = np.zeros(len(truth.label), bool)
         found[taken[right]] = True
         called = np.zeros(len(truth.label), bool)
@@ -183,11 +183,11 @@ class Outcomes:
         matched = self.matched.tolist()
         columns: dict[str, Any] = {
             "part": [self.part] * len(self.kind),
-            "image_id": [self.truth.image_ids[place] for place in self.detections.image.tolist()],
+            "image_id": [self.truth.image_ids[image] for image in self.detections.image.tolist()],
             "class": [classes[label] for label in self.detections.label.tolist()],
             "score": self.detections.scores,
             **dict(zip("xywh", self.detections.boxes.T, strict=True)),
-            "outcome": [names[one] for one in self.kind.tolist()],
+            "outcome": [names[kind] for kind in self.kind.tolist()],
             "iou": self.iou,
             "matched": ["" if row < 0 else self.class_of(row) for row in matched],
             "on_unknown": self.on_unknown,
@@ -208,11 +208,11 @@ class Outcomes:
         frame = pd.DataFrame(
             {
                 "part": self.part,
-                "image_id": [truth.image_ids[place] for place in image.tolist()],
+                "image_id": [truth.image_ids[number] for number in image.tolist()],
                 "class": classes + [""] * len(none),
                 **dict(zip("xywh", np.concatenate([truth.boxes, np.zeros((len(none), 4))]).T, strict=True)),
                 "unknown": np.concatenate([self.unknown, np.zeros(len(none), bool)]),
-                "state": [states[one] for one in self.state.tolist()] + [NO_OBJECT] * len(none),
+                "state": [states[state] for state in self.state.tolist()] + [NO_OBJECT] * len(none),
             }
         )
         return frame.iloc[np.argsort(image, kind="stable")].reset_index(drop=True)
@@ -223,9 +223,9 @@ def frames_of(outcomes: Mapping[str, Sequence[Outcomes]]) -> dict[str, pd.DataFr
     import pandas as pd
 
     frames: dict[str, list[Any]] = {OUTCOMES: [], OBJECTS: []}
-    for name, one in ((name, one) for name, several in outcomes.items() for one in several):
-        for kind, frame in ((OUTCOMES, one.frame()), (OBJECTS, one.objects())):
+    for name, part in ((name, part) for name, several in outcomes.items() for part in several):
+        for kind, frame in ((OUTCOMES, part.frame()), (OBJECTS, part.objects())):
             frame.insert(0, "scored", name)
             frames[kind].append(frame)
-    found, objects = (pd.concat(one, ignore_index=True) for one in frames.values())
+    found, objects = (pd.concat(rows, ignore_index=True) for rows in frames.values())
     return {OUTCOMES: found[[name for name in found if not name.startswith("kept_at_")]], OBJECTS: objects}

@@ -132,7 +132,7 @@ class Detections:
     @classmethod
     def joined(cls, parts: Sequence[Detections]) -> Detections:
         """Return the detections of all parts, one part after the other, without their background scores."""
-        columns = ((one.image, one.label, one.boxes, one.scores) for one in (NO_DETECTIONS, *parts))
+        columns = ((part.image, part.label, part.boxes, part.scores) for part in (NO_DETECTIONS, *parts))
         return cls(*(np.concatenate(column) for column in zip(*columns, strict=True)))
 
     def take(self, rows: Int64s | Bools) -> Detections:
@@ -176,24 +176,24 @@ def of_classes(truth: GroundTruth, detections: Detections, kept: Int64s) -> tupl
     kept : ndarray of int64, shape (k,)
         Positions in `GroundTruth.classes`, ascending.
     """
-    place = np.full(len(truth.classes) + 1, -1, np.int32)
-    place[kept] = np.arange(len(kept), dtype=np.int32)
+    new_label = np.full(len(truth.classes) + 1, -1, np.int32)
+    new_label[kept] = np.arange(len(kept), dtype=np.int32)
     said = truth.federated
     if said is not None:
-        said = np.column_stack([said[:, 0], place[said[:, 1]], said[:, 2]]).astype(np.int32)
+        said = np.column_stack([said[:, 0], new_label[said[:, 1]], said[:, 2]]).astype(np.int32)
         said = said[said[:, 1] >= 0]
     return replace(
         truth,
-        classes=tuple(truth.classes[one] for one in kept.tolist()),
-        class_numbers=tuple(truth.class_numbers[one] for one in kept.tolist()),
-        label=place[truth.label],
+        classes=tuple(truth.classes[label] for label in kept.tolist()),
+        class_numbers=tuple(truth.class_numbers[label] for label in kept.tolist()),
+        label=new_label[truth.label],
         federated=said,
-    ), replace(detections, label=place[detections.label])
+    ), replace(detections, label=new_label[detections.label])
 
 
 def classes_in_use(truth: GroundTruth, *detections: Detections) -> Int64s:
     """Return the position of each class that objects or detections have, ascending."""
-    labels = [truth.label[truth.label >= 0], *(one.label for one in detections)]
+    labels = [truth.label[truth.label >= 0], *(found.label for found in detections)]
     return np.unique(np.concatenate(labels)).astype(np.int64)
 
 
@@ -279,7 +279,7 @@ def class_names(path: Path) -> Names:
 def classes_of_source(source: Source) -> KnownClasses:
     """Return the categories of a closed truth without ``unknown`` (id -1 or that name)."""
     own = zip(source.categories.names, source.categories.numbers, strict=True)
-    known = [one for one in own if one[0] != UNKNOWN and one[1] != UNKNOWN_NUMBER]
+    known = [pair for pair in own if pair[0] != UNKNOWN and pair[1] != UNKNOWN_NUMBER]
     return KnownClasses(
         tuple(name for name, _ in known),
         tuple(number for _, number in known),
@@ -351,7 +351,7 @@ def classes_of_manifest(
         entry = manifest.part(part)
         roles = [role for role in ("known", "previous") if getattr(entry.view, role) != "rename:unknown"]
         classes = classes_in(header, entry)
-    indices = {one.name: one.index for one in classes if one.role in roles}
+    indices = {entry.name: entry.index for entry in classes if entry.role in roles}
     aliases = {alias: entry.name for entry in classes if entry.name in indices for alias in entry.aliases}
     names, origin = tuple(indices), f"manifest {header.name} {header.version}"
     unknown = tuple(dict.fromkeys((UNKNOWN_NUMBER, unknown_index(header))))
@@ -552,7 +552,7 @@ def task_of_truth(source: Source, name: str = "test") -> ClassRoles:
     EvaluationError
         The file has no category ``unknown``, or no other one.
     """
-    known = tuple(one for one in source.categories.names if one != UNKNOWN)
+    known = tuple(category for category in source.categories.names if category != UNKNOWN)
     if len(known) == len(source.categories.names) or not known:
         raise EvaluationError(
             "Nothing says which classes are known",
@@ -577,7 +577,7 @@ def known_classes(task: ClassRoles, source: Source) -> KnownClasses:
         named = {*task.known, *task.rest, UNKNOWN}
         shown = set(source.require_objects("An evaluation").category.tolist())
         names = enumerate(source.categories.names)
-        unnamed = [name for place, name in names if place in shown and task.aliases.get(name, name) not in named]
+        unnamed = [name for number, name in names if number in shown and task.aliases.get(name, name) not in named]
         if unnamed:
             raise EvaluationError(
                 f"The truth shows objects of classes that task {task.name} does not name",

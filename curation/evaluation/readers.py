@@ -153,7 +153,7 @@ class RawColumns:
     background: Floats | None = None
     named: Callable[[int], str] | None = None
 
-    def place(self, row: int) -> str:
+    def at(self, row: int) -> str:
         """Return what to call a row in a message."""
         if self.named is not None:
             return self.named(row)
@@ -197,7 +197,7 @@ def read_coco_results(
         path,
         truth,
         policy or Policy(),
-        lambda one, columns: _labels(one, columns, truth, accepted),
+        lambda records, columns: _labels(records, columns, truth, accepted),
         others=others,
         accepted=accepted,
     )
@@ -225,7 +225,7 @@ def _read_json(
     position, found = locate(ids, truth, columns)
     if not found.all() and policy.stray == "error":
         strays = [ids[row] for row in np.flatnonzero(~found).tolist()]
-        numbers = np.array([one for one in strays if not isinstance(one, str)], np.int64)
+        numbers = np.array([image for image in strays if not isinstance(image, str)], np.int64)
         swapped = others is not None and len(numbers) == len(strays) and bool(find(numbers, others)[1].all())
         hint = SWAPPED if swapped else stray_hint(ids.tolist() if isinstance(ids, np.ndarray) else ids, truth)
         raise stray_error(columns, found, f"image_id {strays[0]!s:.80}", truth, hint)
@@ -243,12 +243,12 @@ def _in_pixels(columns: RawColumns, position: Int32s, found: Bools, form: str, s
     boxes = boxes_in_pixels(columns.boxes, form, np.where(found[:, None], of_image, 1.0))
     lost = found & ~np.isfinite(boxes).all(axis=1)
     beyond = (boxes[:, :2] < -1) | (boxes[:, :2] + boxes[:, 2:] > of_image + 1) | (boxes[:, 2:] < 0)
-    told, outside = np.isfinite(of_image).all(axis=1), beyond.any(axis=1)
-    if lost.any() or 2 * int((told & outside).sum()) > int(told.sum()):
-        row = int(np.argmax(lost if lost.any() else told & outside))
+    stated, outside = np.isfinite(of_image).all(axis=1), beyond.any(axis=1)
+    if lost.any() or 2 * int((stated & outside).sum()) > int(stated.sum()):
+        row = int(np.argmax(lost if lost.any() else stated & outside))
         raise PredictionError(
             "The truth does not state the size of an image" if lost.any() else "Most boxes reach beyond their images",
-            where=columns.place(row),
+            where=columns.at(row),
             expected=f"boxes as {form}, one form for the whole file, held against the width and height of the images",
             found=f"{columns.boxes[row].tolist()} on an image of {of_image[row].tolist()} pixels",
             hint=f"--set boxes=FORM, FORM being {VALUES['boxes']}; curation inspect TRUTH --detections FILE finds it",
@@ -261,10 +261,10 @@ def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted:
     table: dict[int | str | None, int] = dict.fromkeys((*truth.unknown_numbers, UNKNOWN), _UNKNOWN)
     # Of a million classes few are detected.
     names, used = set(records.categories), records.used_ids
-    table |= {name: place for place, name in enumerate(truth.classes) if name in names}
-    table |= {number: place for place, number in enumerate(truth.class_numbers) if number in used}
+    table |= {name: position for position, name in enumerate(truth.classes) if name in names}
+    table |= {number: position for position, number in enumerate(truth.class_numbers) if number in used}
     if accepted.folded:
-        own = {name.strip().lower(): place for place, name in enumerate(truth.classes)}
+        own = {name.strip().lower(): position for position, name in enumerate(truth.classes)}
         table |= {name: own[key] for name in names if name and (key := name.strip().lower()) in own}
     label = records.labels(table)
     strange = np.flatnonzero(label == STRANGE)
@@ -313,7 +313,7 @@ def _require_classes(
         )
     raise PredictionError(
         what,
-        where=columns.place(row),
+        where=columns.at(row),
         expected=expected,
         found=f"{records.named(row)}; such detections: {int(refused.sum())}",
         hint=hint or advice,
@@ -357,7 +357,7 @@ def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False
         row = int(np.argmin(usable.all(axis=1)))
         raise PredictionError(
             "A detection has an impossible box",
-            where=columns.place(row),
+            where=columns.at(row),
             expected=f"finite x, y, w, h with w and h not negative, at most {MAX_COORDINATE:g} pixels",
             found=str(boxes[row].tolist()),
             hint="--on-error sizes=empty takes boxes of negative size as empty, and reports how many"
@@ -369,7 +369,7 @@ def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False
     if missing.any() and not scoreless:
         raise PredictionError(
             "A detection has no score",
-            where=columns.place(int(np.argmax(missing))),
+            where=columns.at(int(np.argmax(missing))),
             expected='"score": a number',
             found=f"{int(missing.sum())} of {len(scores)} detections without one",
             hint=NO_SCORES,
@@ -379,7 +379,7 @@ def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False
         row = int(np.argmin(in_range))
         raise PredictionError(
             "A detection has a score that is not finite" + ("" if policy.any_scores else " or outside [0, 1]"),
-            where=columns.place(row),
+            where=columns.at(row),
             expected="a finite number" if policy.any_scores else "0 to 1",
             found=repr(float(scores[row])),
             hint=None if policy.any_scores else "--on-error scores=keep allows margins and logits",
@@ -391,7 +391,7 @@ def stray_error(columns: RawColumns, found: Bools, image: str, truth: GroundTrut
     """Return the error about the first detection that was not found; `image` names its image."""
     return PredictionError(
         "A detection lies on an image that is not in the ground truth",
-        where=columns.place(int(np.argmin(found))),
+        where=columns.at(int(np.argmin(found))),
         expected=f"one of its {truth.n_images} images",
         found=f"{image}; {int((~found).sum())} such detections of {len(found)}",
         hint=hint or "--on-error stray=drop leaves them out and reports how many",
@@ -423,39 +423,39 @@ def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, columns: RawCo
     if isinstance(ids, np.ndarray) and names is None:
         return find(ids, truth.image_numbers)
     given: Sequence[int | str] = ids.tolist() if isinstance(ids, np.ndarray) else ids
-    place: dict[int | str, int] = dict(_positions(truth.image_stems).items())
+    table: dict[int | str, int] = dict(_positions(truth.image_stems).items())
     if names is None:
         own = {number: position for position, number in enumerate(truth.image_numbers.tolist())}
-        place.update(own.items())
-        numbers = (one if isinstance(one, int) else native_number(one) for one in given)
+        table.update(own.items())
+        numbers = (image if isinstance(image, int) else native_number(image) for image in given)
         keys = [
-            one if number is None or number not in own else number for one, number in zip(given, numbers, strict=True)
+            key if number is None or number not in own else number for key, number in zip(given, numbers, strict=True)
         ]
     else:
-        numerals = (int(one) if one.isascii() and one.isdigit() and len(one) < _NUMERAL else None
-                    for one in truth.image_stems)  # fmt: skip
-        place |= {key: position for key, position in _positions(numerals).items() if key is not None}
-        place |= {name: position for position, name in enumerate(names)}
+        numerals = (int(text) if text.isascii() and text.isdigit() and len(text) < _NUMERAL else None
+                    for text in truth.image_stems)  # fmt: skip
+        table |= {key: position for key, position in _positions(numerals).items() if key is not None}
+        table |= {name: position for position, name in enumerate(names)}
         keys = list(given)
-        for row, one in enumerate(given):
-            if isinstance(one, int) and place.get(one, _AMBIGUOUS) == _AMBIGUOUS:
+        for row, image in enumerate(given):
+            if isinstance(image, int) and table.get(image, _AMBIGUOUS) == _AMBIGUOUS:
                 raise PredictionError(
                     "A detection names its image by a number, the ground truth by a text",
-                    where=columns.place(row),
+                    where=columns.at(row),
                     expected=f"an image_id such as {names[0]!r:.80}, or the number that one file is named by",
-                    found=f"{one}, {'which names several files' if one in place else 'by which no file is named'}",
+                    found=f"{image}, {'which names several files' if image in table else 'by which no file is named'}",
                     hint="use the ids of the annotation file that the detector was given",
                 )
-    position = np.array([place.get(key, -1) for key in keys], np.int32)
+    position = np.array([table.get(key, -1) for key in keys], np.int32)
     return np.maximum(position, 0), position >= 0
 
 
 def _positions(names: Iterable[Name]) -> dict[Name, int]:
     """Return the position of each name, `_AMBIGUOUS` of one that two images have (a/1.jpg, b/1.jpg)."""
-    places: dict[Name, int] = {}
+    positions: dict[Name, int] = {}
     for position, name in enumerate(names):
-        places[name] = _AMBIGUOUS if name in places else position
-    return places
+        positions[name] = _AMBIGUOUS if name in positions else position
+    return positions
 
 
 def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:
@@ -507,7 +507,7 @@ def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = Non
         As `read_coco_results`, and for a file of a class that is not known. The message names the line.
     """
     policy = policy or Policy()
-    places = _positions(truth.image_stems)
+    position_of = _positions(truth.image_stems)
     label_of = {name: number for number, name in enumerate(truth.classes)}
     found, digests = list[Detections](), list[str]()
     rows, left_out = 0, Counter[str]()
@@ -529,22 +529,22 @@ def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = Non
             continue
         images, columns = _parse(given.data, file)
         left_out["negative"] += check_values(columns, policy)
-        place = np.fromiter((places.get(text, -1) for text in images), np.int32, len(images))
-        if (place == _AMBIGUOUS).any():
-            row = int(np.argmax(place == _AMBIGUOUS))
+        position = np.fromiter((position_of.get(text, -1) for text in images), np.int32, len(images))
+        if (position == _AMBIGUOUS).any():
+            row = int(np.argmax(position == _AMBIGUOUS))
             raise PredictionError(
                 "A detection names an image by a name that two images of the ground truth have",
-                where=columns.place(row),
+                where=columns.at(row),
                 expected="file names that differ in more than their folder",
                 found=repr(images[row][:_SHOWN]),
                 hint="give the detections as COCO results, which name images by id",
             )
-        there = place >= 0
+        there = position >= 0
         if not there.all() and policy.stray == "error":
             first = images[int(np.argmin(there))][:_SHOWN]
             raise stray_error(columns, there, f"image {first!r}", truth)
         label = np.full(len(images), label_of[name], np.int32)
-        found.append(take_rows(columns, place, label, there))
+        found.append(take_rows(columns, position, label, there))
         left_out["stray"] += int((~there).sum())
         rows += len(images)
 
@@ -718,15 +718,15 @@ def _once_a_line(read: ReadDetections, truth: TaskTruth) -> ReadDetections:
     if not truth.repeated_lines:
         return read
     found = read.detections
-    group, place = _copies(found)
+    group, rank = _copies(found)
     lines = truth.list_lines[found.image]
     of_repeated = lines > 1
-    again = np.isin(group, group[place > 0])
+    again = np.isin(group, group[rank > 0])
     written_per_line = 2 * int((of_repeated & again).sum()) > int(of_repeated.sum())
     if written_per_line and truth.repeats == "keep":
         return replace(read, copies="the file holds them once a line already")
     if written_per_line:
-        kept = place < -(-np.bincount(group)[group] // lines)
+        kept = rank < -(-np.bincount(group)[group] // lines)
         return replace(
             read,
             detections=found.take(kept),
@@ -744,6 +744,6 @@ def _copies(found: Detections) -> tuple[Int64s, Int64s]:
     """Return for each detection the group of rows equal to it, and its place in that group, in input order."""
     group = equal_rows(found, np.arange(len(found)))
     order = np.argsort(group, kind="stable")
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order)) - np.searchsorted(group[order], group[order])
-    return group, place
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order)) - np.searchsorted(group[order], group[order])
+    return group, rank

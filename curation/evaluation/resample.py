@@ -70,16 +70,16 @@ class Resampled:
     def minus(self, other: Resampled) -> Resampled:
         """Return the differences to other statistics of the same draws."""
         return Resampled(
-            {name: one - other.estimate[name] for name, one in self.estimate.items()},
-            {name: one - other.samples[name] for name, one in self.samples.items()},
+            {name: value - other.estimate[name] for name, value in self.estimate.items()},
+            {name: values - other.samples[name] for name, values in self.samples.items()},
         )
 
     def intervals(self, name: str, tail: float) -> Any:
         """Return the interval of a statistic: a dict, or an array of them of the shape of the statistic."""
         estimate, samples = np.asarray(self.estimate[name], np.float64), self.samples[name]
         cells = np.empty(estimate.shape, object)
-        for place in np.ndindex(estimate.shape):
-            cells[place] = interval(float(estimate[place]), samples[(slice(None), *place)], tail)
+        for index in np.ndindex(estimate.shape):
+            cells[index] = interval(float(estimate[index]), samples[(slice(None), *index)], tail)
         return cells[()]
 
 
@@ -111,7 +111,7 @@ def resample(
         draws(sizes, replicates, seed), total=replicates, desc=label, unit="replicate", disable=None, leave=False
     )
     found = [statistics(drawn) for drawn in shown]
-    return Resampled(estimate, {name: np.stack([one[name] for one in found]) for name in estimate})
+    return Resampled(estimate, {name: np.stack([replicate[name] for replicate in found]) for name in estimate})
 
 
 def draws(sizes: Sequence[int], replicates: int, seed: int) -> Iterator[list[Int64s]]:
@@ -239,19 +239,19 @@ def wilderness_intervals(
 
 def _interval_rows(cells: Mapping[str, Any], levels: Sequence[str], recalls: Sequence[str]) -> Iterator[dict[str, Any]]:
     ratios = {"WI": levels, "AWI": ("excl_level0", "incl_level0")}
-    places = [
+    rows = [
         (name, recall, reading, ratio, cells[name][row, column, k])
         for name in ratios
         for row, recall in enumerate(recalls)
         for column, reading in enumerate(READINGS)
         for k, ratio in enumerate(ratios[name])
     ]
-    places += [
+    rows += [
         (name, "", "", ratio, cells["mAP"][row, column])
         for row, name in enumerate(("mAP11", "mAP_area"))
         for column, ratio in enumerate(("closed", "wr1"))
     ]
-    for name, recall, reading, ratio, cell in places:
+    for name, recall, reading, ratio, cell in rows:
         missing = cell["estimate"] is None or cell["low"] is None
         scaled = {key: percent(cell[key]) if recall == "" else cell[key] for key in ("estimate", "low", "high")}
         yield {
@@ -398,7 +398,7 @@ class ImageOutcomes:
         self._levels: _Levels | None = None
         self._recalls: dict[str, Int64s] = {}
         if len(outcome) > 1:
-            self._levels = _Levels([cuts for one in outcome for cuts in self._cuts(ordered, one)])
+            self._levels = _Levels([cuts for level in outcome for cuts in self._cuts(ordered, level)])
             rows = np.lexsort((-ordered.scores, ordered.label, ordered.image))
             cell = ordered.image[rows].astype(np.int64) * len(classes) + ordered.label[rows]
             rank, times = np.empty(n, np.int64), (outcome == 1).sum(axis=0)
@@ -428,24 +428,24 @@ class ImageOutcomes:
         by_key: dict[str, Floats] = {}
         for curve, keys, cuts in self._curves:
             rows = [
-                curve(*one.closed_counts(weights), n) if n else [np.nan] * len(keys)
-                for one, n in zip(cuts, counts, strict=True)
+                curve(*cut.closed_counts(weights), n) if n else [np.nan] * len(keys)
+                for cut, n in zip(cuts, counts, strict=True)
             ]
             by_key |= dict(zip(keys, 100 * np.array(rows, np.float64).reshape(len(cuts), len(keys)).T, strict=True))
         if self._levels is not None:
             levels = 100 * self._levels.average_precisions(weights, np.array(counts))
-            by_key = {f"AP{50 + 5 * level}": one for level, one in enumerate(levels)} | {"AP": levels.mean(axis=0)}
+            by_key = {f"AP{50 + 5 * level}": row for level, row in enumerate(levels)} | {"AP": levels.mean(axis=0)}
             drawn, possible = weights[self._detections.image], len(levels) * np.maximum(counts, 1)
             for key, times in self._recalls.items():
                 found_of_class = np.bincount(self._detections.label, drawn * times, len(counts))
                 by_key[key] = 100 * found_of_class / possible
         defined = np.array(counts, np.bool_)
         found = {
-            ("", key if self._levels else _MEANS[key]): _ratio(one[defined].sum(), defined.sum())
-            for key, one in by_key.items()
+            ("", key if self._levels else _MEANS[key]): _ratio(row[defined].sum(), defined.sum())
+            for key, row in by_key.items()
         }
         found |= {("", "UR"): _ratio(100 * hit, there), ("", "AOSE"): float(errors)}
-        cells = ((key, *cell) for key, one in by_key.items() for cell in zip(self.classes, one.tolist(), strict=True))
+        cells = ((key, *cell) for key, row in by_key.items() for cell in zip(self.classes, row.tolist(), strict=True))
         return found | {(name, key): value for key, name, value in cells}
 
 
@@ -457,15 +457,15 @@ class _Levels:
 
     def __init__(self, every: Sequence[_Cuts]) -> None:
         self.n = len(every)
-        self.rows = np.array([row for row, one in enumerate(every) if len(one.starts)], np.int64)
+        self.rows = np.array([row for row, cuts in enumerate(every) if len(cuts.starts)], np.int64)
         kept = [every[row] for row in self.rows]
-        self.group = np.repeat(np.arange(len(kept)), [len(one.starts) for one in kept])
-        self.first = _starts(np.cumsum([len(one.starts) for one in kept]))
+        self.group = np.repeat(np.arange(len(kept)), [len(cuts.starts) for cuts in kept])
+        self.first = _starts(np.cumsum([len(cuts.starts) for cuts in kept]))
         self.columns = []
         for names in (("tp_image", "tp_starts"), ("image", "starts")):
-            images, starts = ([getattr(one, name) for one in kept] for name in names)
-            moved = _starts(np.cumsum([len(one) for one in images]))
-            starts = [one + more for one, more in zip(starts, moved, strict=True)]
+            images, starts = ([getattr(cuts, name) for cuts in kept] for name in names)
+            moved = _starts(np.cumsum([len(image) for image in images]))
+            starts = [start + more for start, more in zip(starts, moved, strict=True)]
             self.columns.append((np.concatenate(images or [moved]), np.concatenate(starts or [moved])))
 
     def average_precisions(self, weights: Int64s, counts: Int64s) -> Floats:
@@ -482,9 +482,9 @@ class _Levels:
                 needed += needed / n < levels
             width, group = int(tp.max()) + 2, np.arange(len(self.rows))[:, None]
             wanted = np.minimum(needed, width - 1).astype(np.int64) + group * width
-            place = np.searchsorted(tp + self.group * width, wanted)
-            there = np.append(self.group, -1)[place] == group
-            points = np.where(there, np.append(envelope, 0.0)[place], 0.0).mean(axis=1)
+            position = np.searchsorted(tp + self.group * width, wanted)
+            there = np.append(self.group, -1)[position] == group
+            points = np.where(there, np.append(envelope, 0.0)[position], 0.0).mean(axis=1)
             found[self.rows] = np.where(np.isnan(found[self.rows]), np.nan, points)
         return found.reshape(-1, len(counts))
 
@@ -498,7 +498,7 @@ def paired_intervals(first: ImageOutcomes, second: ImageOutcomes) -> dict[Measur
     n = first.positives.shape[1]
 
     def statistics(drawn: Sequence[Int64s]) -> Any:
-        before, after = (one.measures(weights_of(drawn[0], n)) for one in (first, second))
+        before, after = (side.measures(weights_of(drawn[0], n)) for side in (first, second))
         return {key: after[key] - value for key, value in before.items()}
 
     found: Any = resample(statistics, (n,), replicates=200, seed=0)
@@ -620,7 +620,7 @@ def class_bootstrap(
         )
         units[name] = measured.units
     first, *others = classifiers
-    rows = [row for name, one in found.items() for row in _class_intervals(name, "", one, tail)]
+    rows = [row for name, resampled in found.items() for row in _class_intervals(name, "", resampled, tail)]
     for name in others:
         if _same_samples(classifiers[name], classifiers[first]):
             rows += _class_intervals(name, first, found[name].minus(found[first]), tail)
@@ -645,8 +645,8 @@ class _Measured:
             keys.append((rows, rows if data.origin is None else data.origin[rows]))
         self.unit, self.sizes = np.zeros(len(data), np.int64), list[int]()
         for rows, own in keys:
-            units, place = np.unique(own, return_inverse=True)
-            self.unit[rows] = sum(self.sizes) + place
+            units, number = np.unique(own, return_inverse=True)
+            self.unit[rows] = sum(self.sizes) + number
             self.sizes.append(len(units))
         self.queries = {query: read_query(query) for query in queries}
         self.known = known
@@ -681,7 +681,7 @@ class _Measured:
 
     def weights(self, drawn: Sequence[Int64s]) -> Floats:
         """Return how often each sample counts, shape (N,)."""
-        counts = [weights_of(one, size) for one, size in zip(drawn, self.sizes, strict=True)]
+        counts = [weights_of(positions, size) for positions, size in zip(drawn, self.sizes, strict=True)]
         return np.concatenate(counts)[self.unit].astype(np.float64)
 
     def statistics(self, drawn: Sequence[Int64s]) -> dict[str, float]:
@@ -714,8 +714,8 @@ class _Measured:
         rates = {}
         for query, asked in self.queries.items():
             allowed = int(asked * total)
-            place = int(np.argmax(passed[group.ends] <= allowed))
-            start = 0 if total <= allowed else group.correct_above[place]
+            position = int(np.argmax(passed[group.ends] <= allowed))
+            start = 0 if total <= allowed else group.correct_above[position]
             rates[query] = float(above[start] / n_known)
         return rates
 
@@ -732,12 +732,12 @@ def _ratio(part: Any, whole: Any) -> float:
     return float(part / whole) if whole else float("nan")
 
 
-def _same_samples(one: ClassScores, other: ClassScores) -> bool:
-    if one.classes != other.classes or not np.array_equal(one.labels, other.labels):
+def _same_samples(data: ClassScores, other: ClassScores) -> bool:
+    if data.classes != other.classes or not np.array_equal(data.labels, other.labels):
         return False
-    if one.origin is None or other.origin is None:
-        return one.origin is other.origin
-    return np.array_equal(one.origin, other.origin)
+    if data.origin is None or other.origin is None:
+        return data.origin is other.origin
+    return np.array_equal(data.origin, other.origin)
 
 
 def _class_intervals(name: str, compared_with: str, found: Resampled, tail: float) -> Iterator[dict[str, Any]]:

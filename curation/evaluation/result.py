@@ -265,10 +265,11 @@ class Result:
     @cached_property
     def _measures(self) -> Table:
         rows = [
-            (*(getattr(one, place) for place in PLACES), measure.base, _told(row.parameters), row.value, measure.unit,
+            (*(getattr(scored, column) for column in PLACES), measure.base,
+             ", ".join(f"{name}={value}" for name, value in row.parameters.items()), row.value, measure.unit,
              measure.better, row.n, row.undefined)
-            for one in self.scored
-            for measure, row in values_of(one, self.report.measures)
+            for scored in self.scored
+            for measure, row in values_of(scored, self.report.measures)
         ]  # fmt: skip
         names = (*PLACES, "measure", "parameters", "value", "unit", "better", "n", "undefined")
         return Table("measures", tuple(map(Column, names)), rows, file=bool(self.report.tidy))
@@ -280,9 +281,9 @@ class Result:
 
     def _numbers(self) -> Iterator[tuple[str, str, Number | None]]:
         """Yield label, key and value of every declared number."""
-        for one in self.scored:
-            for measure, row in values_of(one, self.report.measures):
-                yield one.label, measure.key_of(row.parameters), row.value
+        for scored in self.scored:
+            for measure, row in values_of(scored, self.report.measures):
+                yield scored.label, measure.key_of(row.parameters), row.value
 
     def numbers(self) -> dict[str, Number | None]:
         """Return every declared number by what was scored and its key, ``t1/clean/UR``; None where undefined."""
@@ -317,10 +318,10 @@ class Result:
         found = {"protocol": self.report.protocol, "curation": __version__, "algorithm": str(self.report.algorithm)}
         if isinstance(manifest := self.data.get("manifest"), Mapping):
             found |= {f"manifest_{key}": str(manifest[key]) for key in ("name", "version", "digest")}
-        for one in self.scored:
-            digests = {f"predictions {part}": str(file["sha256"]) for part, file in one.predictions.items()}
-            for key, value in {**one.settings, **one.operating_point, **digests}.items():
-                found[_legal(f"{one.label}/{key}".lstrip("/"))] = value
+        for scored in self.scored:
+            digests = {f"predictions {part}": str(file["sha256"]) for part, file in scored.predictions.items()}
+            for key, value in {**scored.settings, **scored.operating_point, **digests}.items():
+                found[_legal(f"{scored.label}/{key}".lstrip("/"))] = value
         return found
 
     @checked
@@ -343,7 +344,7 @@ class Result:
         """
         import pandas as pd
 
-        frames = [one.frame() for one in self._named(name)]
+        frames = [table.frame() for table in self._named(name)]
         return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
 
     @checked
@@ -351,35 +352,33 @@ class Result:
         """Return a table in LaTeX, ruled by booktabs; without a name, the ranked measures of all that was scored."""
         if name is None:
             return self.summary().latex()
-        return "\n".join(one.latex() for one in self._named(name))
+        return "\n".join(table.latex() for table in self._named(name))
 
     def summary(self) -> Table:
         """Return the ranked measures, a row each thing that was scored."""
         chosen = ranked(self.report.measures)
         found = [
-            {measure.key_of(row.parameters): row.value for measure, row in values_of(one, chosen)}
-            for one in self.scored
+            {measure.key_of(row.parameters): row.value for measure, row in values_of(scored, chosen)}
+            for scored in self.scored
         ]
         keys = dict.fromkeys(key for numbers in found for key in numbers)
-        measures = {key: next(one for one in chosen if one.matches(key)) for key in keys}
+        measures = {key: next(measure for measure in chosen if measure.matches(key)) for key in keys}
         columns = [
-            Column(key, one.unit, f"{key} {_ARROWS[one.better]}" if one.better else key)
-            for key, one in measures.items()
+            Column(key, measure.unit, f"{key} {_ARROWS[measure.better]}" if measure.better else key)
+            for key, measure in measures.items()
         ]
-        rows = [
-            (one.label, *(numbers.get(key) for key in keys)) for one, numbers in zip(self.scored, found, strict=True)
-        ]
+        rows = [(scored.label, *map(numbers.get, keys)) for scored, numbers in zip(self.scored, found, strict=True)]
         return Table("summary", (Column("scored", head=""), *columns), rows, title=self.report.protocol)
 
     def lines(self, width: int | None = None, *, whole: bool = True) -> list[str]:
         """Return the tables for a terminal; unless `whole`, of a report without own tables the ranked measures."""
         printed = self.report.printed
-        chosen = [one for one in ranked(self.report.measures) if not printed or one.key in printed]
+        chosen = [measure for measure in ranked(self.report.measures) if not printed or measure.key in printed]
         if whole or not chosen or self.report.tables is not None:
             return [line for table in self.tables if table.title for line in table.lines(width)]
         inputs = inputs_table(self.data)
         left_out = inputs.lines(width) if any(row[-1] for row in inputs.all_rows()) else []
-        orders = {one.label: one.found.decided_by_order for one in self.scored}
+        orders = {scored.label: scored.found.decided_by_order for scored in self.scored}
         if ties := ", ".join(f"{count:,} ({label})" for label, count in orders.items() if count):
             ties = f"Decided by the order of the file, between equal scores: {ties}"
         more = "--all prints every measure, and the tables of classes and inputs"
@@ -387,16 +386,13 @@ class Result:
 
     def json_data(self) -> dict[str, Any]:
         """Return what JSON holds: the data, with the schema's name and every declared number in one list."""
-        names = [one.name for one in self._measures.columns]
-        numbers = [dict(zip(names, row, strict=True)) for row in self._measures.all_rows()]
-        data = {**self.data, "scored": [_record(one) for one in self.scored]}
-        for table in self._tidy(lambda one: one.json):
-            keys = [column.name for column in table.columns]
-            data[table.name] = [dict(zip(keys, row, strict=True)) for row in table.all_rows()]
-        return {**data, "schema": SCHEMA, "measures": numbers}
+        data = {**self.data, "scored": [_record(scored) for scored in self.scored]}
+        for table in self._tidy(lambda tidy: tidy.json):
+            data[table.name] = table.records()
+        return {**data, "schema": SCHEMA, "measures": self._measures.records()}
 
     def _tidy(self, wanted: Callable[[Tidy], bool]) -> list[Table]:
-        return [one.table(self.scored, self.report.places) for one in self.report.tidy if wanted(one)]
+        return [tidy.table(self.scored, self.report.places) for tidy in self.report.tidy if wanted(tidy)]
 
     @property
     def drawings(self) -> tuple[Figure, ...]:
@@ -414,10 +410,10 @@ class Result:
         """
         from curation.figure_style import in_memory
 
-        drawings = {one.name: one for one in self.drawings}
+        drawings = {drawing.name: drawing for drawing in self.drawings}
         chosen = drawings.get(name)
         if chosen is None or chosen.draw is None:
-            drawable = ", ".join(one.name for one in drawings.values() if one.draw) or "none"
+            drawable = ", ".join(drawing.name for drawing in drawings.values() if drawing.draw) or "none"
             missing = chosen.missing if chosen else "The result has no such figure"
             raise UsageError(missing, where=name[:80], expected=drawable[:400])
         return in_memory(chosen.draw, name)
@@ -464,7 +460,9 @@ class Result:
         folder = Path(folder)
         before = _written_before(folder / "results.json")
         with publishing_files(folder, before) as new, tables_alone(alone=not figures):
-            written = [path.name for one in self.drawings if one.draw for path in one.draw(new / one.name)]
+            written = [
+                path.name for drawing in self.drawings if drawing.draw for path in drawing.draw(new / drawing.name)
+            ]
             for table in (*self.tables, *(self._outcome_tables() if outcomes else ())):
                 if table.file:
                     written.append(f"{table.name}.csv")
@@ -483,14 +481,14 @@ class Result:
             yield Table(name, list(frame), frame.itertuples(index=False), file=True)
 
     def _named(self, name: str) -> list[Table]:
-        found = [one for one in self.tables if one.name == name]
+        found = [table for table in self.tables if table.name == name]
         if not found:
-            names = dict.fromkeys(one.name for one in self.tables if one.name)
+            names = dict.fromkeys(table.name for table in self.tables if table.name)
             raise UsageError("The result has no such table", where=name[:80], expected=", ".join(names))
         return found
 
     def __repr__(self) -> str:
-        labels = ", ".join(one.label for one in self.scored[:4]) + (", …" if len(self.scored) > 4 else "")
+        labels = ", ".join(scored.label for scored in self.scored[:4]) + (", …" if len(self.scored) > 4 else "")
         of = f"{self.report.protocol} ({labels})" if labels else self.report.protocol
         return f"<Result of {of}: {sum(1 for _ in self._numbers())} numbers>"
 
@@ -505,29 +503,29 @@ def schema_text() -> str:
     return files("curation.evaluation").joinpath("result.schema.json").read_text(encoding="utf-8")
 
 
-def _record(one: Scored) -> dict[str, Any]:
+def _record(scored: Scored) -> dict[str, Any]:
     """Return what JSON says of something scored beside its numbers."""
-    record = {name: getattr(one, name) for name in RECORDED}
-    return record | {"notes": list(one.found.notes), "decided_by_order": one.found.decided_by_order}
+    record = {name: getattr(scored, name) for name in RECORDED}
+    return record | {"notes": list(scored.found.notes), "decided_by_order": scored.found.decided_by_order}
 
 
 def tidy_tables(result: Result) -> Iterator[Table]:
     """Yield the tables of a result of rows: inputs, every number by what was scored, then what its report declares."""
     yield inputs_table(result.data)
     yield _measures_table(result, result.report.measures)
-    yield from result._tidy(lambda one: True)
-    yield order_table({one.label: one.found.decided_by_order for one in result.scored})
+    yield from result._tidy(lambda _: True)
+    yield order_table({scored.label: scored.found.decided_by_order for scored in result.scored})
 
 
 def _measures_table(result: Result, measures: Sequence[Measure]) -> Table:
     """Return the numbers of some measures, a column each thing scored, with what a measure is in a few words."""
-    labels = [one.label for one in result.scored]
+    labels = [scored.label for scored in result.scored]
     numbers: dict[tuple[str, str, str], dict[str, str]] = {}
-    for one in result.scored:
-        for measure, row in values_of(one, measures):
+    for scored in result.scored:
+        for measure, row in values_of(scored, measures):
             meaning = f"{measure.name} {_ARROWS[measure.better]}" if measure.better else measure.name
             line = measure.key_of(row.parameters), _SIGNS.get(measure.unit, measure.unit), meaning
-            numbers.setdefault(line, {})[one.label] = shown(row.value, measure.unit)
+            numbers.setdefault(line, {})[scored.label] = shown(row.value, measure.unit)
     rows = [
         (key, unit, *(of.get(label, "") for label in labels), meaning) for (key, unit, meaning), of in numbers.items()
     ]
@@ -539,11 +537,11 @@ def input_rows(inputs: Data, manifest: Data | None) -> Iterator[tuple[str, ...]]
     """Yield part, kind, file, digest and what was left out, for each file that the numbers of each part rest on."""
     for part, files in inputs.items():
         for kind, record in files.items():
-            told = "; ".join(f"{reason}: {count}" for reason, count in record["reported"].items())
+            reported = "; ".join(f"{reason}: {count}" for reason, count in record["reported"].items())
             if "files" in record:
-                yield from ((part, kind, one["name"], one["sha256"], told) for one in record["files"])
+                yield from ((part, kind, file["name"], file["sha256"], reported) for file in record["files"])
             else:
-                yield part, kind, f"{record['name']} ({record['rows']})", record["sha256"], told
+                yield part, kind, f"{record['name']} ({record['rows']})", record["sha256"], reported
     if manifest is not None:
         yield "", "manifest", f"{manifest['name']} {manifest['version']}", manifest["digest"], ""
 
@@ -587,10 +585,6 @@ def _legal(name: str) -> str:
     """Return a name with nothing but ASCII letters, digits and underscores, no digit first."""
     legal = _ILLEGAL.sub("_", name.replace("@", "_at_"))
     return f"_{legal}" if legal[:1].isdigit() else legal
-
-
-def _told(parameters: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in parameters.items())
 
 
 def _written_before(path: Path) -> list[str]:

@@ -86,7 +86,7 @@ class Records:
             [row.category for row in rows] if any(row.category is not None for row in rows) else [],
             np.array([row.bbox for row in rows], np.float64).reshape(len(rows), 4),
             np.array([row.score for row in rows], np.float64),
-            np.array(background, np.float64) if any(one is not None for one in background) else None,
+            np.array(background, np.float64) if any(score is not None for score in background) else None,
         )
 
     @classmethod
@@ -120,7 +120,7 @@ class Records:
     def used_ids(self) -> set[int]:
         """All category ids of the file."""
         ids = self.category_ids
-        return set(np.unique(ids).tolist() if isinstance(ids, np.ndarray) else [one for one in ids if one is not None])
+        return set(np.unique(ids).tolist() if isinstance(ids, np.ndarray) else (n for n in ids if n is not None))
 
     def labels(self, table: Mapping[int | str | None, int]) -> Int32s:
         """Return the label that each row's category, category id, or both name, shape (n,), by a table of both.

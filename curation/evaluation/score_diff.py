@@ -62,16 +62,11 @@ class ScoresDiff:
 
     def data(self) -> dict[str, Any]:
         """Return what JSON holds."""
-        names = [one.name for one in self.table.columns]
         alone = [
             {"file": name, "rows": count, "first": first, "methods": list(methods)}
             for name, (count, first), methods in zip(self.names, self.alone, self.methods_alone, strict=True)
         ]
-        return {
-            "changed": self.changed,
-            "alone": alone,
-            "scores": [dict(zip(names, row, strict=True)) for row in self.rows],
-        }
+        return {"changed": self.changed, "alone": alone, "scores": self.table.records()}
 
     def frame(self) -> pd.DataFrame:
         """Return the table as a DataFrame."""
@@ -121,7 +116,7 @@ def _pairs(first: IdScores, second: IdScores) -> tuple[Any, Any, Any]:
     """Return the rows that belong together; where an image has several, all must be there in both."""
     import pandas as pd
 
-    lengths = [len(next(iter(one.scores.values()))) for one in (first, second)]
+    lengths = [len(next(iter(file.scores.values()))) for file in (first, second)]
     if first.images is None or second.images is None:
         if lengths[0] != lengths[1]:
             raise UsageError(
@@ -131,17 +126,17 @@ def _pairs(first: IdScores, second: IdScores) -> tuple[Any, Any, Any]:
             )
         return np.arange(lengths[0]), np.arange(lengths[0]), ((0, ""), (0, ""))
     frames = [
-        pd.DataFrame({"image": one.images, "row": range(len(one.images))})
-        for one in (first, second)
-        if one.images is not None
+        pd.DataFrame({"image": file.images, "row": range(len(file.images))})
+        for file in (first, second)
+        if file.images is not None
     ]
     counts = [frame["image"].value_counts() for frame in frames]
     equal = [frame["image"].map(counts[0]) == frame["image"].map(counts[1]) for frame in frames]
     paired = [frame[same] for frame, same in zip(frames, equal, strict=True)]
-    paired = [one.assign(place=one.groupby("image").cumcount()) for one in paired]
-    both = paired[0].merge(paired[1], on=["image", "place"], suffixes=("_before", "_after"))
+    paired = [frame.assign(nth=frame.groupby("image").cumcount()) for frame in paired]
+    both = paired[0].merge(paired[1], on=["image", "nth"], suffixes=("_before", "_after"))
     rest = [sorted(frame["image"][~same]) for frame, same in zip(frames, equal, strict=True)]
-    return both["row_before"], both["row_after"], tuple((len(one), one[0] if one else "") for one in rest)
+    return both["row_before"], both["row_after"], tuple((len(images), images[0] if images else "") for images in rest)
 
 
 def _compared(before: Floats, after: Floats) -> tuple[Any, ...]:
@@ -149,8 +144,8 @@ def _compared(before: Floats, after: Floats) -> tuple[Any, ...]:
     import pandas as pd
 
     n = len(before)
-    ties = [n - len(np.unique(one)) for one in (before, after)]
-    ranks: list[Floats] = [np.asarray(pd.Series(one).rank(), np.float64) for one in (before, after)]
+    ties = [n - len(np.unique(values)) for values in (before, after)]
+    ranks: list[Floats] = [np.asarray(pd.Series(values).rank(), np.float64) for values in (before, after)]
     if n < 2 or not np.ptp(before) or not np.ptp(after):
         return "equal" if np.array_equal(before, after) else "constant, or other", n, None, None, None, None, *ties
     rho = float(np.corrcoef(ranks[0], ranks[1])[0, 1])

@@ -363,7 +363,7 @@ def unlike_precision(stored: Mapping[str, tuple[str, Floats]]) -> str:
         By name, the type that a file holds them in, and the scores. Text counts as ``float64``.
     """
     rounded = {name: np.dtype(kind) for name, (kind, _) in stored.items() if np.dtype(kind).kind == "f"}
-    fewest = min(rounded.values(), key=lambda one: one.itemsize, default=_DOUBLE)
+    fewest = min(rounded.values(), key=lambda dtype: dtype.itemsize, default=_DOUBLE)
     with np.errstate(over="ignore"):
         others = [
             name
@@ -570,7 +570,7 @@ def read_scores(
     if part is not None:
         rows, unmatched = rows_of_part(raw.images, n, part, where, stray)
     table = raw.scores if np.array_equal(rows, np.arange(n)) else raw.scores[rows]
-    numbers, origin, told_by = _labels(raw, rows, classes, part, where)
+    numbers, origin, labels_from = _labels(raw, rows, classes, part, where)
     scores = class_scores(
         numbers,
         table,
@@ -590,7 +590,7 @@ def read_scores(
         path.name,
         sha256_of_file(path),
         n,
-        told_by if labels is None or told_by != "file" else labels.name,
+        labels_from if labels is None or labels_from != "file" else labels.name,
         {reason: count for reason, count in reported.items() if count},
     )
 

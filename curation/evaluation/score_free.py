@@ -98,18 +98,18 @@ def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
     """
     counted = (truth.label >= 0) & ~truth.crowd
     pairs = overlapping_pairs(truth, boxes, same_class=True, mask=counted, iou_threshold=0.5, strict=False)
-    one = _Problem(truth, boxes, counted, pairs, np.zeros(len(boxes), bool))
-    one.covered[covering(truth, boxes, truth.crowd & (truth.label >= 0), 0.5)] = True
+    problem = _Problem(truth, boxes, counted, pairs, np.zeros(len(boxes), bool))
+    problem.covered[covering(truth, boxes, truth.crowd & (truth.label >= 0), 0.5)] = True
     n_classes = len(truth.classes)
     n_truths = np.bincount(truth.label[counted], minlength=n_classes)
-    levels = [_counts(one, float(level), variant, n_classes) for level in LEVELS]
+    levels = [_counts(problem, float(level), variant, n_classes) for level in LEVELS]
     tp, n_boxes = levels[0]
     by_class = [_rates(*numbers) for numbers in zip(tp.tolist(), n_boxes.tolist(), n_truths.tolist(), strict=True)]
     pooled = [_rates(int(found.sum()), int(given.sum()), int(n_truths.sum())) for found, given in levels]
     shown_in = np.unique(truth.image[truth.label >= 0].astype(np.int64) * n_classes + truth.label[truth.label >= 0])
     said_in = np.unique(boxes.image.astype(np.int64) * n_classes + boxes.label)
     presence = _rates(len(np.intersect1d(shown_in, said_in)), len(said_in), len(shown_in))
-    ranges = _ranges(one, n_truths)
+    ranges = _ranges(problem, n_truths)
     scores = [row["F1"] for row in by_class if row["F1"] is not None]
     values = [
         *(Value(key, percent(value)) for key, value in pooled[0].items()),
@@ -140,12 +140,12 @@ def _rates(tp: int, boxes: int, truths: int) -> dict[str, float | None]:
     }
 
 
-def _counts(one: _Problem, level: float, variant: str, n_classes: int) -> tuple[Int64s, Int64s]:
+def _counts(problem: _Problem, level: float, variant: str, n_classes: int) -> tuple[Int64s, Int64s]:
     """Return the boxes of each class that find a truth at an IoU, and those that count."""
-    pairs, left = one.at(level)
+    pairs, left = problem.at(level)
     found = sorted(matched(pairs, variant))
-    tp = np.bincount(one.boxes.label[found], minlength=n_classes)
-    return tp, np.bincount(one.boxes.label[left], minlength=n_classes)
+    tp = np.bincount(problem.boxes.label[found], minlength=n_classes)
+    return tp, np.bincount(problem.boxes.label[left], minlength=n_classes)
 
 
 def matched(pairs: OverlappingPairs, variant: str) -> dict[int, int]:
@@ -213,15 +213,15 @@ def _range_values(ranges: Sequence[_Range], classes: Sequence[str]) -> Iterator[
         )
 
 
-def _ranges(one: _Problem, n_truths: Int64s) -> list[_Range]:
-    pairs, left = one.at(0.5)
+def _ranges(problem: _Problem, n_truths: Int64s) -> list[_Range]:
+    pairs, left = problem.at(0.5)
     of_box: dict[int, list[int]] = {}
     order = np.lexsort((pairs.position, -pairs.iou, pairs.row))
     for row, position in zip(pairs.row[order].tolist(), pairs.position[order].tolist(), strict=True):
         of_box.setdefault(row, []).append(position)
-    drawn = _drawn(one, pairs, left, n_truths)
+    drawn = _drawn(problem, pairs, left, n_truths)
     found = []
-    for number, rows in rows_by_class(one.boxes.label, len(n_truths)):
+    for number, rows in rows_by_class(problem.boxes.label, len(n_truths)):
         n, boxes = int(n_truths[number]), rows[left[rows]].tolist()
         if not n:
             found.append(_Range(None, None, None, undefined="the class has no object, crowd aside"))
@@ -275,9 +275,9 @@ def _lowest(wanted: Mapping[int, Sequence[int]], n_boxes: int, n: int) -> tuple[
     root: dict[int, int] = {}
     for row, positions in wanted.items():
         joined = list(dict.fromkeys(root[position] for position in positions if position in root))
-        rows = [*(one for key in joined for one in groups.pop(key)), row]
+        rows = [*(other for key in joined for other in groups.pop(key)), row]
         groups[row] = rows
-        root |= {position: row for one in rows for position in wanted[one]}
+        root |= {position: row for other in rows for position in wanted[other]}
     first, behind, undecided = n_boxes - len(wanted), list[int](), 0
     for rows in groups.values():
         before, sure = _worst(rows, wanted)
@@ -299,22 +299,22 @@ def _worst(rows: Sequence[int], wanted: Mapping[int, Sequence[int]]) -> tuple[li
         return [len(rows) - fewest] * fewest, False
     orders = {tuple(_before(order, wanted)) for order in permutations(rows)}
     fewest = min(map(len, orders))
-    worst = [max(one[place] for one in orders) for place in range(fewest)]
+    worst = [max(order[nth] for order in orders) for nth in range(fewest)]
     return worst, tuple(worst) in orders
 
 
-def _drawn(one: _Problem, pairs: OverlappingPairs, left: Bools, n_truths: Int64s) -> Floats:
+def _drawn(problem: _Problem, pairs: OverlappingPairs, left: Bools, n_truths: Int64s) -> Floats:
     """Return AP50 of each class in each of `DRAWN` orders of its boxes, of the classes that are not enumerated."""
     rows_of = [
-        (number, rows[left[rows]]) for number, rows in rows_by_class(one.boxes.label, len(n_truths), empty=False)
+        (number, rows[left[rows]]) for number, rows in rows_by_class(problem.boxes.label, len(n_truths), empty=False)
     ]
     large = [(number, rows) for number, rows in rows_of if n_truths[number] and len(rows) > _ENUMERATED]
     found = np.zeros((DRAWN, len(n_truths)))
     for replicate in range(DRAWN if large else 0):
-        words = np.random.Philox(key=np.array([0, replicate], np.uint64)).random_raw(len(one.boxes))
+        words = np.random.Philox(key=np.array([0, replicate], np.uint64)).random_raw(len(problem.boxes))
         rank = np.empty(len(words), np.int64)
         rank[np.argsort(words, kind="stable")] = np.arange(len(words))
-        true = first_come(pairs, -rank.astype(np.float64), len(one.counted))[0] >= 0
+        true = first_come(pairs, -rank.astype(np.float64), len(problem.counted))[0] >= 0
         for number, rows in large:
             ordered = rows[np.argsort(rank[rows])]
             right = true[ordered]

@@ -77,7 +77,7 @@ class Table:
 
     def __post_init__(self) -> None:
         """Make columns of names."""
-        columns = tuple(Column(one) if isinstance(one, str) else one for one in self.columns)
+        columns = tuple(Column(column) if isinstance(column, str) else column for column in self.columns)
         object.__setattr__(self, "columns", columns)
 
     def all_rows(self) -> Iterable[Sequence[Any]]:
@@ -86,15 +86,14 @@ class Table:
 
     def cells(self) -> list[tuple[str, ...]]:
         """Return the rows for the eye, as texts."""
-        shown_columns = [number for number, column in enumerate(self.columns) if column.text]
+        columns = [(number, column) for number, column in enumerate(self.columns) if column.text]
         rows = self.all_rows() if self.printed is None else self.printed
-        columns = [(number, self.columns[number]) for number in shown_columns]
         return [tuple(shown(row[number], column.unit, column.show) for number, column in columns) for row in rows]
 
     @property
     def heads(self) -> tuple[str, ...]:
         """Return the heads of the columns for the eye."""
-        return tuple(one.name if one.head is None else one.head for one in self.columns if one.text)
+        return tuple(column.name if column.head is None else column.head for column in self.columns if column.text)
 
     def lines(self, width: int | None = None) -> list[str]:
         """Return the table for a terminal, `width` characters in a line."""
@@ -106,23 +105,28 @@ class Table:
         names = [self.columns[number].name for number in kept]
         return as_csv(names, ([row[number] for number in kept] for row in self.all_rows()))
 
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows by the names of the columns, as JSON holds them."""
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.all_rows()]
+
     def frame(self) -> pd.DataFrame:
         """Return the table as a DataFrame."""
         import pandas as pd
 
-        frame = pd.DataFrame([tuple(row) for row in self.all_rows()], columns=[one.name for one in self.columns])
-        for place, (name, value) in enumerate(self.where.items()):
-            frame.insert(place, name, value)
+        frame = pd.DataFrame([tuple(row) for row in self.all_rows()], columns=[column.name for column in self.columns])
+        for index, (name, value) in enumerate(self.where.items()):
+            frame.insert(index, name, value)
         return frame
 
     def latex(self) -> str:
         """Return the table in LaTeX, ruled by the package booktabs."""
-        numeric = [one.unit not in ("", "digest") for one in self.columns if one.text]
+        numeric = [column.unit not in ("", "digest") for column in self.columns if column.text]
         return latex_table(self.heads, self.cells(), numeric=numeric)
 
     def html(self) -> str:
         """Return the table as HTML, every text escaped."""
-        head = "".join(f"<th>{escape(printable(one))}</th>" for one in self.heads)
+        head = "".join(f"<th>{escape(printable(name))}</th>" for name in self.heads)
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in row) + "</tr>" for row in self.cells()
         )
@@ -158,15 +162,15 @@ class Tidy:
 
         def rows() -> list[tuple[Any, ...]]:
             return [
-                (*(getattr(one, place) for place in places), *row)
-                for one in scored
-                if one.found is not None and self.name in one.found.tables
-                for row in zip(*(one.found.tables[self.name][column.name] for column in self.columns), strict=True)
+                (*(getattr(entry, name) for name in places), *row)
+                for entry in scored
+                if entry.found is not None and self.name in entry.found.tables
+                for row in zip(*(entry.found.tables[self.name][column.name] for column in self.columns), strict=True)
             ]
 
         columns = (*map(Column, places), *self.columns)
         shown_rows = self.printed and [row for row in rows() if self.printed(row[len(places) :])]
-        there = any(one.found and self.name in one.found.tables for one in scored)
+        there = any(entry.found and self.name in entry.found.tables for entry in scored)
         return Table(self.name, columns, rows, self.title if there else "", printed=shown_rows, file=there)
 
 

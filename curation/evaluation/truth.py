@@ -58,7 +58,7 @@ class Part:
     def file(self) -> dict[str, Any]:
         """What a result says about this input."""
         return {
-            "files": [{"name": one.name, "sha256": one.sha256, "rows": one.rows} for one in self.files],
+            "files": [{"name": file.name, "sha256": file.sha256, "rows": file.rows} for file in self.files],
             "images_in_files": self.images_in_files,
             "images": self.truth.n_images,
             "reported": self.dropped,
@@ -102,7 +102,7 @@ def viewed(source: Source, manifest: Manifest, part: str, ids: Sequence[str]) ->
     """
     entry, chosen = manifest.part(part), _chosen(source, ids).astype(np.int32)
     classes = classes_in(manifest.header, entry)
-    if UNKNOWN not in (name for one in classes for name in (one.name, *one.aliases)):
+    if UNKNOWN not in (name for listed in classes for name in (listed.name, *listed.aliases)):
         # A truth that was exported under this view has renamed its unknown objects already.
         classes = (*classes, ClassEntry(name=UNKNOWN, role="unknown", index=UNKNOWN_NUMBER))
     shown = select_objects(classes, entry.view, PartImages((source,), np.zeros_like(chosen), chosen))
@@ -129,17 +129,17 @@ def _part(
     order = np.argsort(rank[chosen], kind="stable")
     named = source.image_ids[chosen].tolist() if ids is None else ids
     listed, chosen = chosen, chosen[order]
-    place = np.full(len(source.images), -1, np.int32)
-    place[chosen] = np.arange(len(chosen), dtype=np.int32)
-    rows = np.flatnonzero(place[objects.image] >= 0)
-    rows = rows[np.argsort(place[objects.image[rows]], kind="stable")]
+    position = np.full(len(source.images), -1, np.int32)
+    position[chosen] = np.arange(len(chosen), dtype=np.int32)
+    rows = np.flatnonzero(position[objects.image] >= 0)
+    rows = rows[np.argsort(position[objects.image[rows]], kind="stable")]
     category = objects.category[rows]
     labels = _labels(source, known, category)
     truth = GroundTruth(
         image_numbers=np.arange(len(chosen)) if by_name else source.images.numbers[chosen],
         classes=known.names,
         class_numbers=known.numbers,
-        image=place[objects.image[rows]],
+        image=position[objects.image[rows]],
         label=labels[category],
         boxes=objects.boxes[rows],
         crowd=objects.crowd[rows],
@@ -153,10 +153,10 @@ def _part(
         other_numbers=known.other_numbers,
         ids_from_truth=known.ids_from == "truth",
         sizes=np.stack([source.images.widths, source.images.heights], axis=1)[chosen],
-        federated=_federated(source.federated, place, labels),
+        federated=_federated(source.federated, position, labels),
     )
     part = Part(truth, source.files, source.dropped, len(source.images))
-    return part, place[listed].astype(np.int64)
+    return part, position[listed].astype(np.int64)
 
 
 def _warn_of_names(source: Source, named: Sequence[str], aliases: Mapping[str, str], origin: str) -> None:
@@ -218,7 +218,7 @@ def _named_by_texts(source: Source) -> bool:
     return bool(numbers != source.images.numbers.tolist())
 
 
-def places_of(source: Source, ids: Sequence[str]) -> list[int | None]:
+def positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
     """Return the position of each id of a list, None where the source lacks it.
 
     An image goes by its file's stem, else by its number (``coco:000000000139`` is 139).
@@ -230,21 +230,21 @@ def places_of(source: Source, ids: Sequence[str]) -> list[int | None]:
     """
     stems = _stems(source)
     natives = [text.partition(":")[2] for text in ids]
-    by_stem = {stem: place for place, stem in enumerate(stems)}
+    by_stem = {stem: position for position, stem in enumerate(stems)}
     _require_distinct(source, stems, natives)
-    places = [by_stem.get(native) for native in natives]
-    if None in places and not _named_by_texts(source):
-        by_number = {number: place for place, number in enumerate(source.images.numbers.tolist())}
+    positions = [by_stem.get(native) for native in natives]
+    if None in positions and not _named_by_texts(source):
+        by_number = {number: position for position, number in enumerate(source.images.numbers.tolist())}
         numbers = [native_number(native) for native in natives]
         by_digits = [None if number is None else by_number.get(number) for number in numbers]
-        places = by_digits if by_digits.count(None) < places.count(None) else places
-    return places
+        positions = by_digits if by_digits.count(None) < positions.count(None) else positions
+    return positions
 
 
 def _chosen(source: Source, ids: Sequence[str]) -> Int64s:
     """Return the position of each id of a list, all of which the source must hold."""
-    places = places_of(source, ids)
-    missing = [text for text, place in zip(ids, places, strict=True) if place is None]
+    positions = positions_of(source, ids)
+    missing = [text for text, position in zip(ids, positions, strict=True) if position is None]
     if missing:
         raise EvaluationError(
             "The truth lacks images of the manifest's list",
@@ -253,7 +253,7 @@ def _chosen(source: Source, ids: Sequence[str]) -> Int64s:
             found=f"{len(missing)} missing, the first {missing[0]}",
             hint="curation verify MANIFEST --source NAME=PATH compares the two",
         )
-    return np.array(places, np.int64)
+    return np.array(positions, np.int64)
 
 
 def _require_distinct(source: Source, stems: Sequence[str], wanted: Sequence[str]) -> None:
@@ -261,10 +261,10 @@ def _require_distinct(source: Source, stems: Sequence[str], wanted: Sequence[str
     if len(set(stems)) == len(stems):
         return
     needed, first = set(wanted), dict[str, int]()
-    for place, stem in enumerate(stems):
-        other = first.setdefault(stem, place)
-        if other != place and stem in needed:
-            names = [str(source.images.file_names[one] or source.images.native[one]) for one in (other, place)]
+    for position, stem in enumerate(stems):
+        other = first.setdefault(stem, position)
+        if other != position and stem in needed:
+            names = [str(source.images.file_names[row] or source.images.native[row]) for row in (other, position)]
             raise EvaluationError(
                 "Two images of the truth have a name that the manifest lists",
                 where=files_of(source),
@@ -277,24 +277,24 @@ def _require_distinct(source: Source, stems: Sequence[str], wanted: Sequence[str
 def _labels(source: Source, known: KnownClasses, shown: Int32s) -> Int32s:
     """Return the position among the known classes of each category that the source speaks of, -1 for all others."""
     said = shown if source.federated is None else np.concatenate([shown, source.federated[:, 1]])
-    places, labels = np.unique(said).tolist(), np.full(len(source.categories), -1, np.int32)
-    named = [known.aliases.get(name, name) for name in map(source.categories.names.__getitem__, places)]
+    categories, labels = np.unique(said).tolist(), np.full(len(source.categories), -1, np.int32)
+    named = [known.aliases.get(name, name) for name in map(source.categories.names.__getitem__, categories)]
     wanted = set(named)
-    position = {name: place for place, name in enumerate(known.names) if name in wanted}
-    labels[places] = [position.get(name, -1) for name in named]
+    position = {name: label for label, name in enumerate(known.names) if name in wanted}
+    labels[categories] = [position.get(name, -1) for name in named]
     return labels
 
 
-def _federated(said: Int32s | None, place: Int32s, labels: Int32s) -> Int32s | None:
+def _federated(said: Int32s | None, position: Int32s, labels: Int32s) -> Int32s | None:
     """Return what a source says of images and classes, of images and labels; -1 is the unknown class.
 
     A label of several categories is absent where all of them are, and partly boxed where one is.
     """
     if said is None:
         return None
-    kept = np.unique(said[place[said[:, 0]] >= 0], axis=0)
+    kept = np.unique(said[position[said[:, 0]] >= 0], axis=0)
     rows, count = np.unique(
-        np.column_stack([place[kept[:, 0]], labels[kept[:, 1]], kept[:, 2]]), axis=0, return_counts=True
+        np.column_stack([position[kept[:, 0]], labels[kept[:, 1]], kept[:, 2]]), axis=0, return_counts=True
     )
     of_label = np.bincount(labels + 1, minlength=2)[rows[:, 1] + 1]
     return np.asarray(rows[(rows[:, 2] == 1) | (count == of_label)], np.int32)
@@ -395,12 +395,12 @@ def task_truth(
     """
     known = known_classes(task, source)
     space = source.namespace
-    qualified = None if ids is None else [one if ":" in one else f"{space}:{native_of(one, space)}" for one in ids]
+    qualified = None if ids is None else [text if ":" in text else f"{space}:{native_of(text, space)}" for text in ids]
     counted = Counter(qualified or ())
     n_repeated = sum(counted.values()) - len(counted)
     if n_repeated and repeats == "error":
         raise _repeats_error(counted, n_repeated)
-    part, places = _part(source, known, None if qualified is None else list(counted), task.unknown)
+    part, positions = _part(source, known, None if qualified is None else list(counted), task.unknown)
     if len(set(part.truth.image_names or part.truth.image_numbers.tolist())) < part.truth.n_images:
         raise EvaluationError(
             "The image list names one image in two spellings",
@@ -410,8 +410,8 @@ def task_truth(
     lines = np.ones(part.truth.n_images, np.int64)
     voc_corners = np.full(part.truth.n_images, family(source.dataset) == "voc")
     if qualified is not None:
-        lines[places] = list(counted.values())
-        voc_corners[places] |= [family(text.partition(":")[0]) == "voc" for text in counted]
+        lines[positions] = list(counted.values())
+        voc_corners[positions] |= [family(text.partition(":")[0]) == "voc" for text in counted]
     return TaskTruth(task, _with_unknown(part, task), lines, voc_corners, repeats, n_repeated)
 
 

@@ -129,7 +129,7 @@ def evaluate(
 
 def _measured(found: Mapping[str, Any]) -> Measured:
     return Measured(
-        [Value(one.key, percent(found[one.key])) for one in MEASURES if one not in _OF_CLASS],
+        [Value(measure.key, percent(found[measure.key])) for measure in MEASURES if measure not in _OF_CLASS],
         {
             "average_precision": {
                 "class": list(found["npos"]),

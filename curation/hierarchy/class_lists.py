@@ -107,13 +107,13 @@ def _of_manifest(manifest: Manifest, part: str) -> Iterator[ClassSet]:
             "There is no such part", where=f"--part {part[:60]}", expected=", ".join(manifest.parts),
             found=f"{header.name} {header.version}",
         )  # fmt: skip
-    wanted = [part] if part else [one.name for one in header.parts if one.role in ("test", "wilderness")]
-    ids = {one for name in wanted for one in manifest.lists.get(name, ())}
+    wanted = [part] if part else [entry.name for entry in header.parts if entry.role in ("test", "wilderness")]
+    ids = {image for name in wanted for image in manifest.lists.get(name, ())}
     if part and not ids:
         raise UsageError("The list of the part is not available", where=f"{header.name} {header.version}: {part}")
     images = Counter(class_in(image.partition(":")[2]) for image in sorted(ids))
     counted = {name: count for name, count in images.items() if name}
-    for task in ("",) if not header.tasks else [one.name for one in header.tasks]:
+    for task in ("",) if not header.tasks else [entry.name for entry in header.tasks]:
         roles = _roles(header, task)
         unknown = tuple(name for name in roles["unknown"] if not part or name in counted)
         if unknown or not task:
@@ -142,9 +142,9 @@ def _of_file(given: PublishedFile) -> Iterator[ClassSet]:
     for role, names in given.classes.items():
         if role != "known" or len(given.classes) == 1:
             yield ClassSet(role or given.path.stem, tuple(dict.fromkeys(map(_bare, names))), known)
-    for one in given.lists:
-        name = one.name or given.path.stem
-        counts = dict(_counted(one, str(given.path), groups=given.form == "json groups"))
+    for listed in given.lists:
+        name = listed.name or given.path.stem
+        counts = dict(_counted(listed, str(given.path), groups=given.form == "json groups"))
         yield ClassSet(name, tuple(counts), None, counts, filed=given.form != "json groups")
 
 
@@ -154,11 +154,11 @@ def _bare(name: str) -> str:
     return found[1] if found else name
 
 
-def _counted(one: PublishedList, where: str, *, groups: bool) -> Iterable[tuple[str, int]]:
+def _counted(listed: PublishedList, where: str, *, groups: bool) -> Iterable[tuple[str, int]]:
     """Return the classes of a list of images, in its order, with the number of images."""
-    if groups and one.group_of is not None:
-        return ((one.groups[number], count) for number, count in Counter(one.group_of.tolist()).items())
-    lines = (line[:-1].decode() for line in io.BytesIO(stems(one.paths, parents=1)))
+    if groups and listed.group_of is not None:
+        return ((listed.groups[number], count) for number, count in Counter(listed.group_of.tolist()).items())
+    lines = (line[:-1].decode() for line in io.BytesIO(stems(listed.paths, parents=1)))
     found: Counter[str] = Counter()
     for line in lines:
         # A wnid goes before any other folder: names of classes may occur in the names of folders, but need not.

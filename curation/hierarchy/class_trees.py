@@ -143,7 +143,7 @@ def read_open_images(tree: Path, *, parts: bool = False) -> Graph:
         if parent:
             graph.add_edge(entry.name, parent)
         below = [*entry.kinds, *(entry.parts if parts else ())]
-        pending += [(one, entry.name) for one in reversed(below)]
+        pending += [(node, entry.name) for node in reversed(below)]
     require_acyclic(graph, str(tree))
     return graph
 

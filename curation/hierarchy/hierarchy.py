@@ -55,7 +55,7 @@ def leaves_under(graph: Graph, node: str, leaves: Collection[str] | None = None)
     _require(graph, [node])
     below = descendants(graph, [node]) - {node}
     if leaves is None:
-        return tuple(sorted(one for one in below if not graph.pred[one]))
+        return tuple(sorted(leaf for leaf in below if not graph.pred[leaf]))
     return tuple(sorted(below.intersection(leaves)))
 
 
@@ -102,7 +102,7 @@ def dropped_leaves(
     lost = {}
     for node in nodes:
         kept = set(leaves_under(tree, node, leaves))
-        lost[node] = tuple(one for one in leaves_under(graph, node, leaves) if one not in kept)
+        lost[node] = tuple(leaf for leaf in leaves_under(graph, node, leaves) if leaf not in kept)
     return {node: dropped for node, dropped in lost.items() if dropped}
 
 
@@ -137,7 +137,7 @@ def label(graph: Graph, node: str) -> str:
 
 
 def _lines(graph: Graph, node: str, shown: set[str], depth: int, head: str, tail: str) -> Iterator[str]:
-    below = [one for one in children(graph, node) if one in shown]
+    below = [child for child in children(graph, node) if child in shown]
     hidden = f"  ({len(descendants(graph, [node]) & shown) - 1} below)" if below and not depth else ""
     yield f"{head}{label(graph, node)}{hidden}"
     if depth:
@@ -151,10 +151,10 @@ def _reached(graph: Graph, nodes: Iterable[str], step: Mapping[str, Mapping[str,
     _require(graph, pending)
     seen = set(pending)
     while pending:
-        for one in step[pending.pop()]:
-            if one not in seen:
-                seen.add(one)
-                pending.append(one)
+        for node in step[pending.pop()]:
+            if node not in seen:
+                seen.add(node)
+                pending.append(node)
     return seen
 
 
@@ -278,7 +278,7 @@ def edited(graph: Graph, edits: Edits) -> Graph:
     """
     _require(graph, [node for child, new in edits.parents.items() for node in (child, *new)])
     _require_parents(
-        graph, [(child, one) for child, new in edits.parents.items() if child not in edits.new for one in new]
+        graph, [(child, parent) for child, new in edits.parents.items() if child not in edits.new for parent in new]
     )
     result: Graph = graph.copy()
     for child, new in edits.parents.items():

@@ -147,7 +147,7 @@ def _parse(line: bytes) -> NounLine:
     words = int(fields[3], 16)
     pointers = 4 + 2 * words
     count = int(fields[pointers])
-    quads = [fields[place : place + 4] for place in range(pointers + 1, pointers + 1 + 4 * count, 4)]
+    quads = [fields[start : start + 4] for start in range(pointers + 1, pointers + 1 + 4 * count, 4)]
     return NounLine(
         offset=int(fields[0]),
         lemmas=tuple(_text(field) for field in fields[4:pointers:2]),
@@ -185,28 +185,24 @@ def table_from(
         A parent is no synset, or a lemma has no such sense.
     """
     order = np.argsort(np.array(numbers, np.int64), kind="stable").tolist()
-    lines = [lines[place] for place in order]
+    lines = [lines[row] for row in order]
     position = {line.offset: number for number, line in enumerate(lines)}
     try:
         parents = [position[offset] for line in lines for offset, _ in line.parents]
-        ranks = [_sense(line, senses) for line in lines]
+        ranks = [senses[line.lemmas[0].lower()].index(line.offset) + 1 for line in lines]
     except (KeyError, ValueError, IndexError) as error:
         raise HierarchyError(
             "The WordNet files do not belong together", where=where, found=f"no synset {error}"
         ) from None
     counts = np.array([len(line.parents) for line in lines], np.int32)
     table = NounTable(
-        offsets=np.array([numbers[place] for place in order], np.int32),
+        offsets=np.array([numbers[row] for row in order], np.int32),
         starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
         parents=np.array(parents, np.int32),
         instances=np.array([instance for line in lines for _, instance in line.parents], np.bool_),
         senses=np.array(ranks, np.uint8),
     )
     return table, [" ".join(line.lemmas) for line in lines]
-
-
-def _sense(line: NounLine, senses: dict[str, list[int]]) -> int:
-    return senses[line.lemmas[0].lower()].index(line.offset) + 1
 
 
 def structure_from(data: bytes) -> NounTable:
@@ -217,11 +213,11 @@ def structure_from(data: bytes) -> NounTable:
     """
     n, p = np.frombuffer(data, "<i4", 2).tolist()
     columns = []
-    place = 8
+    offset = 8
     for size, width in ((n, 4), (n, 1), (p, 4), (p, 1), (n, 1)):
-        plane = np.frombuffer(data, np.uint8, size * width, place).reshape(width, size)
+        plane = np.frombuffer(data, np.uint8, size * width, offset).reshape(width, size)
         columns.append(np.ascontiguousarray(plane.T).view("<i4" if width == 4 else np.uint8).reshape(size))
-        place += size * width
+        offset += size * width
     steps, counts, distances, instances, senses = columns
     starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int32)]).astype(np.int32)
     child = np.repeat(np.arange(n, dtype=np.int32), counts)

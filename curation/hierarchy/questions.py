@@ -223,7 +223,7 @@ def nearness(first: Annotated[str, "A"], second: Annotated[str, "B"], /, *, of: 
     graph = chosen.graph(instances=True)
     first, second = hierarchy.node_of(graph, first), hierarchy.node_of(graph, second)
     kin = related.kinship(graph, [first, second])
-    place = int(related.lowest_common(kin, [first], [second])[0, 0])
+    lowest = int(related.lowest_common(kin, [first], [second])[0, 0])
     pair = kin, [first], [second]
     scores = {"path": related.path_similarity(*pair), "wu_palmer": related.wu_palmer(*pair)}
     if chosen.edges is None:
@@ -233,8 +233,8 @@ def nearness(first: Annotated[str, "A"], second: Annotated[str, "B"], /, *, of: 
         first,
         second,
         (hierarchy.label(graph, first), hierarchy.label(graph, second)),
-        hierarchy.label(graph, kin.nodes[place]) if place >= 0 else None,
-        {name: float(score[0, 0]) if place >= 0 else None for name, score in scores.items()},
+        hierarchy.label(graph, kin.nodes[lowest]) if lowest >= 0 else None,
+        {name: float(score[0, 0]) if lowest >= 0 else None for name, score in scores.items()},
         graph.graph["origin"] if chosen.wordnet else "",
     )
 
@@ -260,7 +260,7 @@ def losses(nodes: tuple[Annotated[str, "NODE"], ...], /, *, view: View | None = 
     return Losses(
         lost,
         {node: len(hierarchy.leaves_under(graph, node, leaves)) for node in lost},
-        {one: hierarchy.label(graph, one) for node, several in lost.items() for one in (node, *several)},
+        {name: hierarchy.label(graph, name) for node, several in lost.items() for name in (node, *several)},
     )
 
 
@@ -304,33 +304,33 @@ def kin(
     """
     asked = read_classes(unknown, part=part)
     others = None if known is None else read_classes(known)
-    for one in asked:
-        if not (one.classes and _known(one, others, unknown)):
+    for listed in asked:
+        if not (listed.classes and _known(listed, others, unknown)):
             raise UsageError(
-                "No classes to compare", where=f"{unknown}: {one.name}"[:200],
+                "No classes to compare", where=f"{unknown}: {listed.name}"[:200],
                 expected="at least one unknown and one in-distribution class",
-                found=f"{len(one.classes)} unknown classes",
+                found=f"{len(listed.classes)} unknown classes",
             )  # fmt: skip
     within = (of or Hierarchy()).whole()
-    counted = None if images is None else sum((Counter(one.images) for one in read_classes(images)), Counter[str]())
+    counted = None if images is None else sum((Counter(item.images) for item in read_classes(images)), Counter[str]())
     return tuple(
         related.class_kin(
-            one.classes,
-            _known(one, others, unknown),
+            listed.classes,
+            _known(listed, others, unknown),
             within=within,
-            datasets=datasets or one.datasets,
-            images=one.images if counted is None else counted,
-            name=one.name,
-            filed=one.filed,
+            datasets=datasets or listed.datasets,
+            images=listed.images if counted is None else counted,
+            name=listed.name,
+            filed=listed.filed,
         )
-        for one in asked
+        for listed in asked
     )
 
 
-def _known(one: ClassSet, others: Sequence[ClassSet] | None, unknown: object) -> tuple[str, ...]:
-    if others is None and one.known is not None:
-        return one.known
-    named = {two.classes if two.known is None else two.known for two in others or ()}
+def _known(listed: ClassSet, others: Sequence[ClassSet] | None, unknown: object) -> tuple[str, ...]:
+    if others is None and listed.known is not None:
+        return listed.known
+    named = {other.classes if other.known is None else other.known for other in others or ()}
     if len(named) == 1:
         return named.pop()
     raise UsageError(

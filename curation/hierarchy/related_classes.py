@@ -89,11 +89,11 @@ def kinship(graph: Graph, nodes: Sequence[str]) -> Kinship:
     deep: dict[str, int] = {}
     for node in top_down:
         over = list(part.adj[node])
-        shallow[node] = 1 + min((shallow[one] for one in over), default=-1)
-        deep[node] = 1 + max((deep[one] for one in over), default=-1)
+        shallow[node] = 1 + min((shallow[parent] for parent in over), default=-1)
+        deep[node] = 1 + max((deep[parent] for parent in over), default=-1)
     names = {node: str(part.nodes[node].get("name", node)) for node in part}
     ordered = tuple(sorted(part, key=lambda node: (-shallow[node], names[node])))
-    index = {node: place for place, node in enumerate(ordered)}
+    index = {node: position for position, node in enumerate(ordered)}
     up = np.full((len(ordered), len(ordered)), _FAR, np.int32)
     for node in top_down:
         row = index[node]
@@ -119,13 +119,13 @@ def lowest_common(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> 
     reach = kin.up < _FAR
     below = reach[columns]
     lowest = np.full((len(rows), len(columns)), -1, np.int64)
-    for place, row in enumerate(rows.tolist()):
+    for index, row in enumerate(rows.tolist()):
         own = np.flatnonzero(reach[row])
         common = below[:, own]
         found = common.any(axis=1)
         best = own[np.argmax(common, axis=1)]
         own_is_common = below[:, row] & (kin.shallow[best] == kin.shallow[row])
-        lowest[place] = np.where(found, np.where(own_is_common, row, best), -1)
+        lowest[index] = np.where(found, np.where(own_is_common, row, best), -1)
     return lowest
 
 
@@ -170,7 +170,7 @@ def nearest(kin: Kinship, nodes: Sequence[str], known: Sequence[str]) -> list[tu
     """Return, for each node, the known one of highest Wu-Palmer similarity with it; ties go to the first known."""
     scores = wu_palmer(kin, nodes, known)
     best = np.argmax(np.where(np.isnan(scores), -math.inf, scores), axis=1)
-    return [(known[place], float(scores[row, place])) for row, place in enumerate(best.tolist())]
+    return [(known[column], float(scores[row, column])) for row, column in enumerate(best.tolist())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,21 +205,21 @@ def relatives(graph: Graph, nodes: Collection[str], known: Collection[str]) -> d
     """
     import networkx as nx
 
-    wanted, places = set(nodes), {node: place for place, node in enumerate(known)}
+    wanted, rank_of = set(nodes), {node: rank for rank, node in enumerate(known)}
     under: dict[str, list[tuple[int, str]]] = {}
-    for one in places:
-        for node, edges in nx.single_source_shortest_path_length(graph, one).items():
+    for other in rank_of:
+        for node, edges in nx.single_source_shortest_path_length(graph, other).items():
             if edges and node in wanted:
-                under.setdefault(node, []).append((edges, one))
+                under.setdefault(node, []).append((edges, other))
     found: dict[str, Relative] = {}
     for node in dict.fromkeys(nodes):
         ways = nx.single_source_shortest_path_length(graph, node)
-        over = [(edges, one) for one, edges in ways.items() if one in places and edges]
-        near = sorted(over or under.get(node, []), key=lambda way: (way[0], places[way[1]]))
-        if node in places:
+        over = [(edges, other) for other, edges in ways.items() if other in rank_of and edges]
+        near = sorted(over or under.get(node, []), key=lambda way: (way[0], rank_of[way[1]]))
+        if node in rank_of:
             found[node] = Relative("same", (node,), 0)
         elif near:
-            found[node] = Relative("below" if over else "above", tuple(one for _, one in near), near[0][0])
+            found[node] = Relative("below" if over else "above", tuple(other for _, other in near), near[0][0])
     return found
 
 
@@ -261,7 +261,7 @@ class ClassKin:
 
     def of(self, *relations: Relation) -> tuple[str, ...]:
         """Return the unknown classes with one of some relations, in the order of their list."""
-        return tuple(name for name, one in self.relatives.items() if one.relation in relations)
+        return tuple(name for name, relative in self.relatives.items() if relative.relation in relations)
 
     def kin(self, which: Kin) -> tuple[str, ...]:
         """Return the classes below a known one, or also those above one; a class that is known itself is no kin."""
@@ -275,18 +275,18 @@ class ClassKin:
     def renamed(self) -> dict[str, str]:
         """The unknown classes that are a known one under another name, with its name."""
         return {
-            name: one.known[0]
-            for name, one in self.relatives.items()
-            if one.relation == "same" and one.known[0] != name
+            name: relative.known[0]
+            for name, relative in self.relatives.items()
+            if relative.relation == "same" and relative.known[0] != name
         }
 
     @cached_property
     def one_synset(self) -> tuple[tuple[str, ...], ...]:
         """Names that mean one node, of the unknown classes, then of the known ones."""
         found: dict[tuple[int, str], list[str]] = {}
-        for place, part in enumerate((self.unknown, self.known)):
+        for side, part in enumerate((self.unknown, self.known)):
             for name, node in part.nodes.items():
-                found.setdefault((place, node), []).append(name)
+                found.setdefault((side, node), []).append(name)
         return tuple(tuple(names) for names in found.values() if len(names) > 1)
 
     @cached_property
@@ -310,16 +310,16 @@ class ClassKin:
         return [self._row(name) for name in self.unknown.names]
 
     def _row(self, name: str) -> dict[str, Any]:
-        one, absent = self.relatives.get(name), self.unknown.absent.get(name)
+        relative, absent = self.relatives.get(name), self.unknown.absent.get(name)
         return {
             "set": self.name,
             "class": name,
             "label": self.labels.get(name, name),
-            "relation": "not in the table" if absent else one.relation if one else "none",
+            "relation": "not in the table" if absent else relative.relation if relative else "none",
             "images": self.images_of([name]),
-            "nearest": self.labels[one.known[0]] if one else None,
-            "edges": one.edges if one else None,
-            "known_related": len(one.known) if one else 0,
+            "nearest": self.labels[relative.known[0]] if relative else None,
+            "edges": relative.edges if relative else None,
+            "known_related": len(relative.known) if relative else 0,
             "why": absent,
         }
 
@@ -362,22 +362,22 @@ def class_kin(
     chosen = open_wordnet() if within is None else within
     graph, (first, second) = placed(chosen, (unknown, known), datasets)
     named: dict[str, str] = {}
-    for one, node in second.nodes.items():
-        named.setdefault(node, one)
+    for key, node in second.nodes.items():
+        named.setdefault(node, key)
     of_nodes = relatives(graph, list(first.nodes.values()), list(named))
-    found = {one: of_nodes[node] for one, node in first.nodes.items() if node in of_nodes}
-    by_name = {one: Relative(its.relation, tuple(named[k] for k in its.known), its.edges) for one, its in found.items()}
+    found = {key: of_nodes[node] for key, node in first.nodes.items() if node in of_nodes}
+    by_name = {key: Relative(its.relation, tuple(named[k] for k in its.known), its.edges) for key, its in found.items()}
     # One name in both lists is one class, whatever the hierarchy knows of it.
-    by_name |= {one: Relative("same", (one,), 0) for one in first.absent if one in second.absent}
-    by_name = {one: by_name[one] for one in first.names if one in by_name}
+    by_name |= {key: Relative("same", (key,), 0) for key in first.absent if key in second.absent}
+    by_name = {key: by_name[key] for key in first.names if key in by_name}
     first, second = (
-        replace(part, absent={one: why for one, why in part.absent.items() if one not in by_name})
+        replace(part, absent={key: why for key, why in part.absent.items() if key not in by_name})
         for part in (first, second)
     )
     labels = {
-        one: label(graph, part.nodes[one]) if one in part.nodes else one
+        key: label(graph, part.nodes[key]) if key in part.nodes else key
         for part in (first, second)
-        for one in part.names
+        for key in part.names
     }
     return ClassKin(name, str(graph.graph["origin"]), first, second, by_name, images, labels, filed)
 
@@ -385,8 +385,8 @@ def class_kin(
 def _ways_to(kin: Kinship, rows: npt.NDArray[np.int64], targets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the shortest way from each row's node to each of its targets: up, or up and down over a third node."""
     ways = np.zeros(targets.shape, np.int64)
-    for place, row in enumerate(rows.tolist()):
-        needed, back = np.unique(targets[place], return_inverse=True)
+    for index, row in enumerate(rows.tolist()):
+        needed, back = np.unique(targets[index], return_inverse=True)
         own = np.flatnonzero(kin.up[row] < _FAR)
-        ways[place] = (kin.up[needed][:, own] + kin.up[row, own]).min(axis=1)[back]
+        ways[index] = (kin.up[needed][:, own] + kin.up[row, own]).min(axis=1)[back]
     return ways

@@ -68,7 +68,8 @@ def synset_choices(dataset: str) -> dict[str, SynsetChoice]:
 def synset_map(dataset: str, reading: Reading = "curated") -> dict[str, str]:
     """Return the synset of each class that has one under a reading, in the data set's order."""
     chosen = {
-        name: one.synset if reading == "curated" else one.first_sense for name, one in synset_choices(dataset).items()
+        name: choice.synset if reading == "curated" else choice.first_sense
+        for name, choice in synset_choices(dataset).items()
     }
     return {name: synset for name, synset in chosen.items() if synset is not None}
 
@@ -107,11 +108,11 @@ def placed(
     datasets : sequence of str
         Of `DATASETS`: their maps are asked, the first goes before.
     """
-    by_hand = {name: one for dataset in reversed(datasets) for name, one in synset_choices(dataset).items()}
-    names = dict.fromkeys(name for one in lists for name in one)
-    synsets = {name: one.synset for name in names if (one := by_hand.get(name)) is not None}
+    by_hand = {name: choice for dataset in reversed(datasets) for name, choice in synset_choices(dataset).items()}
+    names = dict.fromkeys(name for listed in lists for name in listed)
+    synsets = {name: choice.synset for name in names if (choice := by_hand.get(name)) is not None}
     if isinstance(within, Wordnet):
-        ids = {one for one in (*names, *filter(None, synsets.values())) if one in within}
+        ids = {key for key in (*names, *filter(None, synsets.values())) if key in within}
         by_word = [name for name in names if not (name in synsets or _ID.fullmatch(name))]
         graph = within.all_nouns() if by_word else within.nouns(ids)
     else:
@@ -132,7 +133,7 @@ def placed(
             absent[name] = f"a word of {len(several)} synsets: {', '.join(several[:4])}"
         else:
             absent[name] = f"not in the table of {graph.graph['origin']}"
-    return graph, tuple(_of(tuple(dict.fromkeys(one)), nodes, absent) for one in lists)
+    return graph, tuple(_of(tuple(dict.fromkeys(listed)), nodes, absent) for listed in lists)
 
 
 def _bearing(graph: Graph) -> dict[str, list[str]]:

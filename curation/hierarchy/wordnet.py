@@ -149,8 +149,8 @@ class Wordnet:
     def _wrong(self, synsets: Collection[str]) -> list[str]:
         offsets = self.table.offsets
         numbers = [_number(text) for text in synsets]
-        place = np.minimum(np.searchsorted(offsets, numbers), len(offsets) - 1).tolist()
-        return [text for text, one, at in zip(synsets, numbers, place, strict=True) if offsets[at] != one]
+        positions = np.minimum(np.searchsorted(offsets, numbers), len(offsets) - 1).tolist()
+        return [text for text, number, at in zip(synsets, numbers, positions, strict=True) if offsets[at] != number]
 
     def _above(self, leaves: Collection[str], *, instances: bool) -> Positions:
         table, front = self.table, self.positions(leaves)
@@ -279,15 +279,15 @@ def _numbers(lines: Sequence[NounLine]) -> list[int]:
     of the most keys gives the id, and the other is lacking.
     """
     keys = embedded_sense_keys()
-    shared = Counter((keys[key], place) for place, line in enumerate(lines) for key in line.sense_keys() if key in keys)
-    place_of: dict[int, int] = {}
-    for offset, place in sorted(shared, key=lambda pair: (-shared[pair], pair[1])):
-        place_of.setdefault(offset, place)
+    shared = Counter((keys[key], row) for row, line in enumerate(lines) for key in line.sense_keys() if key in keys)
+    row_of: dict[int, int] = {}
+    for offset, row in sorted(shared, key=lambda pair: (-shared[pair], pair[1])):
+        row_of.setdefault(offset, row)
     numbers: dict[int, int] = {}
-    for offset, place in sorted(shared, key=lambda pair: (-shared[pair], pair[0])):
-        if place_of[offset] == place:
-            numbers.setdefault(place, offset)
-    return [numbers.get(place, OWN + line.offset) for place, line in enumerate(lines)]
+    for offset, row in sorted(shared, key=lambda pair: (-shared[pair], pair[0])):
+        if row_of[offset] == row:
+            numbers.setdefault(row, offset)
+    return [numbers.get(row, OWN + line.offset) for row, line in enumerate(lines)]
 
 
 def named_wordnet(which: str | None) -> Wordnet:

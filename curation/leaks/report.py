@@ -31,7 +31,7 @@ WHOLE = "benchmark"
 _PROTOCOL = "leaks"
 _LARGEST = 1 << 30
 _FACTS = tomllib.loads(files(__package__).joinpath("facts.toml").read_text(encoding="utf-8"))
-MEASURES = tuple(msgspec.convert(one, Measure) for group in ("part", "check") for one in _FACTS[group])
+MEASURES = tuple(msgspec.convert(measure, Measure) for group in ("part", "check") for measure in _FACTS[group])
 
 
 class Leaks(Result):
@@ -86,7 +86,7 @@ class Leaks(Result):
             for table in self.tables:
                 if table.file:
                     write_text(new / f"{table.name}.csv", table.csv())
-            write_text(new / LEAKED, "".join(f"{one}\n" for one in self.leaked))
+            write_text(new / LEAKED, "".join(f"{image}\n" for image in self.leaked))
             write_text(new / PAGE, self._page())
             content = json.dumps(self.json_data(), indent=1, ensure_ascii=False, allow_nan=False)
             write_text(new / JSON, content + "\n")
@@ -97,13 +97,13 @@ class Leaks(Result):
         for kind, chosen in shown_pairs(self.evidence).items():
             pairs = [
                 {
-                    "value": f"{one.value:.0f} of 256 bits differ, bound {one.threshold:.0f}; {one.variant}",
+                    "value": f"{pair.value:.0f} of 256 bits differ, bound {pair.threshold:.0f}; {pair.variant}",
                     "sides": [
-                        ("benchmark", one.benchmark, _link(self._photos.get(one.benchmark))),
-                        ("corpus", one.corpus, _link(self._thumbnails.get(one.corpus))),
+                        ("benchmark", pair.benchmark, _link(self._photos.get(pair.benchmark))),
+                        ("corpus", pair.corpus, _link(self._thumbnails.get(pair.corpus))),
                     ],
                 }
-                for one in chosen
+                for pair in chosen
             ]
             total = sum(item.kind == kind for item in self.evidence)
             groups.append({"title": TITLES[kind], "pairs": pairs, "total": total})
@@ -119,8 +119,8 @@ TITLES: Mapping[str, str] = {
 
 def shown_pairs(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
     """Return the pairs of each kind that the page shows, nearest to the threshold first: these need a look."""
-    ranked = sorted(evidence, key=lambda one: -one.value)
-    found = {kind: [one for one in ranked if one.kind == kind][:PAIRS_SHOWN] for kind in KINDS}
+    ranked = sorted(evidence, key=lambda pair: -pair.value)
+    found = {kind: [pair for pair in ranked if pair.kind == kind][:PAIRS_SHOWN] for kind in KINDS}
     return {kind: chosen for kind, chosen in found.items() if chosen}
 
 
@@ -148,9 +148,9 @@ def summary_lines(data: Data) -> list[str]:
         lines.append("No copies were planted: what this check misses is unknown.")
     else:
         counts = ", ".join(
-            f"{name} {one['found']} of {one['planted']} ({one['low']:.1%} to {one['high']:.1%})"
-            for name, one in planted["alterations"].items()
-            if one["planted"]
+            f"{name} {record['found']} of {record['planted']} ({record['low']:.1%} to {record['high']:.1%})"
+            for name, record in planted["alterations"].items()
+            if record["planted"]
         )
         lines.append(
             f"Planted copies found, with 95 % intervals: {counts}; {planted['taken_for_another']} of "
@@ -183,8 +183,8 @@ def _of_check(data: Data) -> list[Value]:
     return [
         Value("taken_for_another", planted["share"], n=planted["copies"]),
         *(
-            Value(key, one[name], {"alteration": alteration}, planted["images"])
-            for alteration, one in planted["alterations"].items()
+            Value(key, record[name], {"alteration": alteration}, planted["images"])
+            for alteration, record in planted["alterations"].items()
             for key, name in ends.items()
         ),
     ]
@@ -197,8 +197,8 @@ def _tables(result: Result) -> Iterator[Table]:
     columns = (Column("part"), Column("images", "count"), Column("compared", "count"), Column("leaked", "count"),
                Column("leaked_share", "share", "share"), *kinds)  # fmt: skip
     rows = [
-        (name, one["images"], one["compared"], one["leaked"], one["leaked_share"], *map(one["leaked_by"].get, KINDS))
-        for name, one in data["parts"].items()
+        (name, *(record[column.name] for column in columns[1:5]), *map(record["leaked_by"].get, KINDS))
+        for name, record in data["parts"].items()
     ]
     yield Table("parts", columns, rows, title="Benchmark images in the corpus, by their strongest evidence")
     names = ("benchmark", "corpus", "kind", "variant", "value", "threshold")
@@ -218,8 +218,8 @@ def _tables(result: Result) -> Iterator[Table]:
         columns = (Column("copies"), Column("planted", "count"), Column("found", "count"), Column("recall", "share"),
                    Column("low", "share"), Column("high", "share"), *kinds)  # fmt: skip
         planted = [
-            (name, *(one[column.name] for column in columns[1:]))
-            for name, one in data["planted"]["alterations"].items()
+            (name, *(record[column.name] for column in columns[1:]))
+            for name, record in data["planted"]["alterations"].items()
         ]
         yield Table("planted", columns, planted, title="Planted copies, with 95 % intervals (Wilson)")
 
@@ -273,12 +273,12 @@ class LeakFile(msgspec.Struct, frozen=True):
         if self.planted is None:
             return "; no copies were planted, so what was missed is unknown"
         counts = [
-            f"{name} {one.found} of {one.planted}" for name, one in self.planted.alterations.items() if one.planted
+            f"{name} {copy.found} of {copy.planted}" for name, copy in self.planted.alterations.items() if copy.planted
         ]
         return f"; planted copies found: {', '.join(counts)}" if counts else ""
 
 
-def read_leaks(place: Path) -> LeakFile:
+def read_leaks(target: Path) -> LeakFile:
     """Return the outcome of a leak check from its folder or its ``leaks.json``.
 
     Raises
@@ -288,7 +288,7 @@ def read_leaks(place: Path) -> LeakFile:
     UsageError
         It is something else.
     """
-    path = place / JSON if place.is_dir() else place
+    path = target / JSON if target.is_dir() else target
     hint = "curation similarity leaks MANIFEST --corpus SHARDS --photos DIR --out DIR writes it"
     try:
         found = msgspec.json.decode(read_bytes(path, kind="leak check", most=_LARGEST), type=LeakFile)

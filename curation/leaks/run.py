@@ -64,9 +64,9 @@ def re_encoded(picture: Image, name: str) -> bytes:
 
 def cropped(picture: Image, name: str) -> bytes:
     """Return 90 % of the width and of the height, at a place that the name decides."""
-    sizes = [max(1, round(one * WINDOW)) for one in picture.size]
-    places = hashlib.sha256(f"leaks, crop of {name}".encode()).digest()
-    left, top = (place * (whole - size) // 255 for place, whole, size in zip(places, picture.size, sizes, strict=False))
+    sizes = [max(1, round(side * WINDOW)) for side in picture.size]
+    digest = hashlib.sha256(f"leaks, crop of {name}".encode()).digest()
+    left, top = (byte * (whole - size) // 255 for byte, whole, size in zip(digest, picture.size, sizes, strict=False))
     return _jpeg(picture.crop((left, top, left + sizes[0], top + sizes[1])))
 
 
@@ -125,10 +125,10 @@ def planted(step: FindLeaks, photos: Mapping[str, Path], n: int) -> dict[str, An
             for kind in own:
                 record[kind] += 1
             wrong += bool(kinds_of.keys() - seen["", name].keys() - {name})
-    copies_made = sum(one["planted"] for one in found.values())
+    copies_made = sum(row["planted"] for row in found.values())
     return {
         "images": len(chosen),
-        "alterations": {how: one | share_record("recall", one["found"], one["planted"]) for how, one in found.items()},
+        "alterations": {how: row | share_record("recall", row["found"], row["planted"]) for how, row in found.items()},
         "copies": copies_made,
         "taken_for_another": wrong,
         **share_record("share", wrong, copies_made),
@@ -259,9 +259,9 @@ def leaks(
     """
     loaded = manifest if isinstance(manifest, Manifest) else load_manifest(str(manifest))
     lists = _lists(loaded, [part] if isinstance(part, str) else part)
-    images = {one for ids in lists.values() for one in ids}
-    places = [corpus] if isinstance(corpus, str | Path) else list(corpus)
-    blocks = chain.from_iterable(corpus_blocks(place, root=root) for place in places)
+    images = {image for ids in lists.values() for image in ids}
+    corpora = [corpus] if isinstance(corpus, str | Path) else list(corpus)
+    blocks = chain.from_iterable(corpus_blocks(path, root=root) for path in corpora)
     # A missing corpus is reported before the benchmark is read.
     first = list(islice(blocks, 1))
     paths = find_photos(sorted(images), photos, loaded.sources_of_photos(sources))
@@ -285,7 +285,7 @@ def leaks(
     if seen.images == seen.n_unreadable:
         raise MissingFileError(
             "No image of the corpus could be compared: nothing is known about leaks",
-            where=_name(places),
+            where=_name(corpora),
             expected="images that can be read",
             found=f"{counted(seen.images, 'image')}, none readable",
             hint="; ".join(f"{name}: {why}" for name, why in seen.unreadable[:_EXAMPLES]) or None,
@@ -296,7 +296,7 @@ def leaks(
         "inputs": {
             "corpus": {
                 "evidence": {
-                    "name": _name(places),
+                    "name": _name(corpora),
                     "sha256": shards.digest,
                     "rows": seen.images,
                     "reported": {"unreadable": seen.n_unreadable, "plain": seen.plain},
@@ -305,13 +305,13 @@ def leaks(
         },
         "thresholds": {"radius": step.radius, "first_radius": step.first_radius},
         "corpus": {
-            "name": _name(places), "images": seen.images - seen.n_unreadable, "unreadable": seen.n_unreadable,
+            "name": _name(corpora), "images": seen.images - seen.n_unreadable, "unreadable": seen.n_unreadable,
             "plain": seen.plain,
         },
         "benchmark": {
             "without_photo": len(images - set(paths)),
             "unreadable": len(broken),
-            "plain": sum(all(one.plain) for one in found.values()),
+            "plain": sum(all(photo.plain) for photo in found.values()),
         },
         "parts": _by_part(lists, readable, seen.evidence),
         "planted": planted(step, readable, plant) if plant and readable else None,
@@ -367,7 +367,7 @@ class _Findings:
                     expected=f"at most {MOST_PAIRS:,}",
                     hint="a smaller --set radius=…, or leave drawings and forms out of the benchmark",
                 )
-        self.evidence.sort(key=lambda one: (one.benchmark, one.corpus, KINDS.index(one.kind)))
+        self.evidence.sort(key=lambda item: (item.benchmark, item.corpus, KINDS.index(item.kind)))
 
     def _add(self, kind: Any, benchmark: str, corpus: str, variant: str, value: float, threshold: float) -> None:
         if kind == "read":
@@ -384,7 +384,7 @@ class _Findings:
 
 def _thumbnails(shards: Shards, evidence: Sequence[Evidence]) -> dict[str, bytes]:
     """Return the small pictures of the corpus images that the page shows."""
-    wanted = {one.corpus for chosen in shown_pairs(evidence).values() for one in chosen}
+    wanted = {item.corpus for chosen in shown_pairs(evidence).values() for item in chosen}
     found: dict[str, bytes] = {}
     for table in shards.tables(["corpus", "thumbnail"]) if wanted else ():
         for row in table.to_pylist():
@@ -402,12 +402,12 @@ def _by_part(
         if item.benchmark not in strongest or KINDS.index(item.kind) < KINDS.index(strongest[item.benchmark]):
             strongest[item.benchmark] = item.kind
     parts = {}
-    whole = {WHOLE: [one for ids in lists.values() for one in ids]}
+    whole = {WHOLE: [image for ids in lists.values() for image in ids]}
     for name, ids in (whole | (dict(lists) if len(lists) > 1 else {}) | whole).items():
         images = set(ids)
         compared = len(images.intersection(comparable))
         gone = sorted(images & strongest.keys())
-        kinds = Counter(strongest[one] for one in gone)
+        kinds = Counter(strongest[image] for image in gone)
         parts[name] = {
             "images": len(images),
             "compared": compared,
@@ -434,6 +434,6 @@ def _notes(data: Mapping[str, Any], broken: Mapping[str, str]) -> list[str]:
     return notes
 
 
-def _name(places: Sequence[str | Path]) -> str:
-    names = [Path(str(place)).name or str(place) for place in places]
+def _name(corpora: Sequence[str | Path]) -> str:
+    names = [Path(str(corpus)).name or str(corpus) for corpus in corpora]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

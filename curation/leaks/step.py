@@ -50,9 +50,9 @@ _ENOUGH = BITS // 2
 _ORIENTATION = 0x0112
 
 VARIANTS: tuple[str, ...] = tuple(
-    f"{'mirrored' if mirrored else ''}{' ' if mirrored and place else ''}{place}" or "whole"
+    f"{'mirrored' if mirrored else ''}{' ' if mirrored and window else ''}{window}" or "whole"
     for mirrored in (False, True)
-    for place in ("", *(f"crop {row}{column}" for row in range(1, _STEPS + 1) for column in range(1, _STEPS + 1)))
+    for window in ("", *(f"crop {row}{column}" for row in range(1, _STEPS + 1) for column in range(1, _STEPS + 1)))
 )
 """What each code of a benchmark image is of: ``whole``, ``crop 11`` (top left) to ``crop 55``, ``mirrored`` …"""
 N_WINDOWS = len(VARIANTS) // 2
@@ -137,7 +137,7 @@ def code_of(picture: Image, *, variants: bool = False) -> tuple[Codes, bool]:
 def _frequencies() -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the 256 lowest frequencies but that of the mean: half waves down and across, lowest first."""
     every = [(down, across) for down in range(_HIGHEST + 1) for across in range(_HIGHEST + 1)]
-    chosen = sorted(every, key=lambda one: (one[0] ** 2 + one[1] ** 2, one))[1 : BITS + 1]
+    chosen = sorted(every, key=lambda wave: (wave[0] ** 2 + wave[1] ** 2, wave))[1 : BITS + 1]
     down, across = zip(*chosen, strict=True)
     return np.array(down), np.array(across)
 
@@ -259,14 +259,14 @@ class FindLeaks(Step):
     @classmethod
     def of(cls, photos: Mapping[str, Fingerprints], radius: int = RADIUS) -> FindLeaks:
         """Return the step of a benchmark's photos, by image id."""
-        owners = np.array([number for number, one in enumerate(photos.values()) for _ in one.pixels], np.int64)
-        shown = np.array([not plain for one in photos.values() for plain in one.plain], np.bool_)
+        owners = np.array([number for number, photo in enumerate(photos.values()) for _ in photo.pixels], np.int64)
+        shown = np.array([not plain for photo in photos.values() for plain in photo.plain], np.bool_)
         codes = np.concatenate(
-            [np.empty((0, len(VARIANTS), WORDS), np.uint64), *(one.codes for one in photos.values())]
+            [np.empty((0, len(VARIANTS), WORDS), np.uint64), *(photo.codes for photo in photos.values())]
         )
         return cls(
             ids=tuple(photos),
-            pixels=tuple(digest for one in photos.values() for digest in one.pixels),
+            pixels=tuple(digest for photo in photos.values() for digest in photo.pixels),
             pixel_owners=owners,
             codes=np.ascontiguousarray(codes[shown]),
             code_owners=owners[shown],
@@ -299,27 +299,27 @@ class FindLeaks(Step):
             found.append(fingerprints(pictures))
             if all(found[-1].plain):
                 yield Row("plain", corpus=name)
-        for (place, owner), (kind, bits, variant) in sorted(self._matches(found).items()):
-            name, data = readable[place]
+        for (index, owner), (kind, bits, variant) in sorted(self._matches(found).items()):
+            name, data = readable[index]
             yield Row(KINDS[kind], self.ids[owner], name, VARIANTS[variant], bits, self.radius, thumbnail(data))
 
     def _matches(self, photos: Sequence[Fingerprints]) -> dict[tuple[int, int], tuple[int, int, int]]:
         """Return the strongest kind, its bits and its variant of each pair of a photo and a benchmark image."""
         best: dict[tuple[int, int], tuple[int, int, int]] = {}
-        places = [place for place, one in enumerate(photos) for plain in one.plain if not plain]
+        positions = [index for index, photo in enumerate(photos) for plain in photo.plain if not plain]
         shown = [photo.codes[~np.array(photo.plain), 0] for photo in photos]
         asked = np.concatenate([*shown, np.empty((0, WORDS), np.uint64)])
         for number, code, bits in near_codes(asked, self.codes.reshape(-1, WORDS), self.radius, self.first_radius):
             picture, variant = divmod(code, len(VARIANTS))
             kind = KINDS.index("mirrored" if variant >= N_WINDOWS else "perceptual")
-            pair = places[number], int(self.code_owners[picture])
+            pair = positions[number], int(self.code_owners[picture])
             # The nearest variant says what was done to the photo; of equally near ones the first, unmirrored ones.
             if pair not in best or (bits, variant) < best[pair][1:]:
                 best[pair] = kind, bits, variant
-        for place, one in enumerate(photos):
-            for digest in one.pixels:
+        for index, photo in enumerate(photos):
+            for digest in photo.pixels:
                 for owner in self._owners_of.get(digest, ()):
-                    best[place, owner] = 0, 0, 0
+                    best[index, owner] = 0, 0, 0
         return best
 
     @cached_property
@@ -349,8 +349,8 @@ def near_codes(asked: Codes, known: Codes, radius: int, first_radius: int) -> li
     firsts = np.ascontiguousarray(known[:, 0])
     for start in range(0, len(asked), _ROWS):
         rows = asked[start : start + _ROWS]
-        for place in range(0, len(known), _COLUMNS):
-            columns = firsts[place : place + _COLUMNS]
+        for low in range(0, len(known), _COLUMNS):
+            columns = firsts[low : low + _COLUMNS]
             part = np.s_[: len(rows), : len(columns)]
             np.bitwise_xor(rows[:, :1], columns[None], out=differing[part])
             np.bitwise_count(differing[part], out=counts[part])
@@ -358,9 +358,9 @@ def near_codes(asked: Codes, known: Codes, radius: int, first_radius: int) -> li
             # Finding where costs four times as much as all before it, and mostly nothing is there.
             if near[part].any():
                 row, column = np.nonzero(near[part])
-                bits = np.bitwise_count(rows[row] ^ known[place + column]).sum(axis=1, dtype=np.int64)
+                bits = np.bitwise_count(rows[row] ^ known[low + column]).sum(axis=1, dtype=np.int64)
                 kept = bits <= radius
                 found += zip(
-                    (start + row[kept]).tolist(), (place + column[kept]).tolist(), bits[kept].tolist(), strict=True
+                    (start + row[kept]).tolist(), (low + column[kept]).tolist(), bits[kept].tolist(), strict=True
                 )
     return found

@@ -103,16 +103,16 @@ class _Progress:
     skipped: list[Skipped] = field(default_factory=list)
     computed: int = 0
 
-    def skip(self, one: Skipped, broken: Broken) -> None:
+    def skip(self, skipped: Skipped, broken: Broken) -> None:
         """Leave out a photo, or refuse it."""
         if broken == "refuse":
             raise EmbeddingError(
                 "A photo cannot be embedded",
-                where=f"{one.id}: {one.file}" if one.file else one.id,
-                found=one.reason,
+                where=f"{skipped.id}: {skipped.file}" if skipped.file else skipped.id,
+                found=skipped.reason,
                 hint="mend or remove it, or --on-error photos=skip",
             )
-        self.skipped.append(one)
+        self.skipped.append(skipped)
 
 
 def embed_photos(
@@ -175,7 +175,7 @@ def embed_photos(
                     waiting += [] if done.prepared is None else [done]
                 bar.update()
             batches = [waiting[start : start + batch] for start in range(0, len(waiting), batch)]
-            inputs = ([one.prepared for one in some if one.prepared is not None] for some in batches)
+            inputs = ([picture.prepared for picture in some if picture.prepared is not None] for some in batches)
             vectors = (pool.map if side_by_side else map)(encoder.encode_prepared, inputs)
             # Threads decode the photos of the next shard while this one is encoded.
             pictures = prepared()
@@ -259,12 +259,12 @@ def embed_texts(
     )
     with _begun(folder, header) as store:
         before = len(store)
-        new = [place for place, row in enumerate(rows) if row not in store]
+        new = [index for index, row in enumerate(rows) if row not in store]
         for start in tqdm(range(0, len(new), batch), desc="texts", unit=" batches", disable=None):
-            places = new[start : start + batch]
-            vectors = encoder.encode_texts([prompts[place] for place in places])
-            require_finite(vectors, [texts[place] for place in places])
-            store.add([rows[place] for place in places], vectors)
+            chosen = new[start : start + batch]
+            vectors = encoder.encode_texts([prompts[index] for index in chosen])
+            require_finite(vectors, [texts[index] for index in chosen])
+            store.add([rows[index] for index in chosen], vectors)
         return _finished(store, _Progress(rows, computed=len(new)), before, "texts")
 
 
@@ -272,7 +272,7 @@ def _finished(store: EmbeddingStore, progress: _Progress, before: int, kind: str
     """Join a store of what was embedded, write its report, and return what became of them."""
     rows, computed = progress.rows, progress.computed
     if not rows:
-        reasons = Counter(one.reason for one in progress.skipped).most_common(1)
+        reasons = Counter(skipped.reason for skipped in progress.skipped).most_common(1)
         raise EmbeddingError(
             f"None of the {kind} could be embedded",
             where=progress.skipped[0].file if progress.skipped else None,
@@ -280,7 +280,7 @@ def _finished(store: EmbeddingStore, progress: _Progress, before: int, kind: str
         )
     store.finish(rows)
     reused = len(rows) - computed
-    report = {"embedded": len(rows), "skipped": [asdict(one) for one in progress.skipped]}
+    report = {"embedded": len(rows), "skipped": [asdict(skipped) for skipped in progress.skipped]}
     write_text(store.folder / REPORT, json.dumps(report, indent=1) + "\n", guarded=False)
     return EmbedResult(len(rows), computed, reused, before - reused, tuple(progress.skipped))
 
@@ -387,7 +387,7 @@ def photos_of_folder(folder: PhotoFolder, namespace: str) -> list[Photo]:
 
 def _require_unique(ids: Iterable[str]) -> None:
     counts = Counter(ids)
-    repeated = [one for one, count in counts.items() if count > 1]
+    repeated = [name for name, count in counts.items() if count > 1]
     if repeated:
         raise DuplicateIdError(
             "Two photos have the same id",

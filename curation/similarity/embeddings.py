@@ -90,12 +90,12 @@ class Embeddings:
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> Embeddings:
         """Return the embeddings at some positions, in that order."""
-        places = [int(row) for row in rows]
+        positions = [int(row) for row in rows]
         return Embeddings(
-            tuple(self.ids[place] for place in places),
-            np.asarray(self.vectors[np.array(places, np.int64)], np.float32),
+            tuple(self.ids[position] for position in positions),
+            np.asarray(self.vectors[np.array(positions, np.int64)], np.float32),
             self.encoder,
-            tuple(self.images[place] for place in places),
+            tuple(self.images[position] for position in positions),
         )
 
 
@@ -111,12 +111,12 @@ def unit_rows(vectors: Vectors) -> Vectors:
 
 def require_same_encoder(first: Embeddings, second: Embeddings) -> None:
     """Raise `SimilarityError` unless two sets were made by one encoder."""
-    one, two = first.encoder, second.encoder
-    if one != two:
+    expected, found = first.encoder, second.encoder
+    if expected != found:
         raise SimilarityError(
             "The embeddings were made by different encoders",
-            expected=f"{one.model}, {one.embedding}, weights {one.weights[:19]}, {one.dtype}",
-            found=f"{two.model}, {two.embedding}, weights {two.weights[:19]}, {two.dtype}",
+            expected=f"{expected.model}, {expected.embedding}, weights {expected.weights[:19]}, {expected.dtype}",
+            found=f"{found.model}, {found.embedding}, weights {found.weights[:19]}, {found.dtype}",
             hint="embed both sets with the same --model, --pretrained and --set embedding=…",
         )
 
@@ -253,8 +253,8 @@ class EmbeddingStore:
     def _gather(self, rows: Sequence[Row]) -> Vectors:
         block = np.empty((len(rows), self.header.dimension), np.float32)
         for number, row in enumerate(rows):
-            array, place = self._known[row]
-            block[number] = array[place]
+            array, index = self._known[row]
+            block[number] = array[index]
         return block
 
     def _write(self, path: Path, listing: Path, rows: Sequence[Row], blocks: Iterable[Vectors]) -> None:
@@ -278,8 +278,8 @@ class EmbeddingStore:
             joined = listing.name == ROWS
             try:
                 rows, sha256 = _read_rows(listing)
-                place = self.folder / f"vectors-{_name(rows)}.npy" if joined else listing.with_suffix(".npy")
-                array = _read_vectors(place, sha256, (len(rows), self.header.dimension))
+                path = self.folder / f"vectors-{_name(rows)}.npy" if joined else listing.with_suffix(".npy")
+                array = _read_vectors(path, sha256, (len(rows), self.header.dimension))
             except (EmbeddingError, MissingFileError):
                 continue
             self._take_in(array, rows)
@@ -287,7 +287,7 @@ class EmbeddingStore:
                 self._joined = rows
 
     def _take_in(self, array: Vectors, rows: Sequence[Row]) -> None:
-        self._known.update((row, (array, place)) for place, row in enumerate(rows))
+        self._known.update((row, (array, index)) for index, row in enumerate(rows))
 
 
 def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
@@ -334,7 +334,7 @@ def batch_of(folder: Path) -> int | None:
 
 
 def _require_same(there: StoreHeader, wanted: StoreHeader, folder: Path) -> None:
-    before, now = (asdict(one.encoder) | msgspec.structs.asdict(one) for one in (there, wanted))
+    before, now = (asdict(header.encoder) | msgspec.structs.asdict(header) for header in (there, wanted))
     for name in sorted(now.keys() - {"encoder"}):
         if before[name] != now[name]:
             raise EmbeddingError(

@@ -168,9 +168,9 @@ def _histograms(bins: Ints, weights: Ints, cells: int, size: int) -> Ints:
     """Return one histogram for each cell of a grid, shape (cells * cells, size)."""
     step = SIDE // cells
     cell = np.arange(SIDE) // step
-    place = (cell[:, None] * cells + cell[None, :]) * size + bins
+    index = (cell[:, None] * cells + cell[None, :]) * size + bins
     # Weights of bincount are float64: sums of whole numbers below 2**53 are exact in any order.
-    counts = np.bincount(place.ravel(), weights.ravel(), cells * cells * size)
+    counts = np.bincount(index.ravel(), weights.ravel(), cells * cells * size)
     return counts.reshape(cells * cells, size).astype(np.int64)
 
 

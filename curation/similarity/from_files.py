@@ -63,7 +63,7 @@ class Embedded:
 
     def data(self) -> dict[str, Any]:
         """Return it as plain data."""
-        reasons = self.left_out or Counter(one.reason for one in self.result.skipped)
+        reasons = self.left_out or Counter(skipped.reason for skipped in self.result.skipped)
         return {
             "store": str(self.store),
             "kind": self.kind,
@@ -138,7 +138,7 @@ def embed(
     if photos and not sources and not isinstance(photos, Path):
         raise UsageError("--photos NAME=DIR requires --source NAME; for a folder alone: --photos DIR")
     given = {"source": sources, "photos": not sources and photos, "corpus": corpus, "texts": texts}
-    wanted = [name for name, one in given.items() if one]
+    wanted = [name for name, value in given.items() if value]
     if len(wanted) != 1:
         raise UsageError(
             "Give exactly one thing to embed",
@@ -162,7 +162,7 @@ def embed(
             listed = _photos(sources, photos, reading or Reading())
         kind, made = "images", encoder.open()
         result = embed_photos(listed, made, out, batch=batch, threads=threads, broken=broken)
-    for reason, count in Counter(one.reason for one in result.skipped).most_common(_SHOWN):
+    for reason, count in Counter(skipped.reason for skipped in result.skipped).most_common(_SHOWN):
         warnings.warn(f"{count:,} left out: {reason}", CurationWarning, stacklevel=3)
     return Embedded(out, kind, made.identity, made.dimension, result)
 
@@ -241,19 +241,19 @@ class SetComparison:
 
         rows = [
             (name, image, other, score, margin)
-            for name, one in self.sets.items()
+            for name, compared in self.sets.items()
             for image, other, score, margin in zip(
-                one.ids, one.nearest, one.similarity.tolist(), one.margin.tolist(), strict=True
+                compared.ids, compared.nearest, compared.similarity.tolist(), compared.margin.tolist(), strict=True
             )
         ]
-        panel = {"nearest ID image": {name: one.similarity for name, one in self.sets.items()}}
+        panel = {"nearest ID image": {name: compared.similarity for name, compared in self.sets.items()}}
         with publishing_files(folder) as new:
             written = [_write_csv(new, "similarity", ("set", "id", "nearest", "similarity", "margin"), rows)]
             written += similarity_histograms(panel, new / "histograms")
             written.append(new / "statistics.json")
             text = json.dumps(self.data(), indent=1, ensure_ascii=False, allow_nan=False)
             write_text(written[-1], text + "\n")
-        return [folder / one.name for one in written]
+        return [folder / path.name for path in written]
 
 
 @checked
@@ -300,29 +300,29 @@ def neighbors(
         return _sets(asked, open_embeddings(references), sample, n_train)
     if len(asked) > 1:
         raise UsageError("Neighbours are listed for one set", expected="one --queries STORE, or --set-similarity")
-    (one,) = asked.values()
-    found, itself = nearest_in_corpus(one, references, k, engine=engine, workers=workers, out=parts)
+    (store,) = asked.values()
+    found, itself = nearest_in_corpus(store, references, k, engine=engine, workers=workers, out=parts)
     is_corpus = (references / SUMMARY).is_file()
     facts = {
-        "queries": len(one),
+        "queries": len(store),
         "references": open_shards(references).rows if is_corpus else len(open_embeddings(references)),
         "k": k,
         "queries_among_references": itself,
-        "encoder": one.encoder.digest,
+        "encoder": store.encoder.digest,
     }
-    rows = [(name, rank, *row) for name, near in zip(one.ids, found, strict=True) for rank, row in enumerate(near, 1)]
+    rows = [(name, rank, *row) for name, near in zip(store.ids, found, strict=True) for rank, row in enumerate(near, 1)]
     return Pairs("neighbors", ("id", "rank", "neighbor", "similarity"), rows, facts)
 
 
 def _sets(asked: Mapping[str, Embeddings], known: Embeddings, rule: SampleRule, n_train: int | None) -> SetComparison:
     sample = known.take(sample_rows(known, rule, n_train=n_train).tolist())
-    found = {name: set_similarity(one, sample) for name, one in asked.items()}
+    found = {name: set_similarity(embeddings, sample) for name, embeddings in asked.items()}
     base = reference_statistics(sample)
     facts = {
         "encoder": known.encoder.digest,
         "sample": {"rule": rule, "meaning": SAMPLE_RULES[rule], "n": len(sample)},
         "reference": asdict(base),
-        "sets": {name: one.statistics() for name, one in found.items()},
+        "sets": {name: compared.statistics() for name, compared in found.items()},
     }
     return SetComparison(found, facts)
 
@@ -365,13 +365,13 @@ def duplicates(
     """
     if (images is None) == (embeddings is None):
         raise UsageError("Nothing to compare", expected="--photos DIR, or --embeddings STORE")
-    for option, one, other, needed in (
+    for option, value, other, needed in (
         ("--against ", against, images, "--photos"),
         ("--embeddings against=", against_embeddings, embeddings, "--embeddings"),
         ("--resume ", hashes, images, "--photos"),
     ):
-        if one is not None and other is None:
-            raise UsageError(f"{option.rstrip(' =')} requires {needed}", where=f"{option}{one!s:.200}")
+        if value is not None and other is None:
+            raise UsageError(f"{option.rstrip(' =')} requires {needed}", where=f"{option}{value!s:.200}")
     if images is None:
         return _by_look(embeddings or Path(), against_embeddings, threshold)
     corpora = {"images": images} | ({} if against is None else {"against": against})
@@ -386,12 +386,12 @@ def _by_pixels(found: Sequence[PhotoHashes], distance: int) -> Pairs:
     """Return pairs of equal pixels, and of perceptual hashes that differ in a few bits; of two sets, one of each."""
     first = found[0]
     hashes = PhotoHashes(
-        tuple(name for one in found for name in one.names),
-        tuple(digest for one in found for digest in one.pixels),
-        np.concatenate([one.perceptual for one in found]),
-        {name: why for one in found for name, why in one.failures.items()},
+        tuple(name for corpus in found for name in corpus.names),
+        tuple(digest for corpus in found for digest in corpus.pixels),
+        np.concatenate([corpus.perceptual for corpus in found]),
+        {name: why for corpus in found for name, why in corpus.failures.items()},
     )
-    unreadable = sum(len(one.failures) for one in found)
+    unreadable = sum(len(corpus.failures) for corpus in found)
     if unreadable:
         name, why = next(iter(hashes.failures.items()))
         warnings.warn(
@@ -399,22 +399,22 @@ def _by_pixels(found: Sequence[PhotoHashes], distance: int) -> Pairs:
         )
     alike = alike_photos(hashes, distance)
     rows: list[tuple[str, str, str, float]] = []
-    for one, two, bits, same in zip(
+    for i, j, bits, same in zip(
         alike.first.tolist(), alike.second.tolist(), alike.distance.tolist(), alike.same_pixels.tolist(), strict=True
     ):
-        if len(found) == 1 or one < len(first) <= two:
+        if len(found) == 1 or i < len(first) <= j:
             how = "same pixels" if same else "perceptual hash, bits"
-            rows.append((hashes.names[one], hashes.names[two], how, float(bits)))
+            rows.append((hashes.names[i], hashes.names[j], how, float(bits)))
     return _duplicates(rows, {"images": len(hashes), "unreadable": unreadable})
 
 
 def _by_look(store: Path, against: Path | None, threshold: float) -> Pairs:
-    one = open_embeddings(store)
+    embeddings = open_embeddings(store)
     other: Embeddings | None = open_embeddings(against) if against else None
-    found = look_duplicates(one, other, threshold)
-    count = len(one) + (len(other) if other is not None else 0)
+    found = look_duplicates(embeddings, other, threshold)
+    count = len(embeddings) + (len(other) if other is not None else 0)
     rows = [(first, second, "embedding, cosine", score) for first, second, score in found]
-    return _duplicates(rows, {"images": count, "encoder": one.encoder.digest, "threshold": threshold})
+    return _duplicates(rows, {"images": count, "encoder": embeddings.encoder.digest, "threshold": threshold})
 
 
 def _duplicates(rows: Sequence[tuple[Any, ...]], facts: Mapping[str, Any]) -> Pairs:

@@ -71,8 +71,8 @@ class PhotoHashes:
     @cached_property
     def pixel_codes(self) -> Int64s:
         """Equal numbers for equal pixels, shape (n,)."""
-        place = {digest: number for number, digest in enumerate(dict.fromkeys(self.pixels))}
-        return np.array([place[digest] for digest in self.pixels], np.int64)
+        number_of = {digest: number for number, digest in enumerate(dict.fromkeys(self.pixels))}
+        return np.array([number_of[digest] for digest in self.pixels], np.int64)
 
 
 @dataclass(frozen=True)
@@ -231,8 +231,8 @@ def near_pairs(codes: Codes, distance: int) -> tuple[Int32s, Int32s, Int32s]:
     found: list[tuple[Int64s, Int64s, Int64s]] = []
     masks = _bands(distance + 1)
     n_found = 0
-    for place, mask in enumerate(masks):
-        for pair in _within_band(codes, masks[:place], mask, distance):
+    for band, mask in enumerate(masks):
+        for pair in _within_band(codes, masks[:band], mask, distance):
             found.append(pair)
             n_found += len(pair[0])
             if n_found > MOST_PAIRS:
@@ -270,8 +270,8 @@ def _within_band(codes: Codes, earlier: Sequence[np.uint64], mask: np.uint64, di
             for other in earlier:
                 near &= (differing & other) != 0
             if near.any():
-                one, two = order[live[near]], order[live[near] + shift]
-                yield np.minimum(one, two), np.maximum(one, two), bits[near].astype(np.int64)
+                first, second = order[live[near]], order[live[near] + shift]
+                yield np.minimum(first, second), np.maximum(first, second), bits[near].astype(np.int64)
 
 
 _BLOCK = 2048
@@ -311,8 +311,8 @@ def look_duplicates(
                 hit, column = hit[kept], column[kept]
             values = scores[hit - start, column - other].tolist()
             found += [
-                (embeddings.ids[one], second.ids[two], value)
-                for one, two, value in zip(hit.tolist(), column.tolist(), values, strict=True)
+                (embeddings.ids[i], second.ids[j], value)
+                for i, j, value in zip(hit.tolist(), column.tolist(), values, strict=True)
             ]
             if len(found) > MOST_PAIRS:
                 raise UsageError(

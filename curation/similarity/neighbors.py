@@ -62,7 +62,7 @@ def nearest(queries: Vectors, references: Vectors, k: int, *, block: int = QUERY
         _best_of_block(queries[start : start + block].astype(np.float64), references, k)
         for start in range(0, len(queries), block)
     ] or [(np.empty((0, k), np.int64), np.empty((0, k), np.float32))]
-    return np.concatenate([places for places, _ in found]), np.concatenate([scores for _, scores in found])
+    return np.concatenate([rows for rows, _ in found]), np.concatenate([scores for _, scores in found])
 
 
 def nearest_others(queries: Embeddings, references: Embeddings, k: int) -> tuple[Int64s, Vectors, int]:
@@ -92,14 +92,14 @@ def nearest_others(queries: Embeddings, references: Embeddings, k: int) -> tuple
             expected=f"1 to {len(references.ids) - 1}: an image is not its own neighbour",
             found=str(k),
         )
-    places, scores = nearest(queries.normalised(), references.normalised(), k + bool(n_own))
+    rows, scores = nearest(queries.normalised(), references.normalised(), k + bool(n_own))
     if n_own:
         # Where the image itself is not among the best k + 1 (as many copies rank before it), the last one is dropped.
-        gone = np.where((places == own[:, None]).any(axis=1), (places == own[:, None]).argmax(axis=1), k)
-        kept = np.ones(places.shape, bool)
-        kept[np.arange(len(places)), gone] = False
-        places, scores = places[kept].reshape(-1, k), scores[kept].reshape(-1, k)
-    return places, scores, n_own
+        gone = np.where((rows == own[:, None]).any(axis=1), (rows == own[:, None]).argmax(axis=1), k)
+        kept = np.ones(rows.shape, bool)
+        kept[np.arange(len(rows)), gone] = False
+        rows, scores = rows[kept].reshape(-1, k), scores[kept].reshape(-1, k)
+    return rows, scores, n_own
 
 
 def _check(queries: Vectors, references: Vectors, k: int, block: int) -> None:
@@ -129,8 +129,8 @@ def _best_of_block(queries: Vectors, references: Vectors, k: int) -> tuple[Int64
     """
     n = len(queries)
     bounds = np.full(n, -np.inf, np.float32)
-    rows, places, scores = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
-    pending, held, due = [(rows, places, scores)], 0, 0
+    rows, found, scores = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
+    pending, held, due = [(rows, found, scores)], 0, 0
     for start in range(0, len(references), REFERENCE_BLOCK):
         stop = min(start + REFERENCE_BLOCK, len(references))
         products = (queries @ references[start:stop].T.astype(np.float64)).astype(np.float32)
@@ -143,19 +143,19 @@ def _best_of_block(queries: Vectors, references: Vectors, k: int) -> tuple[Int64
         held += len(row)
         if stop >= due or held > _MOST_PENDING or stop == len(references):
             kept = min(k, stop)
-            rows, places, scores = (np.concatenate(columns) for columns in zip(*pending, strict=True))
+            rows, found, scores = (np.concatenate(columns) for columns in zip(*pending, strict=True))
             # By row and falling score; equal ones stay as they came.
             order = np.argsort(-scores, kind="stable")
             order = order[np.argsort(rows[order].astype(np.min_scalar_type(n)), kind="stable")]
             firsts = np.searchsorted(rows[order], np.arange(n))
             chosen = order[(firsts[:, None] + np.arange(kept)).ravel()]
-            pending = [(rows[chosen], places[chosen], scores[chosen])]
+            pending = [(rows[chosen], found[chosen], scores[chosen])]
             if kept == k:
                 bounds = scores[chosen[k - 1 :: k]]
             held, due = 0, 2 * stop
-    _, places, scores = pending[0]
+    _, found, scores = pending[0]
     # Adding zero makes one of the two zeros.
-    return places.reshape(n, k), (scores + np.float32(0)).reshape(n, k)
+    return found.reshape(n, k), (scores + np.float32(0)).reshape(n, k)
 
 
 PART = 32_768
@@ -181,7 +181,7 @@ class NearestOf(Step):
     def parameters(self) -> dict[str, Any]:
         """Queries by their digest."""
         pairs = zip(self.queries.ids, self.queries.images, strict=True)
-        rows = sha256_of_lines(f"{one}\t{image}" for one, image in pairs)
+        rows = sha256_of_lines(f"{name}\t{image}" for name, image in pairs)
         return {"queries": rows, "encoder": self.queries.encoder.digest, "k": self.k}
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
@@ -198,13 +198,13 @@ class NearestOf(Step):
         references = Embeddings(ids, vectors, self.queries.encoder, images)
         there = set(zip(ids, images, strict=True))
         pairs = zip(self.queries.ids, self.queries.images, strict=True)
-        own = [place for place, key in enumerate(pairs) if key in there]
+        own = [number for number, key in enumerate(pairs) if key in there]
         k = min(self.k, len(ids) - bool(own))
-        places, scores = np.empty((len(self.queries), 0), np.int64), np.empty((len(self.queries), 0), np.float32)
+        rows, scores = np.empty((len(self.queries), 0), np.int64), np.empty((len(self.queries), 0), np.float32)
         if k > 0:
-            places, scores, _ = nearest_others(self.queries, references, k)
+            rows, scores, _ = nearest_others(self.queries, references, k)
         query = np.concatenate([np.repeat(np.arange(len(self.queries)), max(k, 0)), np.array(own, np.int64)])
-        found = [*(ids[place] for place in places.ravel().tolist()), *(self.queries.ids[place] for place in own)]
+        found = [*(ids[row] for row in rows.ravel().tolist()), *(self.queries.ids[number] for number in own)]
         known = np.concatenate([np.zeros(scores.size, bool), np.ones(len(own), bool)])
         return pyarrow.table(
             {
@@ -303,10 +303,10 @@ def reference_blocks(references: Path, encoder: str) -> Iterator[Block]:
         )
     shards = open_shards(references)
     part: list[Entry] = []
-    for place, entry in enumerate(shards.entries, start=1):
+    for number, entry in enumerate(shards.entries, start=1):
         part.append(entry)
-        if sum(one.rows for one in part) >= PART or place == len(shards.entries):
-            if any(one.rows for one in part):
+        if sum(shard.rows for shard in part) >= PART or number == len(shards.entries):
+            if any(shard.rows for shard in part):
                 yield _Parts(Shards(references, tuple(part), shards.step))
             part = []
 

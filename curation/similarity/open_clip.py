@@ -226,14 +226,14 @@ def _cut(preprocess: Any) -> tuple[list[Any], list[Any]]:
     """
     steps = list(getattr(preprocess, "transforms", ()))
     names = [type(step).__name__ for step in steps]
-    place = next((number for number, one in enumerate(names) if one.endswith("ToTensor")), None)
-    if place is None or any(name != "Normalize" for name in names[place + 1 :]):
+    position = next((number for number, name in enumerate(names) if name.endswith("ToTensor")), None)
+    if position is None or any(name != "Normalize" for name in names[position + 1 :]):
         raise EncoderError(
             "Unsupported preprocessing of the model",
             expected="resizing and cropping, ToTensor, Normalize",
             found=", ".join(names)[:200],
         )
-    return steps[:place], steps[place + 1 :]
+    return steps[:position], steps[position + 1 :]
 
 
 def _array(vectors: Any) -> Vectors:

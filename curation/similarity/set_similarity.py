@@ -140,9 +140,9 @@ def set_similarity(embeddings: Embeddings, reference: Embeddings) -> SetSimilari
     n = len(reference.ids)
     if not n:
         raise SimilarityError("There is no ID image to compare with", expected="at least one embedding")
-    places, scores = nearest(embeddings.normalised(), reference.normalised(), min(2, n))
+    rows, scores = nearest(embeddings.normalised(), reference.normalised(), min(2, n))
     margin = scores[:, 0] - scores[:, 1] if n > 1 else np.full(len(scores), np.nan, np.float32)
-    nearest_ids = tuple(reference.ids[row] for row in places[:, 0].tolist())
+    nearest_ids = tuple(reference.ids[row] for row in rows[:, 0].tolist())
     return SetSimilarity(embeddings.ids, nearest_ids, scores[:, 0].copy(), margin.astype(np.float32))
 
 
@@ -152,9 +152,9 @@ def leave_one_out(embeddings: Embeddings) -> Vectors:
     if n < 2:
         return np.empty(0, np.float32)
     unit = embeddings.normalised()
-    places, scores = nearest(unit, unit, 2)
+    rows, scores = nearest(unit, unit, 2)
     # An exact copy with a smaller row may rank before the image itself.
-    itself = places[:, 0] == np.arange(n)
+    itself = rows[:, 0] == np.arange(n)
     similar: Vectors = np.where(itself, scores[:, 1], scores[:, 0])
     return similar
 
@@ -185,15 +185,15 @@ def similarity_histograms(panels: Mapping[str, Mapping[str, Vectors]], stem: Pat
     list of Path
         PNG, SVG, and the CSV of the densities drawn (source, set, bin edges, density).
     """
-    values = [one for sets in panels.values() for one in sets.values() if len(one)]
+    values = [scores for sets in panels.values() for scores in sets.values() if len(scores)]
     low = min([RANGE[0], *(float(value.min()) for value in values)])
     high = max([RANGE[1], *(float(value.max()) for value in values)])
     bins = bins_of(min((len(value) for value in values), default=0), bins)
     edges = np.linspace(low, high, bins + 1)
     densities = {
-        (source, name): np.histogram(one, edges, density=True)[0] if len(one) else np.zeros(bins)
+        (source, name): np.histogram(scores, edges, density=True)[0] if len(scores) else np.zeros(bins)
         for source, sets in panels.items()
-        for name, one in sets.items()
+        for name, scores in sets.items()
     }
 
     # A set of several sources has one colour.
@@ -202,13 +202,13 @@ def similarity_histograms(panels: Mapping[str, Mapping[str, Vectors]], stem: Pat
     def draw() -> Figure:
         figure, axes = small_multiples(len(panels), most=2, height=2.3, sharex=True, sharey=True)
         for axis, (source, sets) in zip(axes, panels.items(), strict=True):
-            for name, one in sets.items():
+            for name, scores in sets.items():
                 colour = SERIES[names.index(name) % len(SERIES)]
-                label = f"{plain(name)} (n = {len(one):,})"
+                label = f"{plain(name)} (n = {len(scores):,})"
                 axis.stairs(densities[source, name], edges, color=colour, fill=True, alpha=0.12)
                 axis.stairs(densities[source, name], edges, color=colour, linewidth=1.4, label=label)
-                if len(one):
-                    axis.axvline(float(np.mean(one)), color=colour, linewidth=1, linestyle="--")
+                if len(scores):
+                    axis.axvline(float(np.mean(scores)), color=colour, linewidth=1, linestyle="--")
             axis.set_title(plain(source))
             axis.legend(loc="upper left")
         # Sets of several sources have keys of their own: room for them above the steps.
@@ -218,8 +218,8 @@ def similarity_histograms(panels: Mapping[str, Mapping[str, Vectors]], stem: Pat
         return figure
 
     rows = [
-        (source, name, float(edges[place]), float(edges[place + 1]), float(density))
+        (source, name, float(edges[number]), float(edges[number + 1]), float(density))
         for (source, name), found in densities.items()
-        for place, density in enumerate(found)
+        for number, density in enumerate(found)
     ]
     return save_figure(draw, stem, ("source", "set", "from", "to", "density"), rows)

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import curation
 from curation.cli import main
-from curation.errors import CurationError
+from curation.errors import AnnotationFormatError, CurationError
 from curation.evaluation.diagnosis import diagnose, mended
 from tests.evaluation.mistaken import MISTAKES, NUMBERS, Rows, Truth, world, written
 from tests.real_files import real_files
@@ -292,6 +293,24 @@ def test_a_wrong_mend_is_refused(
     truth, detections = written(tmp_path, *world(n_images=2))
     assert main(["inspect", str(truth), "--detections", str(detections), *arguments]) == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("lacking", "found"), [("all", "a list of results"), ("annotations", "missing required field")]
+)
+def test_a_truth_without_objects_is_blamed_and_not_the_detections(lacking: str, found: str, tmp_path: Path) -> None:
+    truth, rows = world(n_images=2)
+    path, _ = written(tmp_path, truth, rows)
+    path.write_text(json.dumps(rows if lacking == "all" else {key: truth[key] for key in truth if key != lacking}))
+    table = tmp_path / "detections.csv"
+    pd.DataFrame([row | dict(zip("xywh", row["bbox"], strict=True)) for row in rows]).drop(columns="bbox").to_csv(table)
+    with pytest.raises(AnnotationFormatError) as raised:
+        diagnose(path, table)
+    error = raised.value
+    assert error.where == str(path)
+    assert found in str(error.found)
+    assert error.expected
+    assert error.hint
 
 
 @pytest.mark.parametrize(

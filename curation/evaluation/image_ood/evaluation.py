@@ -112,12 +112,12 @@ class Run:
 
     def kept_by(self, left: LeftOut) -> list[Bools]:
         """Return which images of each set a list leaves."""
-        return [left.kept_rows(one, is_ood=one.name in self.oods) for one in self.all]
+        return [left.kept_rows(scored, is_ood=scored.name in self.oods) for scored in self.all]
 
     def notes(self, rules: Sequence[OodRules]) -> list[str]:
         """Return what must be said of scores that are not finite, or are stored with unlike digits."""
-        stored = {one.name: (one.file["stored"], one.scores) for one in self.all}
-        return list(filter(None, [*(require_usable(one, rules) for one in self.all), unlike_precision(stored)]))
+        stored = {scored.name: (scored.file["stored"], scored.scores) for scored in self.all}
+        return list(filter(None, [*(require_usable(scored, rules) for scored in self.all), unlike_precision(stored)]))
 
 
 def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
@@ -182,10 +182,10 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             given = scores if isinstance(scores, Mapping) else {"": scores}
             runs = {name or path.stem: reader.run(path) for name, path in given.items()}
             _require_same_sets(runs)
-        sets = {one.name for run in runs.values() for one in run.all}
+        sets = {member.name for run in runs.values() for member in run.all}
         if PUBLISHED in without:
             raise UsageError("Reserved name of a list", where=f"--without {PUBLISHED}", hint="choose another name")
-        left_out = {name: LeftOut.of(name, one, sets) for name, one in without.items()}
+        left_out = {name: LeftOut.of(name, removed, sets) for name, removed in without.items()}
         if without_kin is not None:
             left_out |= _kin_left_out(benchmark, taken, runs, without_kin, left_out)
         notes = [
@@ -193,19 +193,19 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         ]
         measured = {name: _Measured(run, benchmark, rules, left_out) for name, run in runs.items()}
         first = next(iter(runs.values()))
-        told = {name: _list_record(left_out.get(name), first) for name in (PUBLISHED, *left_out)}
-        notes += [note for one in told.values() for note in one["notes"]]
+        records = {name: _list_record(left_out.get(name), first) for name in (PUBLISHED, *left_out)}
+        notes += [note for record in records.values() for note in record["notes"]]
         about = {
             "manifest": manifest_record(taken),
-            "option_files": {"without": {name: one.file for name, one in left_out.items()}} if left_out else {},
-            "inputs": {name: {one.name: one.file for one in run.all} for name, run in runs.items()},
+            "option_files": {"without": {name: left.file for name, left in left_out.items()}} if left_out else {},
+            "inputs": {name: {member.name: member.file for member in run.all} for name, run in runs.items()},
             "definitions": DEFINITIONS,
             "variants": {
-                one.name: {"meaning": one.meaning, "FPR95": one.fpr, "rule": FPR_RULES[one.fpr]} for one in rules
+                rule.name: {"meaning": rule.meaning, "FPR95": rule.fpr, "rule": FPR_RULES[rule.fpr]} for rule in rules
             },
             "groups": next(iter(measured.values())).groups,
             "shifted": list(first.shifted),
-            "lists": told,
+            "lists": records,
             "bootstrap": None if not bootstrap else settings_of(DEFINITION, "image count", bootstrap, seed, confidence),
         }
         with stage("evaluating"):
@@ -220,7 +220,7 @@ def sets_of(table: Mapping[str, Any]) -> OodSets:
     """Return the sets and variants that a benchmark declares."""
     variants = {name: {"name": name, **rules} for name, rules in table["variants"].items()}
     return msgspec.convert(
-        {key: one for key, one in table.items() if key != "engine"} | {"variants": variants}, OodSets
+        {key: value for key, value in table.items() if key != "engine"} | {"variants": variants}, OodSets
     )
 
 
@@ -237,21 +237,21 @@ def _kin_left_out(
     name, _ = RELATED[which]
     if name in named:
         raise UsageError("Duplicate name of a list", where=f"--without {name}", hint="choose another name")
-    known = () if manifest is None else [one.name for one in manifest.header.classes if one.role == "known"]
+    known = () if manifest is None else [entry.name for entry in manifest.header.classes if entry.role == "known"]
     if not known and benchmark.known:
-        known = [wnid for one in read_classes(benchmark.known) for wnid in one.classes]
-    return {name: kin_left_out([one for run in runs.values() for one in run.oods.values()], known, which)}
+        known = [wnid for entry in read_classes(benchmark.known) for wnid in entry.classes]
+    return {name: kin_left_out([scored for run in runs.values() for scored in run.oods.values()], known, which)}
 
 
 def _require_same_sets(runs: Mapping[str, Run]) -> None:
     """Refuse runs whose sets differ, or their images: a mean would be of unlike numbers."""
-    sizes = {name: {one.name: len(one) for one in run.all} for name, run in runs.items()}
+    sizes = {name: {scored.name: len(scored) for scored in run.all} for name, run in runs.items()}
     first, *others = sizes
     for name in others:
-        unlike = [one for one in {**sizes[first], **sizes[name]} if sizes[first].get(one) != sizes[name].get(one)]
+        unlike = [key for key in {**sizes[first], **sizes[name]} if sizes[first].get(key) != sizes[name].get(key)]
         if unlike:
             expected, found = (
-                ", ".join(f"{one}: {sizes[run].get(one, 'no')} images" for one in unlike[:5]) for run in (first, name)
+                ", ".join(f"{key}: {sizes[run].get(key, 'no')} images" for key in unlike[:5]) for run in (first, name)
             )
             raise EvaluationError(
                 "Runs have scores of different sets: they have no mean",
@@ -321,7 +321,7 @@ class _Reader:
 
     def _of_file(self, path: Path) -> Iterator[tuple[str, ScoredSet]]:
         given = read_image_scores(path, self.keys)
-        listed = {name: one for name in self.benchmark.sets if (one := self._listed(name)) is not None}
+        listed = {name: own for name in self.benchmark.sets if (own := self._listed(name)) is not None}
         if given.images is None or not listed:
             raise UsageError(
                 "One file of all sets needs the set of each image",
@@ -329,11 +329,11 @@ class _Reader:
                 expected="image names in it, and --manifest MANIFEST or --lists DIR",
                 hint="or a folder with one file a set",
             )
-        for name, one in listed.items():
-            yield name, scored_set(name, given, one, "drop")
+        for name, own in listed.items():
+            yield name, scored_set(name, given, own, "drop")
 
 
-Place = tuple[str, str, str]
+RowKey = tuple[str, str, str]
 """Setting, variant, and set or group."""
 
 
@@ -366,24 +366,24 @@ class Row(NamedTuple):
 
 def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iterator[Scored]:
     """Yield what was scored: each run, and the mean over several, by list, setting, variant and row."""
-    found = {name: {which: one.rows(which) for which in one.kept} for name, one in measured.items()}
+    found = {name: {which: run.rows(which) for which in run.kept} for name, run in measured.items()}
     several = len(found) > 1
     intervals = {}
     if about["bootstrap"] is not None:
-        intervals = {name: _intervals(name, one, found[name], about["bootstrap"]) for name, one in measured.items()}
+        intervals = {name: _intervals(name, run, found[name], about["bootstrap"]) for name, run in measured.items()}
     if several:
         first = next(iter(found.values()))
         found["mean"] = {
-            which: {place: _over_runs([found[name][which][place] for name in measured]) for place in rows}
+            which: {key: _over_runs([found[name][which][key] for name in measured]) for key in rows}
             for which, rows in first.items()
         }
     for method, lists in found.items():
         own = method if method in measured else next(iter(measured))
         for which, rows in lists.items():
-            told = about["lists"][which]
-            for place, row in rows.items():
-                setting, variant, name = place
-                tables = {"intervals": intervals[method][which, place]} if method in intervals else {}
+            record = about["lists"][which]
+            for key, row in rows.items():
+                setting, variant, name = key
+                tables = {"intervals": intervals[method][which, key]} if method in intervals else {}
                 yield Scored(
                     part=name,
                     case=name,
@@ -391,7 +391,7 @@ def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iter
                     split="" if which == PUBLISHED else which,
                     variant=variant,
                     found=Measured(row.values(), tables),
-                    truth={"images": told["images"], "left_out": told.get("file", {}).get("sha256", "")},
+                    truth={"images": record["images"], "left_out": record.get("file", {}).get("sha256", "")},
                     predictions=about["inputs"][own],
                     settings={
                         "FPR95": about["variants"][variant]["FPR95"],
@@ -407,16 +407,15 @@ def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iter
 
 def _list_record(left: LeftOut | None, run: Run) -> dict[str, Any]:
     """Return what a list leaves out of each set, and what a reader must know of it."""
-    sets = run.all
+    sizes = {scored.name: len(scored) for scored in run.all}
     if left is None:
-        return {"images": {one.name: len(one) for one in sets}, "left_out": {}, "judged": {}, "notes": []}
-    kept = {one.name: int(rows.sum()) for one, rows in zip(sets, run.kept_by(left), strict=True)}
-    gone = {one.name: len(one) - kept[one.name] for one in sets if kept[one.name] < len(one)}
-    judged = {one.name: count for one in sets if (count := left.judged_in(one))}
+        return {"images": sizes, "left_out": {}, "judged": {}, "notes": []}
+    kept = {name: int(rows.sum()) for name, rows in zip(sizes, run.kept_by(left), strict=True)}
+    gone = {name: size - kept[name] for name, size in sizes.items() if kept[name] < size}
+    judged = {scored.name: count for scored in run.all if (count := left.judged_in(scored))}
     notes = [
-        UNJUDGED.format(judged=judged[one.name], images=len(one), set=one.name, removed=gone.get(one.name, 0))
-        for one in sets
-        if one.name in judged
+        UNJUDGED.format(judged=count, images=sizes[name], set=name, removed=gone.get(name, 0))
+        for name, count in judged.items()
     ]
     if left.judged is not None and not judged:
         notes.append("unjudged is not clean: the list comes from verdicts, and not every image need have one")
@@ -436,7 +435,8 @@ class _Column:
     classes: Int64s | None = None
 
     def take(self, rows: Any) -> _Column:
-        return _Column(self.scores[rows], *(None if one is None else one[rows] for one in (self.right, self.classes)))
+        right, classes = (None if column is None else column[rows] for column in (self.right, self.classes))
+        return _Column(self.scores[rows], right, classes)
 
 
 class _Measured:
@@ -446,7 +446,7 @@ class _Measured:
         self, run: Run, benchmark: OodSets, rules: Sequence[OodRules], left_out: Mapping[str, LeftOut]
     ) -> None:
         self.rules = rules
-        self.sets = {one.name: _Column(one.scores, one.right) for one in run.all}
+        self.sets = {scored.name: _Column(scored.scores, scored.right) for scored in run.all}
         self.ids = {"ood": [run.id.name]} | ({"fsood": [run.id.name, *run.shifted]} if run.shifted else {})
         self.oods = list(run.oods)
         self.groups = {name: list(sets) for name, sets in benchmark.groups.items()}
@@ -465,7 +465,7 @@ class _Measured:
         self.kept: dict[str, list[Bools] | None] = {PUBLISHED: None}
         self.kept |= {name: run.kept_by(left) for name, left in left_out.items()}
 
-    def rows(self, which: str, drawn: Sequence[Int64s] | None = None) -> dict[Place, Row]:
+    def rows(self, which: str, drawn: Sequence[Int64s] | None = None) -> dict[RowKey, Row]:
         """Return the numbers by setting, variant and row.
 
         Parameters
@@ -477,10 +477,10 @@ class _Measured:
         """
         kept = self.kept[which]
         taken = {}
-        for place, (name, column) in enumerate(self.sets.items()):
-            rows: Any = slice(None) if drawn is None else drawn[place]
+        for number, (name, column) in enumerate(self.sets.items()):
+            rows: Any = slice(None) if drawn is None else drawn[number]
             if kept is not None:
-                rows = kept[place] if drawn is None else rows[kept[place][rows]]
+                rows = kept[number] if drawn is None else rows[kept[number][rows]]
             taken[name] = column.take(rows)
         return {
             (setting, variant, name): row
@@ -490,8 +490,8 @@ class _Measured:
         }
 
     def _of_setting(self, ids: Sequence[_Column], taken: Mapping[str, _Column]) -> dict[str, dict[str, Row]]:
-        scores = np.concatenate([one.scores for one in ids])
-        right = [one.right for one in ids if one.right is not None]
+        scores = np.concatenate([column.scores for column in ids])
+        right = [column.right for column in ids if column.right is not None]
         known = len(right) == len(ids) and len(scores) > 0
         accuracy = float(np.mean(np.concatenate(right))) if known else None
         shared = {} if known else {"ACC": "predictions and labels of all ID images are not told"}
@@ -501,7 +501,7 @@ class _Measured:
             for number, name in enumerate(self.groups[CLASSES]):
                 oods[name] = whole.scores[whole.classes == number]
         nothing: dict[str, float | None] = dict.fromkeys(COMPARED)
-        found: dict[str, dict[str, Row]] = {one.name: {} for one in self.rules}
+        found: dict[str, dict[str, Row]] = {rule.name: {} for rule in self.rules}
 
         def add(variant: str, name: str, numbers: Mapping[str, Any], n_ood: int, reason: str) -> None:
             undefined = {key: reason for key, value in numbers.items() if value is None} | shared
@@ -510,15 +510,15 @@ class _Measured:
         for name, own in oods.items():
             both = len(scores) and len(own)
             measured = numbers_of(scores, own, self.rules) if both else [nothing] * len(self.rules)
-            for one, numbers in zip(self.rules, measured, strict=True):
-                add(one.name, name, numbers, len(own), "there are no images left")
+            for rule, numbers in zip(self.rules, measured, strict=True):
+                add(rule.name, name, numbers, len(own), "there are no images left")
         for group, names in self.groups.items():
             missing = [name for name in names if name not in oods]
             n_ood = sum(len(oods[name]) for name in names if name in oods)
             reason = f"no scores of {', '.join(missing)}" if missing else "undefined for one of its sets"
-            for one in self.rules:
-                rows = [nothing if name in missing else found[one.name][name].numbers for name in names]
-                add(one.name, group, mean_of(rows), n_ood, reason)
+            for rule in self.rules:
+                rows = [nothing if name in missing else found[rule.name][name].numbers for name in names]
+                add(rule.name, group, mean_of(rows), n_ood, reason)
         return found
 
 
@@ -534,16 +534,16 @@ def _over_runs(rows: Sequence[Row]) -> Row:
 
 
 def _intervals(
-    name: str, run: _Measured, rows: Mapping[str, Mapping[Place, Row]], bootstrap: Mapping[str, Any]
-) -> dict[tuple[str, Place], dict[str, list[Any]]]:
+    name: str, run: _Measured, rows: Mapping[str, Mapping[RowKey, Row]], bootstrap: Mapping[str, Any]
+) -> dict[tuple[str, RowKey], dict[str, list[Any]]]:
     """Return the intervals of every number of a run, and of the difference to `PUBLISHED` of every other list."""
 
-    def cells(found: Mapping[Place, Row]) -> Floats:
+    def cells(found: Mapping[RowKey, Row]) -> Floats:
         return np.array([[row.numbers[key] for key in NUMBERS] for row in found.values()], np.float64)
 
     found = resample(
         lambda drawn: {which: cells(run.rows(which, drawn)) for which in run.kept},
-        [len(one.scores) for one in run.sets.values()],
+        [len(column.scores) for column in run.sets.values()],
         replicates=bootstrap["replicates"],
         seed=bootstrap["seed"],
         label=f"bootstrap {name[:20]}",
@@ -555,14 +555,14 @@ def _intervals(
     )
     tail = tail_of(bootstrap["confidence"])
     columns = {}
-    for which, of_places in rows.items():
+    for which, row_keys in rows.items():
         kinds = [("", found.intervals(which, tail))]
         kinds += [(PUBLISHED, gaps.intervals(which, tail))] if which in others else []
-        for number, place in enumerate(of_places):
+        for number, row_key in enumerate(row_keys):
             records = [
                 {"compared_with": other, "measure": key, **cell}
                 for other, table in kinds
                 for key, cell in zip(NUMBERS, table[number], strict=True)
             ]
-            columns[which, place] = {key: [one[key] for one in records] for key in records[0]}
+            columns[which, row_key] = {key: [record[key] for record in records] for key in records[0]}
     return columns

@@ -160,11 +160,11 @@ class Images:
     @cached_property
     def folders(self) -> tuple[str, ...]:
         """Last folder of each, ``""`` where there is none."""
-        return tuple(one.rpartition("/")[0] for one in self.with_folder)
+        return tuple(name.rpartition("/")[0] for name in self.with_folder)
 
     def _names(self, parents: int) -> tuple[str, ...]:
         # Of an id, what stands before the colon is the name of a dataset.
-        bare = "".join(f"{one.partition(':')[2] or one}\n" for one in self.paths)
+        bare = "".join(f"{path.partition(':')[2] or path}\n" for path in self.paths)
         return tuple(stems(bare.encode(), parents=parents).decode().split("\n")[:-1])
 
 
@@ -287,7 +287,7 @@ class LeftOut:
             )
         if given.suffix.lower() == ".jsonl" or _is_decisions(given, name):
             return cls._of_decisions(name, given, sets)
-        paths = tuple(path for one in read_published(given).lists for path in one.paths.decode().split("\n")[:-1])
+        paths = tuple(path for found in read_published(given).lists for path in found.paths.decode().split("\n")[:-1])
         if not paths:
             raise UsageError("The list names no images", where=f"--without {name}={given}")
         return cls(name, Images(paths), file={"name": given.name, "sha256": sha256_of_file(given)})
@@ -296,44 +296,44 @@ class LeftOut:
     def _of_decisions(cls, name: str, path: Path, sets: Collection[str]) -> LeftOut:
         read = read_decisions(path)
         of_sets: dict[str, set[str]] = {}
-        for one in read.decisions:
-            if one.action == "remove":
-                of_sets.setdefault(one.dataset if one.dataset in sets else "", set()).add(one.image_id)
+        for decision in read.decisions:
+            if decision.action == "remove":
+                of_sets.setdefault(decision.dataset if decision.dataset in sets else "", set()).add(decision.image_id)
         found = {key: Images(tuple(sorted(images))) for key, images in of_sets.items()}
         return cls(
             name,
             found.pop("", Images(())),
             of_sets=found,
-            judged=Images(tuple(sorted({one.image_id for one in read.decisions}))),
+            judged=Images(tuple(sorted({decision.image_id for decision in read.decisions}))),
             file={"name": path.name, "sha256": read.sha256},
         )
 
-    def kept_rows(self, one: ScoredSet, *, is_ood: bool) -> Bools:
+    def kept_rows(self, scored: ScoredSet, *, is_ood: bool) -> Bools:
         """Return which images of a set stay, shape (n,)."""
-        removed = [images for images in (self.removed if is_ood else None, self.of_sets.get(one.name)) if images]
-        left = self.kept.get(one.name)
+        removed = [images for images in (self.removed if is_ood else None, self.of_sets.get(scored.name)) if images]
+        left = self.kept.get(scored.name)
         if left is None and not any(images.paths for images in removed):
-            return np.ones(len(one), np.bool_)
-        if one.images is None:
+            return np.ones(len(scored), np.bool_)
+        if scored.images is None:
             raise UsageError(
                 "Images are left out by name, and those of a set have no names",
-                where=f"--without {self.name}: set {one.name}",
+                where=f"--without {self.name}: set {scored.name}",
                 expected="a column or array of image names, --manifest MANIFEST, or --lists DIR",
             )
-        by_folder = one.images.by_folder
+        by_folder = scored.images.by_folder
         gone = {key for images in removed for key in images.keys(by_folder=by_folder)}
         stay = None if left is None else set(left.keys(by_folder=by_folder))
-        own = one.images.keys(by_folder=by_folder)
+        own = scored.images.keys(by_folder=by_folder)
         return np.array([key not in gone and (stay is None or key in stay) for key in own], np.bool_)
 
-    def judged_in(self, one: ScoredSet) -> int:
+    def judged_in(self, scored: ScoredSet) -> int:
         """Return how many images of a set were judged; 0 where the list does not come from verdicts."""
-        if one.name in self.judged_of:
-            return self.judged_of[one.name]
-        if self.judged is None or one.images is None:
+        if scored.name in self.judged_of:
+            return self.judged_of[scored.name]
+        if self.judged is None or scored.images is None:
             return 0
-        by_folder = one.images.by_folder
-        return len(set(self.judged.keys(by_folder=by_folder)) & set(one.images.keys(by_folder=by_folder)))
+        by_folder = scored.images.by_folder
+        return len(set(self.judged.keys(by_folder=by_folder)) & set(scored.images.keys(by_folder=by_folder)))
 
 
 def _is_decisions(path: Path, name: str) -> bool:
@@ -366,7 +366,7 @@ def listed_set(name: str, manifest: Manifest | None, lists: Path | None) -> List
     if part is None or listed is None:
         return listed or part
     by_folder = part.images.by_folder
-    own, others = (set(one.images.keys(by_folder=by_folder)) for one in (part, listed))
+    own, others = (set(side.images.keys(by_folder=by_folder)) for side in (part, listed))
     if own != others:
         raise EvaluationError(
             "The list of a set differs from the part of the manifest",
@@ -485,22 +485,22 @@ def kin_left_out(sets: Sequence[ScoredSet], known: Sequence[str], which: Kin) ->
             where=f"--without related={which}",
             expected="--manifest MANIFEST with known classes",
         )
-    paths: dict[str, dict[str, str]] = {one.name: {} for one in sets}
-    for one in sets:
-        if one.images is not None:
-            wnids = map(class_in, one.images.with_folder)
-            paths[one.name].update(zip(one.images.paths, wnids, strict=True))
+    paths: dict[str, dict[str, str]] = {scored.name: {} for scored in sets}
+    for scored in sets:
+        if scored.images is not None:
+            wnids = map(class_in, scored.images.with_folder)
+            paths[scored.name].update(zip(scored.images.paths, wnids, strict=True))
     found: dict[str, ClassKin] = {}
     for name, own in paths.items():
         images = Counter(own.values())
-        found[name] = class_kin([one for one in images if one], known, images=images, name=name)
-    if not any(one.unknown.nodes for one in found.values()):
+        found[name] = class_kin([wnid for wnid in images if wnid], known, images=images, name=name)
+    if not any(related.unknown.nodes for related in found.values()):
         raise UsageError(
             "No image name contains a synset: relation to known classes undetermined",
             where=f"--without related={which}",
             expected="names or folders such as n01580870: a column of image names, --manifest MANIFEST, or --lists DIR",
         )
-    gone = {name: set(one.kin(which)) for name, one in found.items()}
+    gone = {name: set(related.kin(which)) for name, related in found.items()}
     name, where = RELATED[which]
     return LeftOut(
         name,
@@ -512,25 +512,25 @@ def kin_left_out(sets: Sequence[ScoredSet], known: Sequence[str], which: Kin) ->
             "name": name,
             "sha256": sha256_of_lines(sorted({wnid for several in gone.values() for wnid in several})),
             "hierarchy": next(iter(found.values())).origin,
-            "classes": {part: len(one) for part, one in gone.items()},
-            "images": {part: one.images_of(one.kin(which)) for part, one in found.items()},
+            "classes": {part: len(lost) for part, lost in gone.items()},
+            "images": {part: related.images_of(related.kin(which)) for part, related in found.items()},
             "not_proven": list(NOT_PROVEN),
         },
-        notes=(*(_related_note(one, which, where) for one in found.values()), *NOT_PROVEN),
+        notes=(*(_related_note(related, which, where) for related in found.values()), *NOT_PROVEN),
     )
 
 
-def _related_note(one: ClassKin, which: Kin, where: str) -> str:
+def _related_note(related: ClassKin, which: Kin, where: str) -> str:
     """Return what is left out of a set, in classes and images, and of what nothing is said."""
-    images = one.images or {}
-    if not one.unknown.nodes:
-        return f"{one.name}: no image name contains a synset: relation to known classes undetermined, and all stay"
-    kin, same = one.kin(which), one.of("same")
+    images = related.images or {}
+    if not related.unknown.nodes:
+        return f"{related.name}: no image name contains a synset: relation to known classes undetermined, and all stay"
+    kin, same = related.kin(which), related.of("same")
     text = (
-        f"{one.name}: {len(kin):,} of {len(one.unknown.names):,} classes, {one.images_of(kin):,} of "
-        f"{sum(images.values()):,} images, {where} a known class by {one.origin}, are left out"
+        f"{related.name}: {len(kin):,} of {len(related.unknown.names):,} classes, {related.images_of(kin):,} of "
+        f"{sum(images.values()):,} images, {where} a known class by {related.origin}, are left out"
     )
     if same:
-        text += f"; {one.images_of(same):,} images filed under a known class itself stay"
-    silent = images.get("", 0) + (one.images_of(list(one.unknown.absent)) or 0)
+        text += f"; {related.images_of(same):,} images filed under a known class itself stay"
+    silent = images.get("", 0) + (related.images_of(list(related.unknown.absent)) or 0)
     return f"{text}; of {silent:,} images without a synset nothing is said, and they stay" if silent else text

@@ -87,34 +87,34 @@ def numbers_of(ids: Floats, oods: Floats, rules: Sequence[OodRules]) -> list[dic
     area = auroc(steps)
     precision = {
         start: (aupr_trapezoid(steps, start=start), aupr_trapezoid(steps.mirrored, start=start))
-        for start in {one.nothing_found for one in rules}
+        for start in {rule.nothing_found for rule in rules}
     }
     return [
         {
             "AUROC": area,
-            **dict(zip(("AUPR_IN", "AUPR_OUT"), precision[one.nothing_found], strict=True)),
-            "FPR95": _FPR95[one.fpr](steps, ids, oods),
+            **dict(zip(("AUPR_IN", "AUPR_OUT"), precision[rule.nothing_found], strict=True)),
+            "FPR95": _FPR95[rule.fpr](steps, ids, oods),
         }
-        for one in rules
+        for rule in rules
     ]
 
 
-def require_usable(one: ScoredSet, rules: Sequence[OodRules]) -> str:
+def require_usable(scored: ScoredSet, rules: Sequence[OodRules]) -> str:
     """Refuse scores that are not finite under a variant that does not repair them; return what to tell of repairs."""
-    usable = np.isfinite(one.scores)
+    usable = np.isfinite(scored.scores)
     if usable.all():
         return ""
     row = int(np.argmin(usable))
-    name = f"row {row + 1}" if one.images is None else one.images.paths[row][:120]
+    name = f"row {row + 1}" if scored.images is None else scored.images.paths[row][:120]
     if strict := [rule.name for rule in rules if rule.not_finite == "refuse"]:
         raise PredictionError(
             "A score is not finite",
-            where=f"{one.file['name']}: set {one.name}, {name}",
+            where=f"{scored.file['name']}: set {scored.name}, {name}",
             expected=f"numbers that can be ranked, for the variant {strict[0]}",
-            found=f"{float(one.scores[row])}; such images: {int((~usable).sum()):,}",
+            found=f"{float(scored.scores[row])}; such images: {int((~usable).sum()):,}",
         )
-    told = "are not finite: NaN counts as 0, infinities as the largest float"
-    return f"{int((~usable).sum()):,} scores of {one.name} {told}"
+    count = f"{int((~usable).sum()):,} scores of {scored.name}"
+    return f"{count} are not finite: NaN counts as 0, infinities as the largest float"
 
 
 def mean_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
@@ -194,7 +194,7 @@ def _tables(result: Result) -> Iterator[Table]:
     inputs += [("", *row[1:]) for row in input_rows({}, data["manifest"])]
     columns = (Column("run"), Column("set"), Column("file"), Column("digest", "digest"), Column("reported"))
     yield Table("inputs", columns, inputs, title="Inputs")
-    variants = [(name, one["meaning"], one["FPR95"], one["rule"]) for name, one in data["variants"].items()]
+    variants = [(name, *(row[key] for key in ("meaning", "FPR95", "rule"))) for name, row in data["variants"].items()]
     heads = (Column("variant"), Column("meaning"), Column("FPR95"), Column("rule", text=False))
     yield Table("variants", heads, variants, title="Variants")
     if len(data["lists"]) > 1:
@@ -206,9 +206,9 @@ def _tables(result: Result) -> Iterator[Table]:
 def _lists(data: Data) -> Table:
     """Return what each list leaves out of each set."""
     rows = [
-        (which, name, n, told["left_out"].get(name, 0), told["judged"].get(name))
-        for which, told in data["lists"].items()
-        for name, n in told["images"].items()
+        (which, name, n, record["left_out"].get(name, 0), record["judged"].get(name))
+        for which, record in data["lists"].items()
+        for name, n in record["images"].items()
     ]
     columns = (Column("list"), Column("set"), Column("images", "count"), Column("left_out", "count", "left out"),
                Column("judged", "count"))  # fmt: skip
@@ -217,18 +217,19 @@ def _lists(data: Data) -> Table:
 
 
 def _is_shown(data: Data, row: str) -> bool:
-    members = [one for names in data["groups"].values() for one in names]
+    members = [name for names in data["groups"].values() for name in names]
     return len(members) <= _MOST_SHOWN or row not in members
 
 
 def _numbers(result: Result) -> Table:
     """Return a row a set and group, with a column a measure."""
     rows: list[tuple[Any, ...]] = []
-    for one in result.scored:
-        found = {} if one.found is None else {value.measure: value for value in one.found.values}
-        numbers = [found[key].value if key in found else None for key in (*NUMBERS, *(one.key for one in _SPREADS))]
+    for scored in result.scored:
+        found = {} if scored.found is None else {value.measure: value for value in scored.found.values}
+        numbers = [found[measure.key].value if measure.key in found else None for measure in MEASURES]
         sizes = found["AUPR_IN"].n, found["AUROC"].n
-        rows.append((one.method, one.split or "published", one.task, one.variant, one.part, *sizes, *numbers))
+        which = scored.method, scored.split or "published", scored.task, scored.variant, scored.part
+        rows.append((*which, *sizes, *numbers))
     several = len(result.data["inputs"]) > 1
     columns = (Column("run", text=several), Column("list"), Column("id", head="ID"), Column("variant"), Column("set"),
                Column("n_id", "count", "n ID"), Column("n_ood", "count", "n OOD"),
@@ -243,10 +244,10 @@ def _intervals(result: Result) -> Iterator[Table]:
     bootstrap = result.data["bootstrap"]
     if bootstrap is None:
         return
-    (whole,) = (one.table(result.scored, result.report.places) for one in result.report.tidy)
+    (whole,) = (tidy.table(result.scored, result.report.places) for tidy in result.report.tidy)
     percent = f"{100 * float(bootstrap['confidence']):g} %"
     title = f"{percent} intervals over images, {bootstrap['replicates']} replicates, seed {bootstrap['seed']}"
-    names = [one.name for one in whole.columns]
+    names = [column.name for column in whole.columns]
     case, measure = names.index("case"), names.index("measure")
     printed = [row for row in whole.all_rows() if _is_shown(result.data, row[case]) and row[measure] in COMPARED[:2]]
     yield Table(whole.name, whole.columns, whole.rows, title, printed=printed, file=True)
@@ -254,7 +255,7 @@ def _intervals(result: Result) -> Iterator[Table]:
 
 INTERVALS = Tidy("intervals", (
     Column("compared_with", head="less"), Column("measure"),
-    *(Column(one, "share") for one in ("estimate", "low", "high")), Column("undefined", "count", text=False),
+    *(Column(name, "share") for name in ("estimate", "low", "high")), Column("undefined", "count", text=False),
 ))  # fmt: skip
 """Of numbers, and with ``compared_with`` of their difference to those of another list."""
 

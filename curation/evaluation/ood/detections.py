@@ -63,19 +63,19 @@ class RecordFile(NamedTuple):
     sha256: str
     where: str
 
-    def place(self, row: int) -> str:
+    def at(self, row: int) -> str:
         """Return what to call a record in a message; rows are counted over the whole file, from 0."""
         return f"{self.where}: record {row} (image {self.records[row].image_id!s:.80})"
 
 
-def require_usable(values: Floats, what: str, place: Callable[[int], str]) -> None:
-    """Refuse numbers, a row each, that are not finite or beyond any scale; `place` names a row."""
+def require_usable(values: Floats, what: str, where: Callable[[int], str]) -> None:
+    """Refuse numbers, a row each, that are not finite or beyond any scale; `where` names a row."""
     usable = np.abs(values) <= LARGEST_SCORE
     if not usable.all():
         row = int(np.argmin(usable.reshape(len(values), -1).all(axis=1)))
         raise PredictionError(
             f"{what[:_SHOWN]} is not finite, or beyond any scale",
-            where=place(row),
+            where=where(row),
             expected=f"finite numbers of at most {LARGEST_SCORE:g}",
             found=str(values[row].tolist())[:80],
         )
@@ -96,7 +96,7 @@ def read_records(path: Path, given: InputFile | None = None) -> RecordFile:
     file = RecordFile(records, path.name, given.sha256, str(path))
     if any(record.image_id == "" for record in records):
         row = next(row for row, record in enumerate(records) if record.image_id == "")
-        raise PredictionError("A detection names no image", where=file.place(row), expected="image_id")
+        raise PredictionError("A detection names no image", where=file.at(row), expected="image_id")
     return file
 
 
@@ -213,7 +213,7 @@ def read_classes(file: RecordFile, logits: Floats | None, reading: ClassReading)
         if None in stated:
             raise PredictionError(
                 "A detection has no confidence",
-                where=file.place(stated.index(None)),
+                where=file.at(stated.index(None)),
                 expected='"score", or "logits" whose highest softmax it is then',
             )
         return ReadClasses(np.array(stated, np.float64), np.zeros(n, bool))
@@ -229,7 +229,7 @@ def read_classes(file: RecordFile, logits: Floats | None, reading: ClassReading)
     if reading.official_compat:
         return ReadClasses(shares.max(axis=1), logits.argmax(axis=1) == k)
     notes = () if k is not None else (_EVERY_COLUMN.format(file.name, length, length - 1),)
-    confidence = np.where([one is None for one in stated], shares[:, :k].max(axis=1), np.array(stated, np.float64))
+    confidence = np.where([score is None for score in stated], shares[:, :k].max(axis=1), np.array(stated, np.float64))
     return ReadClasses(confidence, np.zeros(n, bool), notes)
 
 
@@ -243,12 +243,12 @@ def logits_of(file: RecordFile) -> Floats | None:
         if length != wanted or not 0 < length <= LONGEST:
             raise PredictionError(
                 "The logits of the detections are of unequal length" if length != wanted else "The logits are empty",
-                where=file.place(row),
+                where=file.at(row),
                 expected=f"{max(wanted, 1)} numbers, as in the first record that has any",
                 found="none" if length < 0 else str(length),
             )
     logits = np.array([record.logits for record in file.records], np.float64)
-    require_usable(logits, "A logit", file.place)
+    require_usable(logits, "A logit", file.at)
     return logits
 
 
@@ -399,21 +399,21 @@ def method_scores(file: RecordFile, logits: Floats | None) -> dict[str, Floats]:
     names = sorted(rows[0]) if rows else []
     if len(names) > _MOST_METHODS:
         raise PredictionError(
-            "A detection has too many OOD scores", where=file.place(0), expected=f"at most {_MOST_METHODS} methods",
+            "A detection has too many OOD scores", where=file.at(0), expected=f"at most {_MOST_METHODS} methods",
             found=str(len(names)),
         )  # fmt: skip
     for row, own in enumerate(rows):
         if own.keys() != rows[0].keys():
             raise PredictionError(
                 "Detections of one file have different OOD scores",
-                where=file.place(row),
+                where=file.at(row),
                 expected=(", ".join(names) or "none, as in the first record")[:_SHOWN],
                 found=(", ".join(sorted(own)) or "none")[:_SHOWN],
                 hint=f"give every record {UNNAMED}, or scores of the same methods",
             )
     scores = {name: np.fromiter((row[name] for row in rows), np.float64, len(rows)) for name in names}
     for name, values in scores.items():
-        require_usable(values, f"An OOD score {name}", file.place)
+        require_usable(values, f"An OOD score {name}", file.at)
     if logits is None:
         return scores
     derived = {"msp": max_softmax, "energy": energy, "gen": generalized_entropy}
@@ -427,7 +427,7 @@ def _boxes(file: RecordFile) -> Floats:
         if (record.bbox is None) == (record.bbox_xyxy is None):
             raise PredictionError(
                 "A detection has no box" if record.bbox is None else "A detection has two boxes",
-                where=file.place(row),
+                where=file.at(row),
                 expected='either "bbox": [x, y, w, h] or "bbox_xyxy": [x1, y1, x2, y2]',
             )
         if record.bbox_xyxy is None:

@@ -186,8 +186,8 @@ def aupr_step(ranked: RankedScores) -> float:
 
 def fpr95_first(ranked: RankedScores | ScoreSteps) -> float:
     """Return the share of OOD scores at or above the largest score whose TPR reaches 0.95; ID positive."""
-    place = int(np.argmax(20 * ranked.id_at_least >= 19 * ranked.n_id))
-    return float(ranked.ood_at_least[place] / ranked.n_ood)
+    step = int(np.argmax(20 * ranked.id_at_least >= 19 * ranked.n_id))
+    return float(ranked.ood_at_least[step] / ranked.n_ood)
 
 
 def fpr95_nearest(ranked: RankedScores) -> float:
@@ -197,9 +197,9 @@ def fpr95_nearest(ranked: RankedScores) -> float:
     lowest threshold, just above the next ID score.
     """
     recall = ranked.id_at_least / len(ranked.ids)
-    place = len(recall) - 1 - int(np.argmin(np.abs(recall[::-1] - 0.95)))
-    last = place == len(recall) - 1
-    above = ranked.ood_at_least[place] if last else ranked.ood_above[place + 1]
+    step = len(recall) - 1 - int(np.argmin(np.abs(recall[::-1] - 0.95)))
+    last = step == len(recall) - 1
+    above = ranked.ood_at_least[step] if last else ranked.ood_above[step + 1]
     return float(above / len(ranked.oods))
 
 
@@ -218,12 +218,12 @@ def fpr95_at_vertices(steps: ScoreSteps) -> float:
     a later one of more ID scores stands for it (OpenOOD 1.5, ``openood/evaluators/metrics.py``).
     """
     ood, ids = steps.mirrored.id_at_least, steps.mirrored.ood_at_least
-    place = int(np.argmax(20 * ood >= 19 * ood[-1]))
-    while 0 < place < len(ood) - 1 and (
-        2 * ood[place] == ood[place - 1] + ood[place + 1] and 2 * ids[place] == ids[place - 1] + ids[place + 1]
+    step = int(np.argmax(20 * ood >= 19 * ood[-1]))
+    while 0 < step < len(ood) - 1 and (
+        2 * ood[step] == ood[step - 1] + ood[step + 1] and 2 * ids[step] == ids[step - 1] + ids[step + 1]
     ):
-        place += 1
-    return float(ids[place] / ids[-1])
+        step += 1
+    return float(ids[step] / ids[-1])
 
 
 def fpr95_quantile(id_scores: Floats, ood_scores: Floats) -> float:

@@ -66,7 +66,8 @@ class Method(NamedTuple):
     @property
     def needs(self) -> tuple[str, ...]:
         """Fields of `PostHocInputs`."""
-        return tuple(name for name, one in signature(self.score).parameters.items() if one.kind is not one.KEYWORD_ONLY)
+        parameters = signature(self.score).parameters.values()
+        return tuple(parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY)
 
 
 NEIGHBOURS = 10
@@ -88,7 +89,7 @@ METHODS: dict[str, Method] = {
 def possible(inputs: PostHocInputs) -> tuple[str, ...]:
     """Return the methods for which everything is available, in the order of `METHODS`."""
     return tuple(
-        name for name, method in METHODS.items() if all(getattr(inputs, one) is not None for one in method.needs)
+        name for name, method in METHODS.items() if all(getattr(inputs, need) is not None for need in method.needs)
     )
 
 
@@ -127,7 +128,7 @@ def compute(inputs: PostHocInputs, name: str, *, k: int = NEIGHBOURS) -> Floats:
     if name not in METHODS:
         raise UsageError("Unknown method", expected=", ".join(METHODS), found=repr(name)[:80])
     method = METHODS[name]
-    if missing := [one for one in method.needs if getattr(inputs, one) is None]:
+    if missing := [need for need in method.needs if getattr(inputs, need) is None]:
         raise EvaluationError(
             f"{name} needs more inputs",
             expected=", ".join(method.needs),
@@ -138,7 +139,7 @@ def compute(inputs: PostHocInputs, name: str, *, k: int = NEIGHBOURS) -> Floats:
         # Features that overflow show in the result, which is checked.
         with np.errstate(all="ignore"):
             options = {"k": k} if name == "knn" else {}
-            scores = method.score(*(getattr(inputs, one) for one in method.needs), **options)
+            scores = method.score(*(getattr(inputs, need) for need in method.needs), **options)
     except np.linalg.LinAlgError as error:
         raise EvaluationError(f"{name} cannot be fitted to these features", found=str(error)[:200]) from None
     if not np.isfinite(scores).all():
@@ -201,7 +202,7 @@ def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None
         fitted,
         None if labels is None else labels.astype(np.int64),
         last,
-        {role: one.file for role, one in (("test", rows), ("train", trained), ("layer", head)) if one is not None},
+        {role: read.file for role, read in (("test", rows), ("train", trained), ("layer", head)) if read is not None},
     )
     return replace(inputs, logits=last.logits(features)) if logits is None and features is not None and last else inputs
 

@@ -102,7 +102,7 @@ def mahalanobis(features: Floats, train: Floats, labels: Int64s) -> Floats:
     One precision for all classes: the pseudo-inverse of the covariance of class-centred features (divided by N).
     """
     classes, number = np.unique(labels, return_inverse=True)
-    means = np.stack([train[labels == one].mean(axis=0) for one in classes])
+    means = np.stack([train[labels == label].mean(axis=0) for label in classes])
     centred = train - means[number]
     precision = np.linalg.pinv(centred.T @ centred / len(train), hermitian=True)
     best = np.full(len(features), -np.inf)
@@ -132,10 +132,10 @@ def gaussian_density(features: Floats, train: Floats, labels: Int64s, *, weighte
             expected="2 or more",
             found=f"labels {classes[counts < 2].tolist()[:5]}",
         )
-    groups = [train[labels == one] for one in classes]
+    groups = [train[labels == label] for label in classes]
     means = [group.mean(axis=0) for group in groups]
     factors, _ = cholesky_factors(
-        np.stack([(one - mean).T @ (one - mean) / (len(one) - 1) for one, mean in zip(groups, means, strict=True)])
+        np.stack([(rows - mean).T @ (rows - mean) / (len(rows) - 1) for rows, mean in zip(groups, means, strict=True)])
     )
     d = features.shape[1]
     terms = np.empty((len(features), len(means)))
