@@ -196,7 +196,7 @@ def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source], sche
         shown = "labels"
     bounds = np.searchsorted(rows, np.arange(len(located) + 1)).astype(np.int32)
     kind = schema.field(shown).type
-    inner = [pa.array(fields[one.name], one.type) for one in kind.value_type]
+    inner = [pa.array(fields[field.name], field.type) for field in kind.value_type]
     columns[shown] = pa.ListArray.from_arrays(bounds, pa.StructArray.from_arrays(inner, fields=list(kind.value_type)))
     roles, ends = fields["role"], bounds.tolist()
     each = [sorted(set(roles[start:end])) for start, end in pairwise(ends)]
@@ -234,11 +234,11 @@ def _labels(
         what, found = "An image shows a class that has no role in the manifest", ids[int(images[labels < 0][0])]
         raise PublishError(what, where=f"part {entry.name}", found=found)
     pairs = np.unique(np.stack([images, labels], axis=1), axis=0).tolist()
-    treatments = [getattr(entry.view, one.role) for one in classes]
+    treatments = [getattr(entry.view, cls.role) for cls in classes]
     shown = [pair for pair in pairs if treatments[pair[1]] != "drop"]
-    renamed = [one == "rename:unknown" for one in treatments]
-    names = [UNKNOWN_NAME if new else one.name for new, one in zip(renamed, classes, strict=True)]
-    numbers = [unknown if new else one.index for new, one in zip(renamed, classes, strict=True)]
+    renamed = [treatment == "rename:unknown" for treatment in treatments]
+    names = [UNKNOWN_NAME if new else cls.name for new, cls in zip(renamed, classes, strict=True)]
+    numbers = [unknown if new else cls.index for new, cls in zip(renamed, classes, strict=True)]
     fields = {
         "category": [names[position] for _, position in shown],
         "category_id": [numbers[position] for _, position in shown],

@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
         warn(note)
     written = []
     if options.out:
-        for missing in (one.missing for one in result.drawings if one.draw is None and one.missing):
+        for missing in (figure.missing for figure in result.drawings if figure.draw is None and figure.missing):
             warn(missing)
         with stage("writing"):
             written = result.save(options.out, figures=options.figures, outcomes=options.outcomes)

@@ -48,9 +48,9 @@ def _lines(made: ProposalSet, out: Path | None) -> list[Line]:
 
 def _categories(made: ProposalSet) -> Table:
     rows = tuple(
-        (one.pool, one.category, str(one.images), one.judgement, one.kinship, one.reason)
-        for one in made.categories
-        if one.images and one.judgement != "far"
+        (row.pool, row.category, str(row.images), row.judgement, row.kinship, row.reason)
+        for row in made.categories
+        if row.images and row.judgement != "far"
     )
     return Table(
         "Categories that are not simply far", ("source", "category", "images", "thought", "kinship", "why"), rows
@@ -60,22 +60,22 @@ def _categories(made: ProposalSet) -> Table:
 def _sets(made: ProposalSet) -> Table:
     rows = tuple(
         (
-            one.name,
-            one.proposal,
-            str(one.images),
-            one.mean_similarity or "-",
-            one.standard_error or "-",
-            one.mean_kinship or "-",
-            one.reason,
+            row.name,
+            row.proposal,
+            str(row.images),
+            row.mean_similarity or "-",
+            row.standard_error or "-",
+            row.mean_kinship or "-",
+            row.reason,
         )
-        for one in made.sets
+        for row in made.sets
     )
     return Table("Sets", ("set", "proposal", "images", "mean s", "std. error", "kinship", "why"), rows)
 
 
 def _images(made: ProposalSet) -> Table:
     rows = tuple(
-        (str(one.rank), one.image_id, one.proposal, "; ".join(piece.detail for piece in one.evidence[:3]))
-        for one in made.proposals[:_SHOWN]
+        (str(row.rank), row.image_id, row.proposal, "; ".join(piece.detail for piece in row.evidence[:3]))
+        for row in made.proposals[:_SHOWN]
     )
     return Table(f"First of {len(made.proposals)} images", ("rank", "image", "proposal", "evidence"), rows)
