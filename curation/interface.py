@@ -329,16 +329,15 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
     """Return an input as the functions take it: truth as a source, detections as a file."""
     if isinstance(value, str | os.PathLike) and key in ("truth", "detections", "against"):
         return value  # The evaluation makes a path of it, as of every other.
+    if isinstance(value, Mapping) and (key == "manifest" or (key == "truth" and "images" not in value)):
+        return {part: _usable(key, file, folder, bad_boxes) for part, file in value.items()}
     if key == "truth":
-        if isinstance(value, Mapping) and "images" not in value:
-            return {part: _usable(key, file, folder, bad_boxes) for part, file in value.items()}
         from curation.sources.coerce import as_source
 
         return as_source(value, dataset="coco", part="test", bad_boxes=bad_boxes)
     if key == "manifest" and isinstance(value, os.PathLike):
         return str(value)
-    if key == "manifest" and isinstance(value, Mapping):
-        return {part: _usable(key, file, folder, bad_boxes) for part, file in value.items()}
+
     if key == "detections":
         from curation.sources.detector_objects import is_by_image
 

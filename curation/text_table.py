@@ -10,6 +10,7 @@ import sys
 import textwrap
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 _PLAIN = 120
 _NOTEBOOK = 100
@@ -109,12 +110,10 @@ def _line_width() -> int:
 def _row_lines(row: Sequence[str], room: Sequence[int]) -> list[str]:
     """Return one row; every wide column is wrapped to its share of the line."""
     cells = [textwrap.wrap(cell, size, break_on_hyphens=False) or [""] for cell, size in zip(row, room, strict=True)]
-    height = max(len(cell) for cell in cells)
-    lines = []
-    for number in range(height):
-        texts = [cell[number] if number < len(cell) else "" for cell in cells]
-        lines.append(("  " + "  ".join(f"{text:<{size}}" for text, size in zip(texts, room, strict=True))).rstrip())
-    return lines
+    return [
+        ("  " + "  ".join(f"{text:<{size}}" for text, size in zip(texts, room, strict=True))).rstrip()
+        for texts in zip_longest(*cells, fillvalue="")
+    ]
 
 
 def _shared_widths(widths: Sequence[int], rows: Sequence[Sequence[str]], available: int) -> list[int]:

@@ -138,22 +138,21 @@ def by_need(statements: Iterable[Statement]) -> list[Statement]:
 
 def sums_of(results: Sequence[RuleResult], statements: Sequence[Statement]) -> Sums:
     """Return how many questions rules could decide, and what came out."""
-    asked = {"decided": 0, "undecidable": 0}
-    open_: dict[str, int] = {}
+    decided, open_ = 0, Counter[str]()
     for result in results:
         for finding in result.outcome.findings:
             if finding.verdict == "undecidable":
-                open_[result.rule.name] = open_.get(result.rule.name, 0) + finding.asked
+                open_[result.rule.name] += finding.asked
             elif finding.verdict in ("fail", "warn", "pass"):
-                asked["decided"] += finding.asked
+                decided += finding.asked
     gravities = [statement.gravity for statement in statements]
     return Sums(
-        decided=asked["decided"],
-        questions=asked["decided"] + sum(open_.values()),
+        decided=decided,
+        questions=decided + open_.total(),
         errors=gravities.count("error"),
         warnings=gravities.count("warning"),
         notes=gravities.count("note"),
-        undecidable=open_,
+        undecidable=dict(open_),
     )
 
 
@@ -166,7 +165,7 @@ def _of_rule(result: RuleResult) -> Iterator[Statement]:
             groups.setdefault((finding.verdict, alike or str(row)), []).append(finding)
     asked = sum(finding.asked for finding in findings if finding.verdict in ("fail", "warn", "pass", "undecidable"))
     for (verdict, _), group in groups.items():
-        if verdict == "undecidable" or len(group) >= _ALIKE:
+        if len(group) >= (2 if verdict == "undecidable" else _ALIKE):
             yield _together(rule, group, asked)
         else:
             yield from (_alone(rule, finding) for finding in group)
@@ -214,8 +213,6 @@ def _together(rule: Rule, group: Sequence[Finding], asked: int) -> Statement:
         text = joined([_sentence(finding) for finding in group], SHOWN_EXAMPLES)
     else:
         text = ": ".join([joined(list(dict.fromkeys(finding.about for finding in group)), SHOWN_EXAMPLES), *texts])
-    if len(group) == 1:
-        text = first.text
     return Statement(
         rule=rule.name,
         gravity=first.gravity,
@@ -223,16 +220,13 @@ def _together(rule: Rule, group: Sequence[Finding], asked: int) -> Statement:
         count=sum(finding.count for finding in group),
         of=sum(finding.of for finding in group if finding.of) or None,
         text=printable(text),
-        examples=tuple(printable(text) for finding in group[:SHOWN_EXAMPLES] for text in finding.examples[:1])
-        if len(group) > 1
-        else first.examples,
+        examples=tuple(printable(text) for finding in group[:SHOWN_EXAMPLES] for text in finding.examples[:1]),
         limits=first.limits,
         hint=first.hint,
         pairs=pairs,
         parts=tuple(
             {"about": found.about, "lists": list(found.lists), "count": found.count, "of": found.of, "text": found.text}
             for found in group
-            if len(group) > 1
         ),
     )
 
@@ -414,7 +408,6 @@ class Report:
             data=self.data() | {"statements": by_need(self.statements)},
             version=__version__,
             definitions={result.rule.name: result.rule.definition for result in self.results},
-            warnings=label_warnings(self.target),
         )
 
     def save(self, folder: str | PathLike[str]) -> None:

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from curation.errors import MissingFileError, SourceError, UsageError
+from curation.grouping import grouped
 from curation.identify.fingerprint import SKETCH, Fingerprint, Hashes, of_ids
 from curation.input_files import utf8_text
 from curation.sources.entries import Form, ListDigests
@@ -435,11 +436,8 @@ class _Making:
 
         manifest = load_manifest(name)
         header = manifest.header
-        parts: dict[tuple[str, ...], list[str]] = {}
-        for part in header.parts:
-            if part.name in manifest.lists:
-                parts.setdefault(tuple(manifest.lists[part.name]), []).append(part.name)
-        for ids, names in parts.items():
+        present = (part.name for part in header.parts if part.name in manifest.lists)
+        for ids, names in grouped(present, lambda name: tuple(manifest.lists[name])).items():
             title = f"{header.name}@{header.version}#{names[0]}"
             facts = {"benchmark": header.name, "part": ", ".join(names), "version": header.version, "manifest": title}
             self._add(title, of_ids(list(ids)), facts)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from curation.arguments import checked
 from curation.errors import MissingFileError, SourceError, UsageError
+from curation.grouping import grouped
 from curation.identify.fingerprint import Fingerprint
 from curation.identify.index import ListIndex, packaged_index, read_index
 from curation.identify.matching import (
@@ -127,9 +128,7 @@ class Identified:
         yield from (f"  note: {text}" for text in self.findings)
 
     def _relative_lines(self) -> Iterator[str]:
-        alike: dict[str, list[Relation]] = {}
-        for relation in self.nearest:
-            alike.setdefault(relation.known.sha256_stems, []).append(relation)
+        alike = grouped(self.nearest, lambda relation: relation.known.sha256_stems)
         for first, *others in list(alike.values())[:SHOWN]:
             yield f"  {'also ' if self.matches else ''}{_relation_text(first)}"
             if others:

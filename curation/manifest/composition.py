@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.csv_table import as_csv
 from curation.errors import UsageError
+from curation.grouping import grouped
 from curation.manifest.header import ClassEntry, Header, LabelView, PartEntry, classes_in
 from curation.manifest.manifest import Manifest
 from curation.manifest.tables import counted
@@ -199,12 +200,8 @@ class Composition:
         tables = [_part_table(self.manifest.header, self.parts)]
         if any(part.by_class for part in self.parts):
             tables.append(_class_table(self.manifest.header, self.parts))
-        missing: dict[str, list[str]] = {}
-        for part in self.parts:
-            if part.missing:
-                missing.setdefault(part.missing, []).append(part.part.name)
-        if missing:
-            rows = tuple((reason, ", ".join(parts)) for reason, parts in missing.items())
+        if missing := grouped((part for part in self.parts if part.missing), lambda part: part.missing):
+            rows = tuple((why, ", ".join(part.part.name for part in parts)) for why, parts in missing.items())
             tables.append(Table("Not counted", ("reason", "parts"), rows))
         return tables
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -540,10 +541,8 @@ def ids_name_one_file(target: AuditTarget) -> list[Finding]:
 
 
 def _namespaced(target: AuditTarget) -> list[Finding]:
-    datasets: dict[str, set[str]] = {}
-    for entry in target.entries:
-        datasets.setdefault(entry.namespace, set()).add(namespace_of(entry.dataset))
-    mixed = sorted(space for space, names in datasets.items() if len(names) > 1)
+    spaces = Counter(space for space, _ in {(entry.namespace, namespace_of(entry.dataset)) for entry in target.entries})
+    mixed = sorted(space for space, n in spaces.items() if n > 1)
     if not mixed:
         return [Finding("pass", "ids", text="every namespace belongs to one dataset")]
     text = f"datasets with different ids share the namespace {', '.join(mixed)}"

@@ -18,6 +18,7 @@ from curation.audit.groups import GroupResult, Groups
 from curation.audit.lists import AuditedList, ListSet
 from curation.audit.rule import Check, Finding, Outcome, Verdict, joined, not_applicable, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget, ComparedPair
+from curation.grouping import grouped
 from curation.sources.entries import NO_LABEL, ListDigests, OddLine
 from curation.sources.source import Bools, Int64s
 from curation.wording import counted
@@ -319,11 +320,8 @@ _Noted = tuple[Finding, set[frozenset[int]]]
 
 def _equal(lists: ListSet, judged: set[frozenset[int]]) -> Iterator[_Noted]:
     """Yield groups of lists with the same images, but for those that rules on roles judge."""
-    groups: defaultdict[bytes, list[int]] = defaultdict(list)
-    for at, listed in enumerate(lists.lists):
-        if len(listed):
-            groups[listed.unique.tobytes()].append(at)
-    for places in groups.values():
+    filled = (at for at, listed in enumerate(lists.lists) if len(listed))
+    for places in grouped(filled, lambda at: lists.lists[at].unique.tobytes()).values():
         pairs = {frozenset(pair) for pair in combinations(places, 2)}
         if len(places) < 2 or pairs <= judged:
             continue
@@ -375,10 +373,7 @@ def _between(target: AuditTarget, overlap: Int64s, noted: set[frozenset[int]]) -
     lists = published_of(target)
     between = [pair for pair in target.compared or () if pair.kind == "between" and frozenset(pair.places) not in noted]
     roles: dict[str, str] = {listed.name: listed.role for listed in target.lists}
-    alike: defaultdict[tuple[str, str], list[ComparedPair]] = defaultdict(list)
-    for pair in between:
-        alike[roles.get(pair.names[0], ""), roles.get(pair.names[1], "")].append(pair)
-        noted.add(frozenset(pair.places))
+    alike = grouped(between, lambda pair: (roles.get(pair.names[0], ""), roles.get(pair.names[1], "")))
     for (first, second), pairs in alike.items():
         members = sorted({at for pair in pairs for at in pair.places})
         if len(pairs) <= (_SHOWN if first == second else _MOST_PARTS):

@@ -32,12 +32,10 @@ def has_synsets(target: AuditTarget) -> bool:
 
 def unknown_classes_are_no_relatives(target: AuditTarget) -> Iterator[Finding]:
     """KI1: no unknown class is a known one, or below or above one in WordNet 3.0, all parents kept."""
-    roles: dict[str, list[str]] = {"known": [], "unknown": []}
-    for entry in target.classes:
-        roles.setdefault(entry.role, []).append(entry.name)
+    named = [tuple(entry.name for entry in target.classes if entry.role == role) for role in ("known", "unknown")]
     cases = [(task.name, task.known, task.unknown) for task in target.tasks if task.unknown]
     images = _images(target)
-    for about, known, unknown in cases or [("classes", tuple(roles["known"]), tuple(roles["unknown"]))]:
+    for about, known, unknown in cases or [("classes", named[0], named[1])]:
         if not (known and unknown):
             yield undecidable(about, CLASSES, f"no {'unknown' if known else 'known'} class is named")
         else:

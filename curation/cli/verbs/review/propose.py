@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table
 from curation.cli.outputs import OUTPUT_FILE
@@ -27,12 +27,7 @@ def propose(
     """
     if out:
         write_proposals(out, made)
-    return Answer(_data(made), _lines(made, out))
-
-
-def _data(made: ProposalSet) -> dict[str, Any]:
-    """Return header, counts by verdict and digest as plain data."""
-    return {**made.header(), "counts": made.counts(), "digest": made.digest}
+    return Answer({**made.header(), "counts": made.counts(), "digest": made.digest}, _lines(made, out))
 
 
 def _lines(made: ProposalSet, out: Path | None) -> list[Line]:

@@ -148,13 +148,10 @@ def conflict_table(conflicts: Sequence[Conflict]) -> Table:
         )
         for row in conflicts[:MOST_SHOWN]
     )
-    return Table(_counted("Conflicts", len(conflicts)), ("image", "of", "stage", "verdicts", "outcome"), rows)
+    title = "Conflicts" + (f" (the first {MOST_SHOWN} of {len(conflicts)})" if len(conflicts) > MOST_SHOWN else "")
+    return Table(title, ("image", "of", "stage", "verdicts", "outcome"), rows)
 
 
 def note_table(title: str, notes: Iterable[str]) -> Table:
     """Return one row a note."""
     return Table(title, ("",), tuple((note,) for note in notes))
-
-
-def _counted(title: str, count: int) -> str:
-    return f"{title} (the first {MOST_SHOWN} of {count})" if count > MOST_SHOWN else title
