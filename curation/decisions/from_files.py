@@ -261,7 +261,7 @@ def apply_from_files(
     if not (decisions or boxes):
         raise UsageError("Nothing to apply", expected="--decisions FILE, or --added-boxes FILE")
     files, drawn = read_decision_files(decisions), read_box_logs(boxes)
-    torn = [note for file in (*files, *drawn) for note in file.notes()]
+    torn = [note for file in files for note in file.notes()] + [note for log in drawn for note in log.notes()]
     if torn and strict:
         raise DecisionError("A file is truncated or incomplete", where=torn[0], hint="leave out --strict")
     rows = [row for file in files for row in file.decisions]
