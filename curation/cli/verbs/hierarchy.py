@@ -106,61 +106,61 @@ def related(
     out
         write a row for each unknown class as CSV
     """
-    rows = [row for kin in found for row in kin.rows]
+    rows = [row for each in found for row in each.rows]
     if out is not None:
         write_text(out, as_csv(list(rows[0]) if rows else ["set", "class"], [list(row.values()) for row in rows]))
     data = {
         "origin": found[0].origin if found else "",
         "not_proven": list(_notes(found)),
         "sets": [
-            kin.counts | {"renamed": kin.renamed, "one_synset": kin.one_synset, "classes_told": kin.rows}
-            for kin in found
+            each.counts | {"renamed": each.renamed, "one_synset": each.one_synset, "classes_told": each.rows}
+            for each in found
         ],
     }
-    return Answer(data, _related_lines(found), 1 if any(kin.of("same") for kin in found) else 0)
+    return Answer(data, _related_lines(found), 1 if any(each.of("same") for each in found) else 0)
 
 
 def _related_lines(found: tuple[ClassKin, ...]) -> list[Line]:
     counts = [
         (
-            kin.name,
-            f"{kin.counts['classes']:,}",
-            *(_with_images(kin, kin.of(relation)) for relation in RELATIONS),
-            f"{len(kin.unknown.absent):,}",
-            f"{len(kin.known.names):,}" + (f", {len(kin.known.absent):,} not" if kin.known.absent else ""),
+            each.name,
+            f"{each.counts['classes']:,}",
+            *(_with_images(each, each.of(relation)) for relation in RELATIONS),
+            f"{len(each.unknown.absent):,}",
+            f"{len(each.known.names):,}" + (f", {len(each.known.absent):,} not" if each.known.absent else ""),
         )
-        for kin in found
+        for each in found
     ]
     columns = ("set", "classes", "in K", "below (images)", "above (images)", "not in the table", "known (K)")
     lines: list[Line] = [Table(f"Related by {found[0].origin if found else 'WordNet'}", columns, tuple(counts))]
-    for kin in found:
-        renamed = tuple((name, known, kin.labels[name]) for name, known in kin.renamed.items())
-        title = f"{kin.name}: {len(renamed)} known classes under another name"
+    for each in found:
+        renamed = tuple((name, known, each.labels[name]) for name, known in each.renamed.items())
+        title = f"{each.name}: {len(renamed)} known classes under another name"
         lines += [Table(title, ("class", "known class", "synset"), renamed)] if renamed else []
-        doubled = tuple((", ".join(names), kin.labels[names[0]]) for names in kin.one_synset)
-        title = f"{kin.name}: names of one list that are one synset"
+        doubled = tuple((", ".join(names), each.labels[names[0]]) for names in each.one_synset)
+        title = f"{each.name}: names of one list that are one synset"
         lines += [Table(title, ("names", "synset"), doubled)] if doubled else []
         for relation, meaning in RELATIONS.items():
-            shown = [row for row in kin.rows if row["relation"] == relation and row["class"] not in kin.renamed]
+            shown = [row for row in each.rows if row["relation"] == relation and row["class"] not in each.renamed]
             heads = ("class", "nearest known", "edges", "known related", "images")
             cells = (
                 (row["label"], row["nearest"], *(_text(row[key]) for key in ("edges", "known_related", "images")))
                 for row in shown
             )
             if shown:
-                title, rest = f"{kin.name}: {len(shown)} {meaning}", "--json or --out FILE has all"
+                title, rest = f"{each.name}: {len(shown)} {meaning}", "--json or --out FILE has all"
                 lines += first_rows(title, heads, cells, len(shown), _FIRST, rest)
-        absent = [f"{name}: {why}" for name, why in (*kin.unknown.absent.items(), *kin.known.absent.items())]
-        lines += [f"{kin.name}: of {len(absent)} classes nothing is said, first {absent[0]}", ""] if absent else []
+        absent = [f"{name}: {why}" for name, why in (*each.unknown.absent.items(), *each.known.absent.items())]
+        lines += [f"{each.name}: of {len(absent)} classes nothing is said, first {absent[0]}", ""] if absent else []
     return [*lines, *(f"note: {text}" for text in _notes(found))]
 
 
 def _notes(found: tuple[ClassKin, ...]) -> Iterable[str]:
-    return dict.fromkeys(text for kin in found for text in kin.notes)
+    return dict.fromkeys(text for each in found for text in each.notes)
 
 
-def _with_images(kin: ClassKin, names: tuple[str, ...]) -> str:
-    images = kin.images_of(names)
+def _with_images(each: ClassKin, names: tuple[str, ...]) -> str:
+    images = each.images_of(names)
     return f"{len(names):,}" + ("" if images is None else f" ({images:,})")
 
 
