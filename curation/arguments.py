@@ -176,7 +176,7 @@ def _fit(value: Any, kind: Any) -> Any:
     if origin is Mapping:
         if not isinstance(value, Mapping):
             raise _UnfitError(value, kind)
-        return {_fit(key, inner[0]): _fit(one, inner[1]) for key, one in value.items()}
+        return {_fit(key, inner[0]): _fit(member, inner[1]) for key, member in value.items()}
     if _is_path(kind):
         text = _path_text(value, kind)
         return value if isinstance(value, Path) else Path(text)
@@ -184,7 +184,7 @@ def _fit(value: Any, kind: Any) -> Any:
         return value
     value = _plain(value)
     if origin is Literal:
-        fits = any(type(value) is type(one) and value == one for one in inner)
+        fits = any(type(value) is type(choice) and value == choice for choice in inner)
     elif origin is collections.abc.Callable:
         fits = callable(value)
     elif kind is int:
@@ -210,14 +210,14 @@ def _bounded(value: Any, kind: Any) -> Any:
     inner, *extras = typing.get_args(kind)
     if Path in extras and isinstance(value, str | os.PathLike):
         return Path(_path_text(value, kind))
-    if isinstance(value, list | tuple | Set) and not value and any(_bound(one, "min_length") == 0 for one in extras):
+    if isinstance(value, list | tuple | Set) and not value and any(_bound(rule, "min_length") == 0 for rule in extras):
         return ()
     try:
         made = _fit(value, inner)
     except _UnfitError as unfit:
         raise (unfit if unfit.name else _UnfitError(value, kind, unfit.why)) from None
-    for one in extras:
-        least, more, most, less = (_bound(one, name) for name in _BOUNDS)
+    for rule in extras:
+        least, more, most, less = (_bound(rule, name) for name in _BOUNDS)
         if made is not None and not (
             (least is None or made >= least)
             and (more is None or made > more)
@@ -236,12 +236,12 @@ def _bound(extra: Any, name: str) -> Any:
 def _fit_any(value: Any, kind: Any, kinds: tuple[Any, ...]) -> Any:
     """Return a value as the first alternative that takes it has it; none that makes more of it goes before others."""
     if isinstance(value, list | tuple | Set) and [*value] == ["all"]:
-        words = {one for each in kinds if typing.get_origin(each) is Literal for one in typing.get_args(each)}
+        words = {word for each in kinds if typing.get_origin(each) is Literal for word in typing.get_args(each)}
         value = "all" if "all" in words else value
     why = ""
-    for one in sorted(kinds, key=_rank):
+    for alternative in sorted(kinds, key=_rank):
         try:
-            made = _fit(value, one)
+            made = _fit(value, alternative)
         except _UnfitError as unfit:
             if unfit.name:
                 raise
@@ -261,7 +261,7 @@ def _rank(kind: Any) -> int:
 
 def _fit_several(value: Any, kind: Any, inner: tuple[Any, ...]) -> tuple[Any, ...]:
     if isinstance(value, Set):
-        value = sorted(value, key=lambda one: (str(one), type(one).__name__))
+        value = sorted(value, key=lambda member: (str(member), type(member).__name__))
     elif isinstance(value, str | os.PathLike):
         value = (value,)
     elif hasattr(value, "tolist"):
@@ -276,10 +276,10 @@ def _fit_several(value: Any, kind: Any, inner: tuple[Any, ...]) -> tuple[Any, ..
     if len(several) != len(value):
         raise _UnfitError(value, kind)
     try:
-        made = tuple(_fit(one, each) for one, each in zip(value, several, strict=True))
+        made = tuple(_fit(member, each) for member, each in zip(value, several, strict=True))
     except _UnfitError as unfit:
         raise _UnfitError(value, kind, unfit.why) from None
-    if "all" in made and len(made) > 1 and any("all" in typing.get_args(one) for one in alternatives(inner[0])):
+    if "all" in made and len(made) > 1 and any("all" in typing.get_args(choice) for choice in alternatives(inner[0])):
         raise _UnfitError(value, kind)
     if several is not inner and (twice := _repeated(made)) is not None:
         raise _UnfitError(value, kind, f" ({twice!s:.200} is named twice)")
@@ -289,7 +289,7 @@ def _fit_several(value: Any, kind: Any, inner: tuple[Any, ...]) -> tuple[Any, ..
 def _repeated(values: tuple[Any, ...]) -> Any:
     """Return the first value that was there before, None where all are different."""
     try:
-        return next((one for one, count in Counter(values).items() if count > 1), None)
+        return next((value for value, count in Counter(values).items() if count > 1), None)
     except TypeError:
         # What cannot be hashed is no name.
         return None
@@ -298,7 +298,7 @@ def _repeated(values: tuple[Any, ...]) -> Any:
 def _fit_record(value: Any) -> Any:
     """Return a record of options with each field as its annotation has it; other dataclasses are what they are."""
     fields = dataclasses.fields(value)
-    if not all(one.kw_only for one in fields):
+    if not all(field.kw_only for field in fields):
         return value
     kinds = _kinds_of(value.__class__)
     made = {}
@@ -309,7 +309,7 @@ def _fit_record(value: Any) -> Any:
             made[field.name] = _with_default(given, kinds[field.name], default)
         except _UnfitError as unfit:
             raise _UnfitError(unfit.value, unfit.kind, unfit.why, unfit.name or field.name) from None
-    changed = {name: one for name, one in made.items() if one is not getattr(value, name)}
+    changed = {name: new for name, new in made.items() if new is not getattr(value, name)}
     return dataclasses.replace(value, **changed) if changed else value
 
 
@@ -383,15 +383,15 @@ def annotations_of(function: Callable[..., Any], *, extras: bool = False) -> dic
     """
     if isinstance(function, type):
         found: dict[str, Any] = {}
-        for one in reversed(function.__mro__):
-            found |= _resolved(inspect.get_annotations(one), vars(sys.modules[one.__module__]), extras)
+        for base in reversed(function.__mro__):
+            found |= _resolved(inspect.get_annotations(base), vars(sys.modules[base.__module__]), extras)
         return found
     function = inspect.unwrap(function)
     return _resolved(function.__annotations__, function.__globals__, extras)
 
 
 def _resolved(annotations: Mapping[str, Any], space: dict[str, Any], extras: bool) -> dict[str, Any]:
-    annotated = {name: one for name, one in annotations.items() if name != "return"}
+    annotated = {name: hint for name, hint in annotations.items() if name != "return"}
     holder: Any = types.SimpleNamespace(__annotations__=annotated)
     return typing.get_type_hints(holder, space, _Names(space), include_extras=extras)
 
@@ -415,7 +415,7 @@ class _ByName(type):
     """A class that is known by its name alone: its instances are those of any class of this name."""
 
     def __instancecheck__(cls, value: Any) -> bool:
-        return any(one.__name__ == cls.__name__ for one in type(value).__mro__)
+        return any(base.__name__ == cls.__name__ for base in type(value).__mro__)
 
 
 def alternatives(kind: Any) -> tuple[Any, ...]:
@@ -428,16 +428,16 @@ def _in_words(kind: Any) -> str:
     if origin is typing.Annotated:
         bounds = [
             words.format(bound)
-            for one in inner[1:]
+            for rule in inner[1:]
             for name, words in _BOUNDS.items()
-            if (bound := _bound(one, name)) is not None
+            if (bound := _bound(rule, name)) is not None
         ]
         whole = "a path" if Path in inner[1:] else " or ".join(dict.fromkeys(map(_in_words, alternatives(inner[0]))))
         return ", ".join([whole, *bounds])
     if origin is Literal:
         return ", ".join(map(str, inner))
     if origin in _SEVERAL:
-        alone = ", all alone" if any("all" in typing.get_args(one) for one in alternatives(inner[0])) else ""
+        alone = ", all alone" if any("all" in typing.get_args(choice) for choice in alternatives(inner[0])) else ""
         each = " or ".join(map(_in_words, alternatives(inner[0])))
         return f"several (not empty, none twice{alone}) of: {each}"
     if origin is Mapping:

@@ -46,8 +46,8 @@ def keep(clients: str, folder: str, command: list[str]) -> int:
     """
     os.umask(0o077)
     database = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_die_with_parent)
-    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(one, lambda _number, _frame: database.terminate())
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda _number, _frame: database.terminate())
     # What tidies up /tmp passes over folders that are locked.
     held = os.open(folder, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_SH)

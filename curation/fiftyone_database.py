@@ -133,9 +133,9 @@ def _port_of_fiftyone(folder: Path) -> int | None:
         with suppress(OSError, ValueError, psutil.Error):
             process = psutil.Process(int((folder / "mongod.lock").read_text(encoding="ascii")))
             found = process.net_connections(kind="tcp4") if process.name().startswith("mongod") else []
-            for one in found:
-                if one.status == psutil.CONN_LISTEN:
-                    return int(one.laddr[1])
+            for connection in found:
+                if connection.status == psutil.CONN_LISTEN:
+                    return int(connection.laddr[1])
         time.sleep(0.1)
     return None
 

@@ -12,6 +12,6 @@ Key = TypeVar("Key", bound=Hashable)
 def grouped(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, list[Value]]:
     """Return the values of each key, keys and values in the order in which they come."""
     found: dict[Key, list[Value]] = {}
-    for one in values:
-        found.setdefault(key(one), []).append(one)
+    for value in values:
+        found.setdefault(key(value), []).append(value)
     return found

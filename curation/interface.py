@@ -250,21 +250,21 @@ def _benchmark_function(name: str) -> Callable[..., Result]:
     sections = [inspect.getdoc(function) or ""]
     for key, parameter in inspect.signature(function).parameters.items():
         kind = annotations_of(function).get(key, Any)
-        record = next((one for one in alternatives(kind) if dataclasses.is_dataclass(one)), None)
+        record = next((member for member in alternatives(kind) if dataclasses.is_dataclass(member)), None)
         if record is None or not all(field.kw_only for field in dataclasses.fields(record)):
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind))
             continue
-        texts = [inspect.cleandoc(one.__doc__) for one in reversed(record.__mro__[:-1]) if one.__doc__]  # type: ignore[union-attr]
+        texts = [inspect.cleandoc(cls.__doc__) for cls in reversed(record.__mro__[:-1]) if cls.__doc__]  # type: ignore[union-attr]
         sections += [f"Arguments that `{key}` holds too.", *texts]
-        for field_name, one in inspect.signature(record).parameters.items():  # type: ignore[arg-type]
+        for field_name, field in inspect.signature(record).parameters.items():  # type: ignore[arg-type]
             own = annotations_of(record).get(field_name, Any)  # type: ignore[arg-type]
-            parameters.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own))
+            parameters.append(field.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own))
     parameters.append(
         inspect.Parameter(
             "variants", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=str | Sequence[str] | None
         )
     )
-    unique = {one.name: one for one in reversed(parameters)}
+    unique = {parameter.name: parameter for parameter in reversed(parameters)}
     evaluation.__signature__ = inspect.Signature([*reversed(unique.values())])  # type: ignore[attr-defined]
     evaluation.__name__, evaluation.__qualname__ = name, f"curation.evaluate.{name}"
     evaluation.__doc__ = "\n\n".join(sections)
@@ -299,7 +299,7 @@ def diff(
 
     if (found := compare_files(old, new)) is not None:
         return found
-    return diff_manifests(*(load(one) if isinstance(one, str | Path) else one for one in (old, new)))  # type: ignore[arg-type]
+    return diff_manifests(*(load(side) if isinstance(side, str | Path) else side for side in (old, new)))  # type: ignore[arg-type]
 
 
 def _evaluation(name: Any) -> Callable[..., Result]:
@@ -329,22 +329,21 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
     """Return an input as the functions take it: truth as a source, detections as a file."""
     if isinstance(value, str | os.PathLike) and key in ("truth", "detections", "against"):
         return value  # The evaluation makes a path of it, as of every other.
+    if isinstance(value, Mapping) and (key == "manifest" or (key == "truth" and "images" not in value)):
+        return {part: _usable(key, file, folder, bad_boxes) for part, file in value.items()}
     if key == "truth":
-        if isinstance(value, Mapping) and "images" not in value:
-            return {part: _usable(key, one, folder, bad_boxes) for part, one in value.items()}
         from curation.sources.coerce import as_source
 
         return as_source(value, dataset="coco", part="test", bad_boxes=bad_boxes)
     if key == "manifest" and isinstance(value, os.PathLike):
         return str(value)
-    if key == "manifest" and isinstance(value, Mapping):
-        return {part: _usable(key, one, folder, bad_boxes) for part, one in value.items()}
+
     if key == "detections":
         from curation.sources.detector_objects import is_by_image
 
         if isinstance(value, Mapping) and not {"bbox", "boxes"} & value.keys() and not is_by_image(value):
             parts = enumerate(value.items())
-            return {part: _usable(key, one, folder / str(number), bad_boxes) for number, (part, one) in parts}
+            return {part: _usable(key, file, folder / str(number), bad_boxes) for number, (part, file) in parts}
         return _written(value, folder)
     return value
 
@@ -374,13 +373,13 @@ def _with_variants(function: Callable[..., Any], inputs: Mapping[str, Any], name
     if "variant" in inputs:
         raise UsageError("variants and variant say the same", found=f"both, for the evaluation {name}")
     hints = annotations_of(function)
-    for record in [one for one in hints.values() if isinstance(one, type) and dataclasses.is_dataclass(one)]:
+    for record in [hint for hint in hints.values() if isinstance(hint, type) and dataclasses.is_dataclass(hint)]:
         hints = annotations_of(record) | hints
     given = inputs["variants"]
     several = [*given] if isinstance(given, Collection) and not isinstance(given, str) else [given]
     words = {word for kind in alternatives(hints.get("variant")) for word in typing.get_args(kind)} - {"all"}
     value = several[0] if len(several) == 1 else given
-    rest = {key: one for key, one in inputs.items() if key != "variants"}
+    rest = {key: asked for key, asked in inputs.items() if key != "variants"}
     return {**rest, "variant": "all" if len(several) > 1 and {*map(str, several)} == words else value}
 
 
@@ -403,7 +402,7 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
             expected=", ".join(known),
             hint=f"did you mean {near[0]}?" if near else f"help(curation.evaluate.{name})",
         )
-    missing = [key for key, one in parameters.items() if one.default is one.empty and key not in given]
+    missing = [key for key, param in parameters.items() if param.default is param.empty and key not in given]
     if missing:
         raise UsageError(
             f"The evaluation {name} lacks an input",

@@ -198,9 +198,9 @@ def require_new_folder(folder: Path) -> None:
 def refuse_review(path: Path) -> None:
     """Raise `OverwriteError` for a file or folder of a review's own, be it there or not, by any name or link."""
     real = path.resolve()
-    for one in (real, *real.parents):
-        if one.name.lower() in REVIEW_FILES and is_review(one.parent / REVIEW):
-            found = f"{one.name} of the review in {one.parent}"
+    for folder in (real, *real.parents):
+        if folder.name.lower() in REVIEW_FILES and is_review(folder.parent / REVIEW):
+            found = f"{folder.name} of the review in {folder.parent}"
             expected = "another name; --force does not replace the files of a review"
             raise _refusal("The output is a file of a review, which the review alone writes", path, found, expected)
 
@@ -283,14 +283,14 @@ def _lies_in_an_input(path: Path) -> bool:
     if _running is None or not _running.folders:
         return False
     real, found = Path(os.path.realpath(path)), _found(path)
-    if any(real.is_relative_to(one) for one in _running.folders):
+    if any(real.is_relative_to(folder) for folder in _running.folders):
         return True
     # Only asked of somebody else's file where --force is given: a walk through a data set takes a second.
     return (
         _running.force
         and found is not None
         and any(
-            (one := _found(Path(top, name))) is not None and os.path.samestat(one, found)
+            (status := _found(Path(top, name))) is not None and os.path.samestat(status, found)
             for folder in _running.folders
             for top, _, names in os.walk(folder)
             for name in names

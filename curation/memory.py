@@ -15,7 +15,7 @@ def available_memory() -> int | None:
 
     The lesser of what is free on the machine and in the process's control group (Linux).
     """
-    found = [one for one in (_of_machine(), _of_group()) if one is not None]
+    found = [limit for limit in (_of_machine(), _of_group()) if limit is not None]
     return min(found, default=None)
 
 

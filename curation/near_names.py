@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
@@ -50,13 +50,10 @@ def warn_of_near_names(where: str, names: Sequence[str], others: Sequence[str] =
     """Warn where names of classes differ in case, blanks or Unicode form alone, and show them with escapes."""
     found = near_names(names, others)
     if found:
-        shown = "; ".join(_shown(group) for group in found[:_SHOWN]) + ("; …" if len(found) > _SHOWN else "")
+        groups = (" and ".join(ascii(name)[:80] for name in group) for group in found[:_SHOWN])
+        shown = "; ".join(groups) + ("; …" if len(found) > _SHOWN else "")
         warnings.warn(
             f"{where}: names that differ in case, blanks or Unicode form alone are different classes: {shown}",
             CurationWarning,
             stacklevel=3,
         )
-
-
-def _shown(group: Iterable[str]) -> str:
-    return " and ".join(ascii(name)[:80] for name in group)

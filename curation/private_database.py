@@ -133,8 +133,8 @@ def _running(clients: int) -> str | None:
     try:
         address = _address(private, (private / _KEY).read_text(encoding="ascii"))
         # Nobody listens any more: said at once.
-        with socket.socket(socket.AF_UNIX) as one:
-            one.connect(str(private / _SOCKET))
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(str(private / _SOCKET))
     except (OSError, UnicodeDecodeError):
         return None
     return address if _answers(address) else None

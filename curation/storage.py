@@ -145,11 +145,11 @@ def publishing_files(folder: Path, stale: Iterable[str] = ()) -> Iterator[Path]:
     with _staged(folder) as (partial, target):
         yield partial
         new = _files_below(partial)
-        for top in {one.parent for one in new} if target.is_dir() else ():
+        for top in {name.parent for name in new} if target.is_dir() else ():
             remove_abandoned(target / top)
-        for top in {one.parent for one in new}:
-            written = frozenset((one.name, sha256_of(partial / one)) for one in new if one.parent == top)
-            _store(partial / top, frozenset(one for one in written if may_be_listed(one[0])))
+        for top in {name.parent for name in new}:
+            written = frozenset((name.name, sha256_of(partial / name)) for name in new if name.parent == top)
+            _store(partial / top, frozenset(entry for entry in written if may_be_listed(entry[0])))
         _sync_tree(partial)
         if not _is_new_name(partial, target):
             _join(partial, target, new, frozenset(map(Path, stale)) - new)
@@ -216,12 +216,12 @@ def _join(partial: Path, folder: Path, new: frozenset[Path], stale: frozenset[Pa
                 make_folder((folder / name).parent)
                 (partial / name).replace(folder / name)
             return
-    for top in sorted({one.parent for one in new | gone}, reverse=True):
+    for top in sorted({name.parent for name in new | gone}, reverse=True):
         make_folder(folder / top)
         _put(
-            [(partial / one, folder / one) for one in sorted(new) if one.parent == top],
+            [(partial / name, folder / name) for name in sorted(new) if name.parent == top],
             folder / top,
-            [folder / one for one in sorted(gone) if one.parent == top],
+            [folder / name for name in sorted(gone) if name.parent == top],
         )
 
 
@@ -234,8 +234,8 @@ def _may_go(path: Path) -> bool:
     return is_own(path)
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    return not other.is_symlink() and sha256_of(one) == sha256_of(other) and is_own(other)
+def _is_same(path: Path, other: Path) -> bool:
+    return not other.is_symlink() and sha256_of(path) == sha256_of(other) and is_own(other)
 
 
 def _is_replaceable(folder: Path, partial: Path) -> bool:
@@ -254,12 +254,12 @@ def _is_replaceable(folder: Path, partial: Path) -> bool:
     return True
 
 
-def _exchange(one: Path, other: Path) -> bool:
+def _exchange(path: Path, other: Path) -> bool:
     """Let two folders exchange their names in one step of the file system; return whether that was done."""
     import ctypes
 
     library = ctypes.CDLL(None)
-    names = os.fsencode(one.absolute()), os.fsencode(other.absolute())
+    names = os.fsencode(path.absolute()), os.fsencode(other.absolute())
     if sys.platform == "linux":
         call, arguments = getattr(library, "renameat2", None), (-1, names[0], -1, names[1], 2)
     else:
@@ -382,9 +382,9 @@ def _new_parents(path: Path, partial: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        for one in made:
+        for folder in made:
             with suppress(OSError):
-                one.rmdir()
+                folder.rmdir()
         if isinstance(error, OSError) and error.errno is not None and _is_of_output(error, partial):
             raise CurationError(
                 f"The output cannot be written: {os.strerror(error.errno)}",
@@ -420,7 +420,7 @@ def _put(files: Sequence[tuple[Path, Path]], folder: Path, gone: Sequence[Path] 
         for partial, path in files:
             new = sha256_of(partial)
             current = sha256_of(path) if path.is_file() else ""
-            after = {one for one in after if one[0] != path.name}
+            after = {pair for pair in after if pair[0] != path.name}
             if current == new and not path.is_symlink():
                 # Of an earlier run that was killed before it struck out what stood here before.
                 after |= {(path.name, new)} & before
@@ -429,9 +429,9 @@ def _put(files: Sequence[tuple[Path, Path]], folder: Path, gone: Sequence[Path] 
             moves.append((partial, path))
             if may_be_listed(path.name):
                 after.add((path.name, new))
-                during = {one for one in during if one[0] != path.name or one[1] == current} | {(path.name, new)}
+                during = {pair for pair in during if pair[0] != path.name or pair[1] == current} | {(path.name, new)}
         names = {path.name for path in gone}
-        after = {one for one in after if one[0] not in names}
+        after = {pair for pair in after if pair[0] not in names}
         if moves and during != before:
             _store(folder, frozenset(during))
         for partial, path in moves:
@@ -459,8 +459,8 @@ def _store(folder: Path, entries: Entries) -> None:
 def _put_folder(partial: Path, folder: Path) -> None:
     if partial.parent == folder:
         # Folders first, so that the header of a manifest, say, comes after its lists.
-        for one in sorted(partial.iterdir(), key=lambda one: (one.is_file(), one.name)):
-            one.rename(folder / one.name)
+        for moved in sorted(partial.iterdir(), key=lambda path: (path.is_file(), path.name)):
+            moved.rename(folder / moved.name)
         return
     try:
         if os.name == "nt" and folder.exists():  # Elsewhere an empty folder is replaced in one step.

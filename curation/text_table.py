@@ -10,6 +10,7 @@ import sys
 import textwrap
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 _PLAIN = 120
 _NOTEBOOK = 100
@@ -32,7 +33,7 @@ _TEX = {
     "≥": r"$\geq$",
     "·": r"$\cdot$",
     "\N{REPLACEMENT CHARACTER}": "?",
-} | {one: f"\\{one}" for one in "&%$#_{}"}
+} | {character: f"\\{character}" for character in "&%$#_{}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def printable(text: str, instead: str = "\N{REPLACEMENT CHARACTER}") -> str:
 
 def tex(text: str) -> str:
     """Return a text for LaTeX, in which no character of it means anything."""
-    return "".join(_TEX.get(one, one) for one in printable(text))
+    return "".join(_TEX.get(character, character) for character in printable(text))
 
 
 def latex_table(
@@ -70,12 +71,12 @@ def latex_table(
     bold : collection of (int, int)
         Row and column of each cell that is set in bold.
     """
-    columns = "".join("r" if one else "l" for one in numeric)
+    columns = "".join("r" if right else "l" for right in numeric)
     body = [
         [rf"\textbf{{{tex(cell)}}}" if (number, column) in bold else tex(cell) for column, cell in enumerate(row)]
         for number, row in enumerate(rows)
     ]
-    head, *lines = (" & ".join(row) + r" \\" for row in ([tex(one) for one in heads], *body))
+    head, *lines = (" & ".join(row) + r" \\" for row in ([tex(name) for name in heads], *body))
     ruled = "\n".join([head, r"\midrule", *lines])
     return f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{ruled}\n\\bottomrule\n\\end{{tabular}}\n"
 
@@ -109,12 +110,10 @@ def _line_width() -> int:
 def _row_lines(row: Sequence[str], room: Sequence[int]) -> list[str]:
     """Return one row; every wide column is wrapped to its share of the line."""
     cells = [textwrap.wrap(cell, size, break_on_hyphens=False) or [""] for cell, size in zip(row, room, strict=True)]
-    height = max(len(cell) for cell in cells)
-    lines = []
-    for number in range(height):
-        texts = [cell[number] if number < len(cell) else "" for cell in cells]
-        lines.append(("  " + "  ".join(f"{text:<{size}}" for text, size in zip(texts, room, strict=True))).rstrip())
-    return lines
+    return [
+        ("  " + "  ".join(f"{text:<{size}}" for text, size in zip(texts, room, strict=True))).rstrip()
+        for texts in zip_longest(*cells, fillvalue="")
+    ]
 
 
 def _shared_widths(widths: Sequence[int], rows: Sequence[Sequence[str]], available: int) -> list[int]:
@@ -135,9 +134,9 @@ def _shared_widths(widths: Sequence[int], rows: Sequence[Sequence[str]], availab
         least = [min(word, whole) for word in words]
         if sum(least) <= available:
             break
-    while sum(room) > available and (able := [one for one, width in enumerate(room) if width > least[one]]):
+    while sum(room) > available and (able := [column for column, width in enumerate(room) if width > least[column]]):
         widest = max(able, key=room.__getitem__)
-        others = max((room[one] for one in able if one != widest), default=0)
+        others = max((room[column] for column in able if column != widest), default=0)
         excess = sum(room) - available
         room[widest] = max(least[widest], room[widest] - excess, min(others, room[widest] - 1))
     return room

@@ -17,6 +17,6 @@ def slug(text: str, joint: str = "_") -> str:
     return re.sub(r"[^a-z0-9]+", joint, text.lower()).strip(joint)
 
 
-def counted(number: int, one: str, several: str = "") -> str:
+def counted(number: int, singular: str, several: str = "") -> str:
     """Return ``1 image`` or ``2 images``."""
-    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+    return f"{number:,} {singular if number == 1 else several or f'{singular}s'}"

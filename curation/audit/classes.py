@@ -11,6 +11,7 @@ import msgspec
 
 from curation.benchmarks.owod.splits import TASKS
 from curation.errors import CurationError, UsageError
+from curation.grouping import grouped
 from curation.input_files import read_declaration
 from curation.manifest.header import ClassEntry, ClassRole, Header, TaskEntry
 from curation.manifest.locate import find_manifest
@@ -80,10 +81,7 @@ class ClassNames:
 
     def variants(self, names: Iterable[str]) -> dict[str, list[str]]:
         """Return the different spellings among some names, by their common form, in order."""
-        groups: dict[str, list[str]] = {}
-        for name in dict.fromkeys(names):
-            groups.setdefault(self.folded(name), []).append(name)
-        return groups
+        return grouped(dict.fromkeys(names), self.folded)
 
 
 def fold(name: str) -> str:

@@ -217,7 +217,7 @@ class Groups:
         self.own = tuple(_Pattern(f"--group {text}", ("group",), _checked(text)) for text in patterns)
         self.column = _column(column)
         self._found: dict[tuple[int, _Pattern], tuple[Int32s, pa.LargeStringArray]] = {}
-        present = sorted({name for one in images.lists for name in one.columns})
+        present = sorted({name for listed in images.lists for name in listed.columns})
         if column and self.column not in set(map(_column, present)):
             raise UsageError(
                 "Unknown column",
@@ -239,10 +239,10 @@ class Groups:
             fitting = sides.fitting
             of_column = _column(pattern.name.removeprefix("the column ")) == (self.column or None)
             asked = pattern in self.own or of_column
-            told = f"{pattern.name} (fits {fitting[0]:,} of {of[0]:,} and {fitting[1]:,} of {of[1]:,} lines)"
+            described = f"{pattern.name} (fits {fitting[0]:,} of {of[0]:,} and {fitting[1]:,} of {of[1]:,} lines)"
             fits = all(fitting) if asked else all(n >= SHARE * m > 0 for n, m in zip(fitting, of, strict=True))
             if not fits:
-                tried.append(told if any(fitting) or asked else pattern.name)
+                tried.append(described if any(fitting) or asked else pattern.name)
                 continue
             found = _judged(pattern, sides)
             doubt = "" if asked else self._doubt(pattern, sides, found, (a, b))
@@ -260,21 +260,21 @@ class Groups:
 
     def _groupings(self, a: int, b: int, *, people_only: bool) -> Iterator[tuple[_Pattern, _Sides]]:
         """Yield what may tell groups, in the order in which it is tried, with the groups of two lists by it."""
-        columns = [{_column(name): (name, one) for name, one in self.images.lists[at].columns.items()} for at in (a, b)]
+        columns = [{_column(name): (name, col) for name, col in self.images.lists[at].columns.items()} for at in (a, b)]
         for name in ([self.column] * bool(self.column)) + ([] if people_only else list(GROUP_COLUMNS)):
             if name in columns[0] and name in columns[1]:
-                sides = [(one[name][1].of, _texts(one[name][1].values)) for one in columns]
+                sides = [(own[name][1].of, _texts(own[name][1].values)) for own in columns]
                 written = f"the column {columns[0][name][0]}"
                 yield _Pattern(written, (name.removesuffix("_id"),), ""), _joined(*sides)
         for pattern in (*self.own, *(_PEOPLE if people_only else _PATTERNS)):
             yield pattern, _joined(self._of(a, pattern), self._of(b, pattern))
 
-    def _of(self, place: int, pattern: _Pattern) -> tuple[Int32s, pa.LargeStringArray]:
+    def _of(self, at: int, pattern: _Pattern) -> tuple[Int32s, pa.LargeStringArray]:
         """Return the group of each line of a list as a position in the names of groups, -1 where it has none."""
         from pyarrow import compute
 
-        if (place, pattern) not in self._found:
-            unique = self.images.uniques[place]
+        if (at, pattern) not in self._found:
+            unique = self.images.uniques[at]
             ids = int(np.searchsorted(unique, self.images.n_ids))
             rows = unique[ids:]
             codes, names = np.full(len(unique), -1, np.int32), _texts(())
@@ -292,27 +292,27 @@ class Groups:
                     texts, f"(?s)^.*?(?:{pattern.regex}).*$", kept
                 ).dictionary_encode()
                 codes[ids + np.flatnonzero(fits)], names = encoded.indices.to_numpy(), encoded.dictionary
-                codes = codes[np.searchsorted(unique, self.images.members[place])]
+                codes = codes[np.searchsorted(unique, self.images.members[at])]
             else:
-                codes = np.full(len(self.images.members[place]), -1, np.int32)
-            self._found[place, pattern] = codes, names
-        return self._found[place, pattern]
+                codes = np.full(len(self.images.members[at]), -1, np.int32)
+            self._found[at, pattern] = codes, names
+        return self._found[at, pattern]
 
     def _paths(self, rows: Int32s) -> pa.LargeStringArray:
         return self.images.texts.take(rows)
 
     def _doubt(self, pattern: _Pattern, sides: _Sides, found: GroupResult, pair: tuple[int, int]) -> str:
         """Return why groups by a pattern decide nothing; empty where they do."""
-        counts = np.bincount(np.concatenate([one[one >= 0] for one in sides.codes]), minlength=len(sides.names))
+        counts = np.bincount(np.concatenate([codes[codes >= 0] for codes in sides.codes]), minlength=len(sides.names))
         present = int((counts > 0).sum())
         if present < 2:
             return "one group holds all lines"
         if pattern.is_view and not found.both:
             return "no companion of an image is in the other list"
-        follows = [self._follow_labels(place, codes) for place, codes in zip(pair, sides.codes, strict=True)]
+        follows = [self._follow_labels(at, codes) for at, codes in zip(pair, sides.codes, strict=True)]
         if not pattern.sure and True in follows and False not in follows:
             return f"each {pattern.nouns[0]} holds one label"
-        above = [{_above(sides.names[code].as_py()) for code in np.unique(one[one >= 0])} for one in sides.codes]
+        above = [{_above(sides.names[code].as_py()) for code in np.unique(codes[codes >= 0])} for codes in sides.codes]
         if pattern.in_folders and not above[0] & above[1]:
             return "the folders of the two lists differ"
         if found.both and pattern.in_folders and self._numbered_anew(sides, pair):
@@ -331,19 +331,19 @@ class Groups:
 
         shared = np.intersect1d(*sides.codes)
         rows = [
-            np.unique(self.images.members[place][np.isin(codes, shared[shared >= 0])])
-            for place, codes in zip(pair, sides.codes, strict=True)
+            np.unique(self.images.members[at][np.isin(codes, shared[shared >= 0])])
+            for at, codes in zip(pair, sides.codes, strict=True)
         ]
         texts = [
-            compute.replace_substring_regex(self._paths(np.setdiff1d(one, other)), _ROLE_FOLDER, r"\1")
-            for one, other in (rows, rows[::-1])
+            compute.replace_substring_regex(self._paths(np.setdiff1d(rows_here, other)), _ROLE_FOLDER, r"\1")
+            for rows_here, other in (rows, rows[::-1])
         ]
         return all(map(len, texts)) and bool(10 * compute.sum(compute.is_in(*texts)).as_py() > min(map(len, texts)))
 
-    def _follow_labels(self, place: int, codes: Int32s) -> bool | None:
+    def _follow_labels(self, at: int, codes: Int32s) -> bool | None:
         """Return whether each group of a list holds one label and each label few groups; None without labels."""
-        one = self.images.lists[place]
-        labels = one.labels if one.labels is not None else one.group_of
+        listed = self.images.lists[at]
+        labels = listed.labels if listed.labels is not None else listed.group_of
         if labels is None:
             return None
         rows = (codes >= 0) & (labels != NO_LABEL)
@@ -357,11 +357,11 @@ class Groups:
 
     def _columns_apart(self, a: int, b: int) -> Iterator[str]:
         """Yield what columns tell whose names say nothing: that each of their values is on one side."""
-        one, two = self.images.lists[a].columns, self.images.lists[b].columns
-        for name in sorted(set(one) & set(two)):
-            values = {*one[name].values} | {*two[name].values}
-            repeated = len(values) < min(len(one[name].of), len(two[name].of))
-            apart = len(values) > 1 and not {*one[name].values} & {*two[name].values}
+        left, right = self.images.lists[a].columns, self.images.lists[b].columns
+        for name in sorted(set(left) & set(right)):
+            values = {*left[name].values} | {*right[name].values}
+            repeated = len(values) < min(len(left[name].of), len(right[name].of))
+            apart = len(values) > 1 and not {*left[name].values} & {*right[name].values}
             if repeated and apart and _column(name) not in (*GROUP_COLUMNS, self.column):
                 yield f"each of the {len(values):,} values of the column {name} is on one side"
 
@@ -409,28 +409,28 @@ def _texts(values: Sequence[str]) -> pa.LargeStringArray:
     return pa.array(values, pa.large_string())
 
 
-def _joined(one: tuple[Int32s, pa.LargeStringArray], two: tuple[Int32s, pa.LargeStringArray]) -> _Sides:
+def _joined(a: tuple[Int32s, pa.LargeStringArray], b: tuple[Int32s, pa.LargeStringArray]) -> _Sides:
     """Return the groups of two lists under common names."""
     import pyarrow as pa
 
-    encoded = pa.concat_arrays([one[1], two[1]]).dictionary_encode()
+    encoded = pa.concat_arrays([a[1], b[1]]).dictionary_encode()
     # The last place is that of -1.
     places = np.append(encoded.indices.to_numpy(), -1).astype(np.int32)
-    right = np.where(two[0] < 0, -1, two[0] + len(one[1]))
-    return _Sides((places[one[0]], places[right]), encoded.dictionary)
+    right = np.where(b[0] < 0, -1, b[0] + len(a[1]))
+    return _Sides((places[a[0]], places[right]), encoded.dictionary)
 
 
 def _judged(pattern: _Pattern, sides: _Sides) -> GroupResult:
-    counts = [np.bincount(one[one >= 0], minlength=len(sides.names)) for one in sides.codes]
+    counts = [np.bincount(codes[codes >= 0], minlength=len(sides.names)) for codes in sides.codes]
     both = np.flatnonzero((counts[0] > 0) & (counts[1] > 0))
     names = sides.names.take(both).to_pylist()
     order = sorted(range(len(both)), key=lambda row: (-int(counts[0][both[row]] + counts[1][both[row]]), names[row]))
-    examples = [GroupExample(names[row], tuple(int(one[both[row]]) for one in counts)) for row in order[:_SHOWN]]  # type: ignore[arg-type]
-    told = " ".join(sides.names.slice(0, 1).to_pylist()).lower()
+    examples = [GroupExample(names[row], tuple(int(count[both[row]]) for count in counts)) for row in order[:_SHOWN]]  # type: ignore[arg-type]
+    text = " ".join(sides.names.slice(0, 1).to_pylist()).lower()
     return GroupResult(
         "shared" if len(both) else "disjoint",
         pattern=pattern.name,
-        noun=next((noun for noun in pattern.nouns if noun in told), pattern.nouns[0]),
+        noun=next((noun for noun in pattern.nouns if noun in text), pattern.nouns[0]),
         both=len(both),
         groups=(int((counts[0] > 0).sum()), int((counts[1] > 0).sum())),
         lines=(int(counts[0][both].sum()), int(counts[1][both].sum())),

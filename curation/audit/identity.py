@@ -190,7 +190,7 @@ class Images:
         """
         names, codes = self.namespaces
         spaces = {"", namespace} | (set() if namespace in NATIVE_FORMS else set(NATIVE_FORMS))
-        fits: Bools = np.isin(codes, [place for place, name in enumerate(names) if name in spaces])
+        fits: Bools = np.isin(codes, [code for code, name in enumerate(names) if name in spaces])
         return fits
 
     @cached_property
@@ -222,7 +222,7 @@ class Images:
             mask = np.zeros(words * 64, np.bool_)
             mask[own] = True
             bits[row] = np.packbits(mask, bitorder="little").view(np.uint64)
-        shared = np.diag(np.array([len(one) for one in self.uniques], np.int64))
+        shared = np.diag(np.array([len(unique) for unique in self.uniques], np.int64))
         for row, column in combinations(range(len(bits)), 2):
             count = int(np.bitwise_count(bits[row] & bits[column]).sum(dtype=np.int64))
             shared[row, column] = shared[column, row] = count
@@ -239,9 +239,9 @@ class Images:
             return None
         for sign in self._signs(own):
             codes = [self._coded(sign)[images] for images in own]
-            if sign.once and any(len(np.unique(one)) < len(one) for one in codes):
+            if sign.once and any(len(np.unique(code)) < len(code) for code in codes):
                 continue
-            hits = [np.isin(one, two) for one, two in (codes, codes[::-1])]
+            hits = [np.isin(left, right) for left, right in (codes, codes[::-1])]
             if hits[0].any() and min(map(np.count_nonzero, hits)) >= sign.share * min(map(len, own)):
                 order = np.argsort(codes[0], kind="stable")
                 twins = own[0][order[np.searchsorted(codes[0][order], codes[1][hits[1]])]]
@@ -255,7 +255,7 @@ class Images:
         """Yield the signs to look for between two lists, the strongest first."""
         from pyarrow import compute
 
-        in_folders = [compute.any(compute.match_substring(self._names.take(one), "/")).as_py() for one in own]
+        in_folders = [compute.any(compute.match_substring(self._names.take(rows), "/")).as_py() for rows in own]
         if in_folders[0] != in_folders[1]:
             yield _LIKELY
         if len(self) <= MOST_HINTED:
@@ -304,14 +304,14 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
     import pyarrow as pa
     from pyarrow import compute
 
-    cells = pa.chunked_array([cells_of(one.images) for one in lists], pa.string())
+    cells = pa.chunked_array([cells_of(listed.images) for listed in lists], pa.string())
     encoded = cells.dictionary_encode().combine_chunks()
-    rows = np.split(encoded.indices.to_numpy(), np.cumsum([len(one) for one in lists], dtype=np.int64))[:-1]
+    rows = np.split(encoded.indices.to_numpy(), np.cumsum([len(listed) for listed in lists], dtype=np.int64))[:-1]
     named = _namings(encoded.dictionary, namespace)
     texts = named.texts
-    own = [_ids_in(one, found, named, namespace) for one, found in zip(lists, rows, strict=True)]
+    own = [_ids_in(listed, found, named, namespace) for listed, found in zip(lists, rows, strict=True)]
     members: Sequence[Int32s] = [
-        np.where(one >= 0, one, named.paths[found]) for one, found in zip(own, rows, strict=True)
+        np.where(known >= 0, known, named.paths[found]) for known, found in zip(own, rows, strict=True)
     ]
     # A text that is an id in one list is this id in every list.
     ids = _joined(own)
@@ -320,10 +320,10 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
     if len(paths) and namespace in ("", *NATIVE_FORMS):
         # So is its number, unless the user says that bare numbers are of another dataset.
         image = _twins(texts, paths, compute.replace_substring_regex(texts.take(ids), _PREFIX, ""), ids)
-        members = [image[one] for one in members]
+        members = [image[codes] for codes in members]
     members = _across_suffixes(texts, paths, members)
     used = np.isin(np.arange(len(texts)), _joined(members))
-    ids, paths = (one[compute.sort_indices(texts.take(one))] for one in (ids[used[ids]], paths[used[paths]]))
+    ids, paths = (found[compute.sort_indices(texts.take(found))] for found in (ids[used[ids]], paths[used[paths]]))
     rank = np.empty(len(texts), np.int32)
     rank[np.concatenate([ids, paths])] = np.arange(used.sum())
     root, below = _below_root(texts.take(paths))
@@ -331,10 +331,10 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
         pa.concat_arrays([texts.take(ids), below]),
         len(ids),
         namespace,
-        tuple(rank[one] for one in members),
+        tuple(rank[codes] for codes in members),
         tuple(lists),
         root,
-        sum(len(_CLIMBS.findall(one.images)) for one in lists if b".." in one.images),
+        sum(len(_CLIMBS.findall(listed.images)) for listed in lists if b".." in listed.images),
     )
 
 
@@ -370,30 +370,30 @@ def _namings(paths: pa.StringArray, namespace: str) -> _Namings:
     too_large = compute.and_(compute.starts_with(formed, "voc2007:"), compute.greater(formed, _VOC2007_LAST))
     unlike_voc = compute.or_(too_large.fill_null(False), compute.match_substring_regex(stem, "^[0-9]{1,5}$"))
     own = compute.replace_substring_regex(paths, f"^{namespace}:", "") if namespace else paths
-    encoded = pa.concat_arrays([one.cast(pa.large_string()) for one in (own, said, formed)]).dictionary_encode()
+    encoded = pa.concat_arrays([texts.cast(pa.large_string()) for texts in (own, said, formed)]).dictionary_encode()
     images = encoded.indices.fill_null(-1).to_numpy().reshape(3, -1)
     is_voc = compute.match_substring_regex(encoded.dictionary, f"^voc2007:{NATIVE_FORMS['voc2007']}$")
-    masks = [one.to_numpy(zero_copy_only=False) for one in (unlike_voc, is_voc)]
+    masks = [mask.to_numpy(zero_copy_only=False) for mask in (unlike_voc, is_voc)]
     return _Namings(encoded.dictionary, *images, *masks)
 
 
-def _ids_in(one: PublishedList, rows: Int32s, found: _Namings, namespace: str) -> Int32s:
+def _ids_in(listed: PublishedList, rows: Int32s, found: _Namings, namespace: str) -> Int32s:
     """Return the id of each entry where nearly all have the form of one; -1 of the others, or of all."""
-    ids, none = found.said[rows], np.full(len(one), -1, np.int32)
+    ids, none = found.said[rows], np.full(len(listed), -1, np.int32)
     # Integers of JSON are written without leading zeros: six of their digits are not VOC's.
-    if namespace in ("", *NATIVE_FORMS) and not one.integers:
+    if namespace in ("", *NATIVE_FORMS) and not listed.integers:
         formed = found.formed[rows]
         if found.unlike_voc[rows].any():
             formed = np.where(found.is_voc[formed], -1, formed)
         ids = np.where(formed >= 0, formed, ids)
-    if one.has_folders and found.is_voc[ids[ids >= 0]].any() and not _VOC_FOLDER.search(one.images):
+    if listed.has_folders and found.is_voc[ids[ids >= 0]].any() and not _VOC_FOLDER.search(listed.images):
         # Frames and patches are numbered with six digits too.
         ids = np.where(found.is_voc[ids], -1, ids)
     known = ids[ids >= 0]
-    if one.by_columns or len(known) < SHARE * len(one):
+    if listed.by_columns or len(known) < SHARE * len(listed):
         return none
     # Numbers that stand for many paths each are counters and no ids.
-    paths = distinct(found.paths[rows]) if one.has_folders else none[:0]
+    paths = distinct(found.paths[rows]) if listed.has_folders else none[:0]
     return none if len(distinct(known)) < SHARE**2 * len(paths) else ids
 
 
@@ -413,21 +413,21 @@ def _across_suffixes(texts: pa.LargeStringArray, paths: Int32s, members: Sequenc
 
     ends = np.zeros(len(texts), np.bool_)
     ends[paths] = compute.match_substring_regex(texts.take(paths), IMAGE_SUFFIX)
-    without = [bool(len(one)) and not ends[one].any() for one in members]
+    without = [bool(len(codes)) and not ends[codes].any() for codes in members]
     if not ends.any() or not any(without):
         return members
     # Of several suffixes, the first by code point stands for the image.
     others = np.flatnonzero(ends)
     others = others[compute.sort_indices(texts.take(others))]
     image = _twins(texts, paths, compute.replace_substring_regex(texts.take(others), IMAGE_SUFFIX, ""), others)
-    return [image[one] if bare else one for one, bare in zip(members, without, strict=True)]
+    return [image[codes] if bare else codes for codes, bare in zip(members, without, strict=True)]
 
 
 def _below_root(texts: pa.LargeStringArray) -> tuple[str, pa.LargeStringArray]:
     """Return the folders that all paths begin with, and the paths below them; texts are sorted."""
     from pyarrow import compute
 
-    ends = [texts[place].as_py() for place in (0, -1)] if len(texts) else [""]
+    ends = [texts[end].as_py() for end in (0, -1)] if len(texts) else [""]
     # Cut at a slash, letters that folders begin with do no harm.
     root = commonprefix(ends).rpartition("/")[0]  # noqa: RUF071
     return root, compute.utf8_slice_codeunits(texts, len(root) + 1) if root else texts

@@ -52,7 +52,7 @@ def judged(rule: Rule, target: AuditTarget) -> Outcome:
         if target.lists or (target.published is not None and len(target.files) < 2):
             return not_applicable(f"there is no {' or '.join(rule.roles)} list")
         found = undecidable("lists", ROLES, "no name says train, val or test" if target.published else "")
-        return Outcome((replace(found, lists=tuple(one.name for one in target.files)),))
+        return Outcome((replace(found, lists=tuple(part.name for part in target.files)),))
     if not rule.each:
         said = rule.check(target)
         return said if isinstance(said, Outcome) else Outcome(tuple(said))
@@ -67,52 +67,52 @@ class ListInTask:
     """A list in one of its tasks: what it labels there, of which images that is known, and what is missing."""
 
     target: AuditTarget
-    one: AuditedList
+    part: AuditedList
     task: int
 
     @property
     def about(self) -> str:
         """How findings call it."""
-        return self.one.name if len(self.one.tasks) == 1 else f"{self.one.name} at {self.target.tasks[self.task].name}"
+        return self.part.name + (f" at {self.target.tasks[self.task].name}" if len(self.part.tasks) != 1 else "")
 
     @property
     def file(self) -> LabelFile | None:
         """Its label file."""
-        return self.one.labels.get(self.task)
+        return self.part.labels.get(self.task)
 
     @property
     def is_stated(self) -> bool:
         """Whether somebody said which labels it carries, by a file or a view."""
-        return self.file is not None or self.one.view_declared
+        return self.file is not None or self.part.view_declared
 
     @property
     def raw(self) -> Labels:
         """Every object of its images, with its true class."""
-        return raw_labels(self.target, self.one)
+        return raw_labels(self.target, self.part)
 
     @cached_property
     def labels(self) -> Labels | None:
         """What it carries: of its label file, else of its view; None without a view."""
         if self.file is not None:
-            return file_labels(self.target, self.one, self.file, self._positions)
-        return ruled_labels(self.target, self.one, self.task)
+            return file_labels(self.target, self.part, self.file, self._positions)
+        return ruled_labels(self.target, self.part, self.task)
 
     @cached_property
     def _positions(self) -> Int32s:
         assert self.file is not None  # noqa: S101
-        return positions_in_file(self.target, self.one, self.file)
+        return positions_in_file(self.target, self.part, self.file)
 
     @property
     def uncovered(self) -> Int32s:
         """Its images that its label file lacks: none where no such file is given."""
-        return self.one.unique[:0] if self.file is None else self.one.unique[self._positions < 0]
+        return self.part.unique[:0] if self.file is None else self.part.unique[self._positions < 0]
 
     @property
     def covered(self) -> Int32s:
         """Its images whose labels are known: those in its label file or, without such a file, in a source."""
         if self.file is None:
-            return self.target.held(self.one)
-        return self.one.unique[self._positions >= 0]
+            return self.target.held(self.part)
+        return self.part.unique[self._positions >= 0]
 
     @property
     def unsure(self) -> Int32s:
@@ -120,13 +120,13 @@ class ListInTask:
 
         They are not in the label file or, without such a file, in no source, or in a table that may miss classes.
         """
-        images = self.one.unique
+        images = self.part.unique
         return images[self.target.incomplete(images)] if self.file is None else self.uncovered
 
     @property
     def missing(self) -> list[Finding]:
         """What is not known of its labels: images that are not in the label file or, without one, in no source."""
-        return unlocated(self.target, self.one) if self.file is None else self.uncovered_finding
+        return unlocated(self.target, self.part) if self.file is None else self.uncovered_finding
 
     @property
     def uncovered_finding(self) -> list[Finding]:
@@ -134,24 +134,24 @@ class ListInTask:
         images = self.uncovered
         if self.file is None or not len(images):
             return []
-        count, size = len(images), len(self.one.unique)
+        count, size = len(images), len(self.part.unique)
         text = f"label file {self.file.name} lacks {count:,} of its {counted(size, 'image')}"
         if count == size:
             every = f"all of its {size:,} images" if size > 1 else "its only image"
             text = f"label file {self.file.name} lacks {every}; it may belong to another list"
-        return [undecidable(self.about, LABELS, text, self.target.examples(images, [self.one]))]
+        return [undecidable(self.about, LABELS, text, self.target.examples(images, [self.part]))]
 
     def unseen_boxes(self, about: str) -> list[Finding]:
         """Return the finding that nothing is known of its raw boxes; none where some are there."""
-        if not self.one.available:
-            return missing_lists([self.one])
-        if not len(self.target.held(self.one)):
+        if not self.part.available:
+            return missing_lists([self.part])
+        if not len(self.target.held(self.part)):
             return [undecidable(about, SOURCES)]
-        return [undecidable(about, BOXES)] if unit_of(self.target, self.one) != "boxes" else []
+        return [undecidable(about, BOXES)] if unit_of(self.target, self.part) != "boxes" else []
 
     def of(self, verdict: Verdict, images: Int32s, text: str, count: int | None = None, about: str = "") -> Finding:
         """Return a finding on some of its images; it counts these unless a count is given."""
-        examples = self.target.examples(images, [self.one])
+        examples = self.target.examples(images, [self.part])
         return Finding(verdict, about or self.about, len(images) if count is None else count, text, examples)
 
     def passed(self, text: str) -> list[Finding]:
@@ -162,7 +162,7 @@ class ListInTask:
         """Return which labels its view can give, shape (classes + 2,): classes, unknown, a foreign class."""
         table = np.zeros(len(self.target.classes) + 2, np.bool_)
         for position, entry in enumerate(classes_of_task(self.target, self.task)):
-            treatment = getattr(self.one.view, entry.role)
+            treatment = getattr(self.part.view, entry.role)
             if treatment == "rename:unknown":
                 table[self.target.unknown_label] = True
             elif treatment != "drop":
@@ -172,36 +172,36 @@ class ListInTask:
 
 def cases(target: AuditTarget, *roles: str) -> list[ListInTask]:
     """Return the lists of some roles in each of their tasks."""
-    return [ListInTask(target, one, task) for one in target.with_role(*roles) for task in one.tasks]
+    return [ListInTask(target, part, task) for part in target.with_role(*roles) for task in part.tasks]
 
 
 def missing_lists(lists: Sequence[AuditedList]) -> list[Finding]:
     """Return the finding that some parts of a manifest have no list."""
-    names = [one.name for one in lists if not one.available]
+    names = [part.name for part in lists if not part.available]
     return [undecidable(joined(names), LISTS)] if names else []
 
 
-def unlocated(target: AuditTarget, one: AuditedList) -> list[Finding]:
+def unlocated(target: AuditTarget, part: AuditedList) -> list[Finding]:
     """Return the finding that some images of a list are in no available source, but for test images, told by LI3."""
-    if not one.available:
-        return missing_lists([one])
-    count = len(target.unlocated(one)) - (len(target.absent(one)) if one.role == "test" else 0)
-    text = f"no available source holds {count:,} of its {counted(len(one.unique), 'image')}"
-    return [undecidable(one.name, SOURCES, text)] if count else []
+    if not part.available:
+        return missing_lists([part])
+    count = len(target.unlocated(part)) - (len(target.absent(part)) if part.role == "test" else 0)
+    text = f"no available source holds {count:,} of its {counted(len(part.unique), 'image')}"
+    return [undecidable(part.name, SOURCES, text)] if count else []
 
 
 def unlocated_need(target: AuditTarget, lists: Sequence[AuditedList]) -> str:
     """Return which data would tell what the images of some lists show: sources for some, or fuller ones for all."""
-    return SOURCES if any(len(target.unlocated(one)) for one in lists) else COMPLETE
+    return SOURCES if any(len(target.unlocated(part)) for part in lists) else COMPLETE
 
 
 def label_warnings(target: AuditTarget) -> list[str]:
     """Return the label files that lack images of their list, each with the first few of these images."""
     return [
         f"{found.about}: {found.text}: {'; '.join(found.examples)}"
-        for one in target.lists
-        for task in sorted(one.labels)
-        for found in ListInTask(target, one, task).uncovered_finding
+        for part in target.lists
+        for task in sorted(part.labels)
+        for found in ListInTask(target, part, task).uncovered_finding
     ]
 
 
@@ -225,9 +225,9 @@ def forbidden_labels(case: ListInTask, forbidden: Bools) -> list[Finding]:
     forbidden : ndarray of bool, shape (classes + 2,)
         Which labels are violations: classes, unknown, a foreign class.
     """
-    target, one, about = case.target, case.one, case.about
+    target, part, about = case.target, case.part, case.about
     if case.file is None:
-        if one.view is None or not one.view_declared:
+        if part.view is None or not part.view_declared:
             return [undecidable(about, VIEWS)]
         if not (case.emitted() & forbidden).any():
             return case.passed("the declared view lets none through")
@@ -246,7 +246,7 @@ def forbidden_labels(case: ListInTask, forbidden: Bools) -> list[Finding]:
         if covered and not len(labels):
             return [undecidable(about, LABELS, text), *case.uncovered_finding]
         return (case.passed(text) if covered else []) + case.uncovered_finding
-    held = target.held(one)
+    held = target.held(part)
     if not len(held):
         return [
             Finding("fail", about, text="the declared view lets such labels through; no boxes were available to count")
@@ -261,6 +261,6 @@ def _examples(case: ListInTask, labels: Labels, rows: Int64s) -> tuple[str, ...]
     texts = []
     for image in case.target.first(np.unique(labels.image[rows])):
         label = labels.label[rows[labels.image[rows] == image]][0]
-        [place] = case.target.examples(np.array([image], np.int32), [case.one])
-        texts.append(f"{place}: {label_text(case.target, int(label))}")
+        [where] = case.target.examples(np.array([image], np.int32), [case.part])
+        texts.append(f"{where}: {label_text(case.target, int(label))}")
     return tuple(texts)

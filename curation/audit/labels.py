@@ -56,8 +56,8 @@ class Labels:
 
     def counted(self, number: int | None = None) -> str:
         """Return how many labels, all or some: ``1 box``, ``2 boxes``."""
-        one = "box" if self.unit == "boxes" else self.unit.removesuffix("s")
-        return counted(len(self) if number is None else number, one, self.unit)
+        singular = "box" if self.unit == "boxes" else self.unit.removesuffix("s")
+        return counted(len(self) if number is None else number, singular, self.unit)
 
     def where(self, rows: Bools) -> Labels:
         """Return some rows."""
@@ -84,21 +84,21 @@ class Labels:
         return np.isin(self.keys(named=False), others.keys(named=False))
 
 
-def raw_labels(target: AuditTarget, one: AuditedList) -> Labels:
+def raw_labels(target: AuditTarget, part: AuditedList) -> Labels:
     """Return every object of a list's images whose class is one of the benchmark's, with its true class."""
-    key = ("raw labels", one.name)
+    key = ("raw labels", part.name)
     if key not in target.cache:
-        target.cache[key] = _applied(target, one, EVERYTHING, target.classes, "the sources")
+        target.cache[key] = _applied(target, part, EVERYTHING, target.classes, "the sources")
     labels: Labels = target.cache[key]
     return labels
 
 
-def ruled_labels(target: AuditTarget, one: AuditedList, task: int) -> Labels | None:
+def ruled_labels(target: AuditTarget, part: AuditedList, task: int) -> Labels | None:
     """Return the labels that a list's view makes of the raw ones, whatever was written out; None without a view."""
-    if one.view is None:
+    if part.view is None:
         return None
-    origin = "the declared view" if one.view_declared else "the view that the principle asks for"
-    return _applied(target, one, one.view, classes_of_task(target, task), origin)
+    origin = "the declared view" if part.view_declared else "the view that the principle asks for"
+    return _applied(target, part, part.view, classes_of_task(target, task), origin)
 
 
 def classes_of_task(target: AuditTarget, task: int) -> tuple[ClassEntry, ...]:
@@ -112,7 +112,7 @@ def classes_of_task(target: AuditTarget, task: int) -> tuple[ClassEntry, ...]:
     )
 
 
-def file_labels(target: AuditTarget, one: AuditedList, file: LabelFile, positions: Int32s) -> Labels:
+def file_labels(target: AuditTarget, part: AuditedList, file: LabelFile, positions: Int32s) -> Labels:
     """Return the labels of a list's label file on its images; those of other images do not count.
 
     Parameters
@@ -122,7 +122,7 @@ def file_labels(target: AuditTarget, one: AuditedList, file: LabelFile, position
     """
     objects = file.source.require_objects("A label file")
     image_of = np.full(len(file.source.images) + 1, -1, np.int32)
-    image_of[positions] = one.unique
+    image_of[positions] = part.unique
     image_of[-1] = -1
     names = file.source.categories.names
     label_of = np.array([*(target.label_of(name) for name in names), -1], np.int32)
@@ -142,29 +142,29 @@ def file_labels(target: AuditTarget, one: AuditedList, file: LabelFile, position
         return labels
     # An export writes objects of ignored classes as unknown, flagged to be ignored: no rule speaks of them.
     flagged = (labels.label == target.unknown_label) & labels.difficult
-    return labels.where(~flagged | labels.at_places_of(raw_labels(target, one)))
+    return labels.where(~flagged | labels.at_places_of(raw_labels(target, part)))
 
 
-def positions_in_file(target: AuditTarget, one: AuditedList, file: LabelFile) -> Int32s:
+def positions_in_file(target: AuditTarget, part: AuditedList, file: LabelFile) -> Int32s:
     """Return the position of each image of a list in a label file, -1 where it has none."""
-    texts = [str(text) for text in target.ids[one.unique].tolist()]
+    texts = [str(text) for text in target.ids[part.unique].tolist()]
     if target.kind == "manifest":
         # Annotation files write ids without a namespace.
         texts = [text.partition(":")[2] or text for text in texts]
     return positions_in(file.source, texts)
 
 
-def unit_of(target: AuditTarget, one: AuditedList) -> str:
+def unit_of(target: AuditTarget, part: AuditedList) -> str:
     """Return what the sources of a list's images count: boxes, or pairs of image and class where one is a table."""
-    homes = np.unique(target.home[one.unique])
+    homes = np.unique(target.home[part.unique])
     units = [target.sources[home].unit for home in homes.tolist() if home >= 0]
     return next((unit for unit in units if unit != "boxes"), "boxes")
 
 
 def _applied(
-    target: AuditTarget, one: AuditedList, view: LabelView, classes: tuple[ClassEntry, ...], origin: str
+    target: AuditTarget, part: AuditedList, view: LabelView, classes: tuple[ClassEntry, ...], origin: str
 ) -> Labels:
-    images = target.held(one)
+    images = target.held(part)
     if not len(images):
         empty, never = np.empty(0, np.int32), np.empty(0, np.bool_)
         return Labels(empty, empty, np.empty((0, 4)), never, never, never, "boxes", origin)
@@ -187,6 +187,6 @@ def _applied(
         crowd=kept.crowd,
         difficult=kept.difficult,
         ignore=kept.ignore,
-        unit=unit_of(target, one),
+        unit=unit_of(target, part),
         origin=origin,
     )

@@ -124,10 +124,10 @@ class AuditedList:
 
     def line_of(self, image: int) -> str:
         """Return ``t1_train line 12`` for its first line that names an image, ``""`` where none does."""
-        place = int(np.searchsorted(self.unique, image))
-        if place == len(self.unique) or self.unique[place] != image:
+        at = int(np.searchsorted(self.unique, image))
+        if at == len(self.unique) or self.unique[at] != image:
             return ""
-        return f"{self.whole} line {self.lines[self.first_rows[place]]}"
+        return f"{self.whole} line {self.lines[self.first_rows[at]]}"
 
     def lines_of(self, image: int) -> list[int]:
         """Return its lines that name an image, from 1."""
@@ -174,13 +174,13 @@ class ListSet:
         return len(self.lists)
 
     @cached_property
-    def place(self) -> dict[str, int]:
+    def index(self) -> dict[str, int]:
         """The position of each list by its name."""
-        return {one.name: place for place, one in enumerate(self.lists)}
+        return {listed.name: index for index, listed in enumerate(self.lists)}
 
-    def shared(self, one: AuditedList, two: AuditedList) -> int:
+    def shared(self, first: AuditedList, second: AuditedList) -> int:
         """Return how many images two lists share."""
-        return int(self.images.overlaps[self.place[one.name], self.place[two.name]])
+        return int(self.images.overlaps[self.index[first.name], self.index[second.name]])
 
 
 def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -> ListSet:
@@ -227,27 +227,27 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
             words = file.classes[""]
             why = f"words such as class names on its {counted(len(words), 'line')}, not files"
             unread[name] = Unread(why, words[0][:80])
-        for key, one in _named_lists(file):
+        for key, listed in _named_lists(file):
             below = f"/{key}" if key else ""
             own = path.relative_to(folder).with_suffix("").as_posix() + below
             if file.annotated:
                 labels[own] = path
             # An array of ids beside a text file of its name is a list of its own, and COCO JSON its labels.
             if own not in found or not file.annotated:
-                found[f"{name}{below}" if own in found else own] = name, one
+                found[f"{name}{below}" if own in found else own] = name, listed
         if len(found) > MAX_LISTS:
             raise UsageError("Too many lists to compare", where=str(folder), expected=f"at most {MAX_LISTS:,}")
-    if not found and not any(one.form in ("class roles", "class names", "map") for one in files.values()):
-        reasons = "; ".join(f"{name}: {one.why}" for name, one in list(unread.items())[:3])
+    if not found and not any(file.form in ("class roles", "class names", "map") for file in files.values()):
+        reasons = "; ".join(f"{name}: {refusal.why}" for name, refusal in list(unread.items())[:3])
         raise UsageError(
             "No list of images found", where=str(folder), expected=EXPECTED, found=reasons or "no such file"
         )
     names = sorted(found)
     images = images_of([found[name][1] for name in names], namespace)
     lists = tuple(
-        AuditedList(name, name, own, one.lines, one, file, f"sha256:{files[file].sha256}")
+        AuditedList(name, name, own, own_list.lines, own_list, file, f"sha256:{files[file].sha256}")
         for name, own in zip(names, images.members, strict=True)
-        for file, one in [found[name]]
+        for file, own_list in [found[name]]
     )
     return ListSet(folder.resolve().name, lists, images, labels, unread, files)
 
@@ -285,17 +285,17 @@ def _read(path: Path, folder: Path) -> PublishedFile:
     except EmptyListError:
         given = InputFile(path, kind="list")
         blank = 0 if path.suffix.lower() == ".json" else given.data.count(b"\n")
-        one = PublishedList("", b"", np.empty(0, np.int32), blank=blank)
-        return PublishedFile(path, "id list", given.size, given.sha256.removeprefix("sha256:"), (one,))
-    for one in file.lists:
-        if one.name and (not one.name.isprintable() or len(one.name) > _LONGEST_KEY):
-            raise AnnotationFormatError("A list in it has no valid name", found=repr(one.name[:40]))
+        blanks = PublishedList("", b"", np.empty(0, np.int32), blank=blank)
+        return PublishedFile(path, "id list", given.size, given.sha256.removeprefix("sha256:"), (blanks,))
+    for listed in file.lists:
+        if listed.name and (not listed.name.isprintable() or len(listed.name) > _LONGEST_KEY):
+            raise AnnotationFormatError("A list in it has no valid name", found=repr(listed.name[:40]))
     return file
 
 
 def _named_lists(file: PublishedFile) -> Iterator[tuple[str, PublishedList]]:
     """Yield the lists of a file under the names that reports give them: ``val.txt`` in a JSON object is ``val``."""
-    lists = {one.name: one for one in file.lists}
+    lists = {listed.name: listed for listed in file.lists}
     for key in sorted(lists):
         short = key.removesuffix(".txt")
         yield key if short in lists or not short else short, lists[key]

@@ -22,7 +22,7 @@ from curation.sources.published_list import LIST_SUFFIXES
 if TYPE_CHECKING:
     import pyarrow
 
-_FILES = (*(one for one in LIST_SUFFIXES if one), ".yaml", ".yml", ".gz", ".xml")
+_FILES = (*(suffix for suffix in LIST_SUFFIXES if suffix), ".yaml", ".yml", ".gz", ".xml")
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class AuditFolders(Step):
         rows = [self._row(*pair) for pair in zip(*table.to_pydict().values(), strict=True)]
         kinds = ("folder", "verdict", "report", "error")
         return pyarrow.table(
-            {name: pyarrow.array([row[place] for row in rows], pyarrow.string()) for place, name in enumerate(kinds)}
+            {name: pyarrow.array([row[index] for row in rows], pyarrow.string()) for index, name in enumerate(kinds)}
         )
 
     def _row(self, name: str, folder: str) -> tuple[str, str, str | None, str | None]:
@@ -76,7 +76,7 @@ class Audits:
     @property
     def failed(self) -> bool:
         """Whether a folder breaks a rule, or cannot be audited."""
-        return any(one != "pass" for one in self.verdicts.values())
+        return any(verdict != "pass" for verdict in self.verdicts.values())
 
     def data(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -130,10 +130,10 @@ def audits(
 
 def _folders(folder: Path) -> Iterator[Block]:
     found = False
-    for one in sorted(folder.absolute().iterdir()):
-        files = [*files_below(str(one), _FILES)] if one.is_dir() and not one.name.startswith(".") else []
+    for path in sorted(folder.absolute().iterdir()):
+        files = [*files_below(str(path), _FILES)] if path.is_dir() and not path.name.startswith(".") else []
         if files:
             found = True
-            yield _Folder(one.name, str(one), sha256_of_lines(f"{name}\t{stamp}" for _, name, stamp in files))
+            yield _Folder(path.name, str(path), sha256_of_lines(f"{name}\t{stamp}" for _, name, stamp in files))
     if not found:
         raise UsageError("There is no folder of lists", where=str(folder), expected="folders, one benchmark each")

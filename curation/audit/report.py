@@ -112,127 +112,121 @@ def statements(results: Iterable[RuleResult], folder: str = "") -> tuple[Stateme
     folder : str
         That all lists are in, with its slash: sentences leave it out.
     """
-    made = [one for result in results for one in _of_rule(result)]
+    made = [statement for result in results for statement in _of_rule(result)]
     if folder:
         made = [
             replace(
-                one,
-                text=one.text.replace(folder, ""),
-                examples=tuple(text.replace(folder, "") for text in one.examples),
-                hint=one.hint.replace(folder, ""),
+                statement,
+                text=statement.text.replace(folder, ""),
+                examples=tuple(text.replace(folder, "") for text in statement.examples),
+                hint=statement.hint.replace(folder, ""),
             )
-            for one in made
+            for statement in made
         ]
     order = list(GRAVITIES.values())
-    return tuple(sorted(made, key=lambda one: order.index(one.gravity)))
+    return tuple(sorted(made, key=lambda statement: order.index(statement.gravity)))
 
 
-def by_need(told: Iterable[Statement]) -> list[Statement]:
+def by_need(statements: Iterable[Statement]) -> list[Statement]:
     """Return statements, those that need the same to be decided as one: its rules are named together."""
     groups: dict[tuple[str, ...], list[Statement]] = {}
-    for place, one in enumerate(told):
-        key = (one.hint, one.text) if one.gravity == "undecidable" else (str(place),)
-        groups.setdefault(key, []).append(one)
-    return [replace(group[0], rule=", ".join(one.rule for one in group)) for group in groups.values()]
+    for row, statement in enumerate(statements):
+        key = (statement.hint, statement.text) if statement.gravity == "undecidable" else (str(row),)
+        groups.setdefault(key, []).append(statement)
+    return [replace(group[0], rule=", ".join(member.rule for member in group)) for group in groups.values()]
 
 
-def sums_of(results: Sequence[RuleResult], told: Sequence[Statement]) -> Sums:
+def sums_of(results: Sequence[RuleResult], statements: Sequence[Statement]) -> Sums:
     """Return how many questions rules could decide, and what came out."""
-    asked = {"decided": 0, "undecidable": 0}
-    open_: dict[str, int] = {}
+    decided, open_ = 0, Counter[str]()
     for result in results:
-        for one in result.outcome.findings:
-            if one.verdict == "undecidable":
-                open_[result.rule.name] = open_.get(result.rule.name, 0) + one.asked
-            elif one.verdict in ("fail", "warn", "pass"):
-                asked["decided"] += one.asked
-    gravities = [one.gravity for one in told]
+        for finding in result.outcome.findings:
+            if finding.verdict == "undecidable":
+                open_[result.rule.name] += finding.asked
+            elif finding.verdict in ("fail", "warn", "pass"):
+                decided += finding.asked
+    gravities = [statement.gravity for statement in statements]
     return Sums(
-        decided=asked["decided"],
-        questions=asked["decided"] + sum(open_.values()),
+        decided=decided,
+        questions=decided + open_.total(),
         errors=gravities.count("error"),
         warnings=gravities.count("warning"),
         notes=gravities.count("note"),
-        undecidable=open_,
+        undecidable=dict(open_),
     )
 
 
 def _of_rule(result: RuleResult) -> Iterator[Statement]:
     rule, findings = result.rule, result.outcome.findings
     groups: dict[tuple[str, str], list[Finding]] = {}
-    for place, one in enumerate(findings):
-        if one.verdict in GRAVITIES:
-            alike = one.need if one.verdict == "undecidable" else one.like
-            groups.setdefault((one.verdict, alike or str(place)), []).append(one)
-    asked = sum(one.asked for one in findings if one.verdict in ("fail", "warn", "pass", "undecidable"))
+    for row, finding in enumerate(findings):
+        if finding.verdict in GRAVITIES:
+            alike = finding.need if finding.verdict == "undecidable" else finding.like
+            groups.setdefault((finding.verdict, alike or str(row)), []).append(finding)
+    asked = sum(finding.asked for finding in findings if finding.verdict in ("fail", "warn", "pass", "undecidable"))
     for (verdict, _), group in groups.items():
-        if verdict == "undecidable" or len(group) >= _ALIKE:
+        if len(group) >= (2 if verdict == "undecidable" else _ALIKE):
             yield _together(rule, group, asked)
         else:
-            yield from (_alone(rule, one) for one in group)
+            yield from (_alone(rule, finding) for finding in group)
 
 
-def _alone(rule: Rule, one: Finding) -> Statement:
-    broken = one.verdict in ("fail", "warn")
+def _alone(rule: Rule, finding: Finding) -> Statement:
+    broken = finding.verdict in ("fail", "warn")
     return Statement(
         rule=rule.name,
-        gravity=GRAVITIES[one.verdict],
-        lists=one.lists,
-        count=one.count,
-        of=one.of,
-        text=_sentence(one) or rule.definition,
-        examples=tuple(map(printable, one.examples)),
-        limits=rule.not_shown if one.verdict != "pass" or rule.of_published_lists else "",
-        hint=one.need or one.hint or (rule.fix if broken else ""),
-        pairs=one.pairs,
+        gravity=GRAVITIES[finding.verdict],
+        lists=finding.lists,
+        count=finding.count,
+        of=finding.of,
+        text=_sentence(finding) or rule.definition,
+        examples=tuple(map(printable, finding.examples)),
+        limits=rule.not_shown if finding.verdict != "pass" or rule.of_published_lists else "",
+        hint=finding.need or finding.hint or (rule.fix if broken else ""),
+        pairs=finding.pairs,
     )
 
 
-def _sentence(one: Finding) -> str:
-    return printable(": ".join(text for text in (one.about, one.text) if text))
+def _sentence(finding: Finding) -> str:
+    return printable(": ".join(text for text in (finding.about, finding.text) if text))
 
 
 def _by_reason(group: Sequence[Finding]) -> Iterator[str]:
-    for reason, count in Counter(one.reason for one in group).most_common():
-        own = [one.brief for one in group if one.reason == reason]
+    for reason, count in Counter(finding.reason for finding in group).most_common():
+        own = [finding.brief for finding in group if finding.reason == reason]
         yield f"{reason} ({count:,}: {joined(list(dict.fromkeys(own)), SHOWN_EXAMPLES)})"
 
 
 def _together(rule: Rule, group: Sequence[Finding], asked: int) -> Statement:
     """Return like findings as one statement with a part each."""
     first = _alone(rule, group[0])
-    pairs = tuple(pair for one in group for pair in one.pairs)
-    lists = tuple(dict.fromkeys(name for one in group for name in one.lists))
+    pairs = tuple(pair for finding in group for pair in finding.pairs)
+    lists = tuple(dict.fromkeys(name for finding in group for name in finding.lists))
     kind = group[0].verdict
     if kind != "undecidable":
-        named = [f"{one.brief or one.about} ({one.count:,})" if one.count else one.brief or one.about for one in group]
+        named = [(found.brief or found.about) + (f" ({found.count:,})" if found.count else "") for found in group]
         where = f"in {len(group)} of {asked:,} {'pairs' if pairs else 'lists'} " if kind in ("fail", "warn") else ""
         text = f"{where}{group[0].like}: {joined(named, _SHOWN_ALIKE)}"
     elif group[0].like:
         text = f"in {len(group):,} pairs {group[0].like}: {', '.join(_by_reason(group))}"
-    elif len(texts := list(dict.fromkeys(one.text for one in group if one.text))) > 1:
-        text = joined([_sentence(one) for one in group], SHOWN_EXAMPLES)
+    elif len(texts := list(dict.fromkeys(finding.text for finding in group if finding.text))) > 1:
+        text = joined([_sentence(finding) for finding in group], SHOWN_EXAMPLES)
     else:
-        text = ": ".join([joined(list(dict.fromkeys(one.about for one in group)), SHOWN_EXAMPLES), *texts])
-    if len(group) == 1:
-        text = first.text
+        text = ": ".join([joined(list(dict.fromkeys(finding.about for finding in group)), SHOWN_EXAMPLES), *texts])
     return Statement(
         rule=rule.name,
         gravity=first.gravity,
         lists=lists,
-        count=sum(one.count for one in group),
-        of=sum(one.of for one in group if one.of) or None,
+        count=sum(finding.count for finding in group),
+        of=sum(finding.of for finding in group if finding.of) or None,
         text=printable(text),
-        examples=tuple(printable(text) for one in group[:SHOWN_EXAMPLES] for text in one.examples[:1])
-        if len(group) > 1
-        else first.examples,
+        examples=tuple(printable(text) for finding in group[:SHOWN_EXAMPLES] for text in finding.examples[:1]),
         limits=first.limits,
         hint=first.hint,
         pairs=pairs,
         parts=tuple(
-            {"about": one.about, "lists": list(one.lists), "count": one.count, "of": one.of, "text": one.text}
-            for one in group
-            if len(group) > 1
+            {"about": found.about, "lists": list(found.lists), "count": found.count, "of": found.of, "text": found.text}
+            for found in group
         ),
     )
 
@@ -266,13 +260,14 @@ class Report:
     not_asked: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{count} {verdict}" for verdict, count in self.tally().items())
-        return f"Report({cut(self.target.name, 60)!r}: {told})"
+        tally = ", ".join(f"{count} {verdict}" for verdict, count in self.tally().items())
+        return f"Report({cut(self.target.name, 60)!r}: {tally})"
 
     def _repr_html_(self) -> str:
         """Return the rules and their verdicts as a small table for a notebook."""
         rows = [
-            (one.rule.name, one.outcome.verdict, str(one.outcome.count), one.rule.definition) for one in self.results
+            (result.rule.name, result.outcome.verdict, str(result.outcome.count), result.rule.definition)
+            for result in self.results
         ]
         return html_table(("rule", "verdict", "count", "definition"), rows, caption=cut(self.target.name, 60))
 
@@ -284,7 +279,7 @@ class Report:
     @cached_property
     def folder(self) -> str:
         """The folder that all lists are in, with its slash, which sentences leave out."""
-        folders = [one.whole.rpartition("/")[0] for one in self.target.files] if self.target.published else []
+        folders = [listed.whole.rpartition("/")[0] for listed in self.target.files] if self.target.published else []
         common = os.path.commonpath(folders) if folders and all(folders) else ""
         return f"{common}/" if common else ""
 
@@ -296,16 +291,16 @@ class Report:
     @property
     def verdict_text(self) -> str:
         """The first line of a report."""
-        sums, lists, name = self.sums, [one for one in self.target.files if one.available], cut(self.target.name, 80)
-        lines = f"{counted(sum(len(one.members) for one in lists), 'line')} in {counted(len(lists), 'list')}"
+        sums, lists, name = self.sums, [file for file in self.target.files if file.available], cut(self.target.name, 80)
+        lines = f"{counted(sum(len(listed.members) for listed in lists), 'line')} in {counted(len(lists), 'list')}"
         read = ""
         if (found := self.target.published) and found.unread:
             n_files = len(found.files) + len(found.unread)
             read = f"{len(found.unread)} of {n_files} files could not be read; "
-        bad = [one for one in self.statements if one.gravity in ("error", "warning")]
+        bad = [statement for statement in self.statements if statement.gravity in ("error", "warning")]
         if bad:
-            told = f"{counted(sums.errors, 'error')}, {counted(sums.warnings, 'warning')}"
-            return f"{name}: {read}{told} on {lines}. First: {bad[0].text}"
+            counts = f"{counted(sums.errors, 'error')}, {counted(sums.warnings, 'warning')}"
+            return f"{name}: {read}{counts} on {lines}. First: {bad[0].text}"
         if not sums.decided:
             return f"{name}: {read}nothing could be checked on {lines}"
         decided = f"{sums.decided:,} of {counted(sums.questions, 'question')} could be decided"
@@ -315,7 +310,7 @@ class Report:
     def sums_text(self) -> str:
         """The last line of a report."""
         sums = self.sums
-        subjects = {one.rule.name: one.rule.subject for one in self.results}
+        subjects = {result.rule.name: result.rule.subject for result in self.results}
         missing = [f"{subjects[name]} ({name}, {count:,})" for name, count in sums.undecidable.items()]
         text = (
             f"{sums.decided:,} of {counted(sums.questions, 'question')} could be decided: "
@@ -331,13 +326,13 @@ class Report:
     def unread(self) -> list[tuple[str, str, str]]:
         """Files of a folder that were not read: name, first line, why."""
         found = self.target.published
-        return [(name, one.first_line, one.why) for name, one in found.unread.items()] if found else []
+        return [(name, unread.first_line, unread.why) for name, unread in found.unread.items()] if found else []
 
     @property
     def failed(self) -> bool:
         """Whether a rule is broken."""
         bad = {"fail", "warn"} if self.fail_on == "warning" else {"fail"}
-        return any(one.verdict in bad for result in self.results for one in result.outcome.findings)
+        return any(finding.verdict in bad for result in self.results for finding in result.outcome.findings)
 
     @property
     def exit_status(self) -> int:
@@ -348,7 +343,7 @@ class Report:
     def damaged(self) -> dict[str, str]:
         """Lists that could not be read, and why: what the rules say is said of the others alone."""
         found = self.target.published
-        return {name: one.why for name, one in found.unread.items() if one.is_damaged} if found else {}
+        return {name: unread.why for name, unread in found.unread.items() if unread.is_damaged} if found else {}
 
     @property
     def findings(self) -> pd.DataFrame:
@@ -356,19 +351,20 @@ class Report:
         import pandas as pd
 
         rows = [
-            (result.rule.name, one.verdict, one.about, one.count, one.text, "; ".join(one.examples), one.need)
+            (result.rule.name, finding.verdict, finding.about, finding.count, finding.text,
+             "; ".join(finding.examples), finding.need)
             for result in self.results
-            for one in result.outcome.findings
-        ]
+            for finding in result.outcome.findings
+        ]  # fmt: skip
         return pd.DataFrame(rows, columns=list(_FINDING_COLUMNS))
 
     def verdict(self, name: str) -> str:
         """Return the verdict of a rule."""
-        return next(one.outcome.verdict for one in self.results if one.rule.name == name)
+        return next(result.outcome.verdict for result in self.results if result.rule.name == name)
 
     def tally(self) -> dict[str, int]:
         """Return how many rules came to each verdict, strongest first, absent ones left out."""
-        counts = Counter(one.outcome.verdict for one in self.results)
+        counts = Counter(result.outcome.verdict for result in self.results)
         return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
     def data(self) -> dict[str, Any]:
@@ -381,7 +377,7 @@ class Report:
             "verdict": self.verdict_text,
             "failed": self.failed,
             "sums": asdict(self.sums),
-            "statements": [asdict(one) for one in self.statements],
+            "statements": [asdict(statement) for statement in self.statements],
             "lists": self.lists(),
             "unread": [dict(zip(("path", "first_line", "reason"), row, strict=True)) for row in self.unread],
             "not_asked": list(self.not_asked),
@@ -400,7 +396,7 @@ class Report:
 
     def lists(self) -> list[dict[str, Any]]:
         """Return what each list is: its role and family, and what they are known by."""
-        return [_list_data(self.target, one) for one in self.target.files]
+        return [_list_data(self.target, listed) for listed in self.target.files]
 
     def html(self) -> str:
         """Return one HTML page: no script, no other file, for screen, phone and paper, light and dark."""
@@ -411,8 +407,7 @@ class Report:
             report=self,
             data=self.data() | {"statements": by_need(self.statements)},
             version=__version__,
-            definitions={one.rule.name: one.rule.definition for one in self.results},
-            warnings=label_warnings(self.target),
+            definitions={result.rule.name: result.rule.definition for result in self.results},
         )
 
     def save(self, folder: str | PathLike[str]) -> None:
@@ -429,18 +424,18 @@ class Report:
             (new / "audit.json").write_text(text + "\n", encoding="utf-8")
 
 
-def _list_data(target: AuditTarget, one: AuditedList) -> dict[str, Any]:
-    parts = [part for part in target.used if part.whole == one.whole]
+def _list_data(target: AuditTarget, listed: AuditedList) -> dict[str, Any]:
+    parts = [part for part in target.used if part.whole == listed.whole]
     labels = [file.name for part in parts for file in part.labels.values()]
     return {
-        "name": one.name,
-        "path": one.file or one.name,
+        "name": listed.name,
+        "path": listed.file or listed.name,
         "role": "; ".join(dict.fromkeys(part.played for part in parts if part.played)),
         "family": next((part.family for part in parts if part.family), ""),
         "why": "; ".join(dict.fromkeys(part.why for part in parts if part.why)),
-        "images": len(one.unique) if one.available else None,
-        "lines": len(one.members) if one.available else None,
-        "form": target.published.files[one.file].form if target.published else "",
-        "sha256": one.sha256 or None,
+        "images": len(listed.unique) if listed.available else None,
+        "lines": len(listed.members) if listed.available else None,
+        "form": target.published.files[listed.file].form if target.published else "",
+        "sha256": listed.sha256 or None,
         "label_files": sorted(set(labels)),
     }

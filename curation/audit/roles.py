@@ -150,12 +150,12 @@ def read_role(path: str) -> RoleGuess:
     if parts[0].said and not parts[0].roles:
         both = " and ".join(f'"{word}"' for word in dict.fromkeys(parts[0].said))
         return replace(guess, why=f"the name says {both}: choose with --role")
-    for place, part in enumerate(parts):
+    for depth, part in enumerate(parts):
         if part.roles:
             unlabelled = any(word.lower().startswith("unl") for word in part.said)
-            told = " and ".join(f'"{word}"' for word in dict.fromkeys(part.said))
+            quoted = " and ".join(f'"{word}"' for word in dict.fromkeys(part.said))
             why = (
-                f"its folder says {told}" if place else f"the name says {told}"
+                f"its folder says {quoted}" if depth else f"the name says {quoted}"
             ) + ": unlabelled training" * unlabelled
             return replace(guess, roles=part.roles, words=part.said, why=why, unlabelled=unlabelled)
     return guess
@@ -278,21 +278,21 @@ def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[Pair
         Of each list; empty lists are held against none.
     """
     homes: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
-    for place, guess in enumerate(guesses):
-        if lines[place]:
-            homes[guess.folder, guess.family].append(place)
+    for index, guess in enumerate(guesses):
+        if lines[index]:
+            homes[guess.folder, guess.family].append(index)
     found = dict[tuple[int, int], Pair]()
     for (folder, family), own in homes.items():
-        for place in own:
-            for role in set(_ORDER) - set(guesses[place].roles) if guesses[place].roles else ():
+        for index in own:
+            for role in set(_ORDER) - set(guesses[index].roles) if guesses[index].roles else ():
                 # The first home that has the role serves; a list of both roles holds the other by design.
                 serving = [
                     [other for other in homes.get(home, ()) if role in guesses[other].roles]
                     for home in _homes(folder, family)
                 ]
                 for other in next(filter(None, serving), []):
-                    if not set(guesses[other].roles) & set(guesses[place].roles):
-                        pair = _pair(guesses, place, other)
+                    if not set(guesses[other].roles) & set(guesses[index].roles):
+                        pair = _pair(guesses, index, other)
                         found[pair.a, pair.b] = pair
     parts = [
         Pair(min(a, b), max(a, b), kind="parts")
@@ -316,8 +316,8 @@ def _homes(folder: str, family: tuple[str, ...]) -> list[tuple[str, tuple[str, .
     return [(folder, family), *((folder, family[:size]) for size in range(1, len(family))), *nameless]
 
 
-def _pair(guesses: Sequence[RoleGuess], one: int, two: int) -> Pair:
-    a, b = sorted((one, two), key=lambda place: (_ORDER.index(guesses[place].roles[0]), place))
+def _pair(guesses: Sequence[RoleGuess], first: int, second: int) -> Pair:
+    a, b = sorted((first, second), key=lambda index: (_ORDER.index(guesses[index].roles[0]), index))
     # Of a compound role, the one that is gravest to share: train with test.
     return Pair(a, b, (guesses[a].roles[0], guesses[b].roles[-1]))
 
@@ -332,6 +332,6 @@ def between_families(overlaps: Int64s, compared: Sequence[Pair]) -> list[Pair]:
     compared : sequence of Pair
         What `comparisons` returned.
     """
-    told = {frozenset((pair.a, pair.b)) for pair in compared if pair.kind == "family"}
+    within = {frozenset((pair.a, pair.b)) for pair in compared if pair.kind == "family"}
     shared = np.argwhere(np.triu(overlaps, 1) > 0).tolist()
-    return [Pair(a, b, kind="between") for a, b in shared if frozenset((a, b)) not in told]
+    return [Pair(a, b, kind="between") for a, b in shared if frozenset((a, b)) not in within]

@@ -110,18 +110,18 @@ class Outcome:
             return 0
         if self.total is not None:
             return self.total
-        return sum(one.count for one in self.findings if one.verdict == self.verdict)
+        return sum(finding.count for finding in self.findings if finding.verdict == self.verdict)
 
     @property
     def examples(self) -> tuple[str, ...]:
         """The first few examples of the findings that make the verdict."""
-        chosen = [text for one in self.findings if one.verdict == self.verdict for text in one.examples]
+        chosen = [text for finding in self.findings if finding.verdict == self.verdict for text in finding.examples]
         return tuple(dict.fromkeys(chosen))[:SHOWN_EXAMPLES]
 
     @property
     def needs(self) -> tuple[str, ...]:
         """What is missing where something could not be decided, each need once."""
-        return tuple(dict.fromkeys(one.need for one in self.findings if one.need))
+        return tuple(dict.fromkeys(finding.need for finding in self.findings if finding.need))
 
 
 Check = Callable[..., Outcome | Iterable[Finding]]

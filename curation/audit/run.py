@@ -33,7 +33,7 @@ from curation.sources.source_specs import Reading, Sources, SourceSlot
 if TYPE_CHECKING:
     from curation.leaks.report import LeakFile
 
-Place = str | PathLike[str]
+StrPath = str | PathLike[str]
 """Where a file or folder lies."""
 
 _USUAL_PARTS = {"coco-train": "train2017", "coco-val": "val2017"}
@@ -41,7 +41,7 @@ _USUAL_PARTS = {"coco-train": "train2017", "coco-val": "val2017"}
 
 @checked
 def audit(
-    target: Manifest | Place,
+    target: Manifest | StrPath,
     sources: Sources | None = None,
     *,
     exhaustive: Annotated[Collection[str], "NAME"] = (),
@@ -50,8 +50,8 @@ def audit(
     roles: Annotated[Mapping[str, str] | None, "--role LIST=ROLE[:TASK]"] = None,
     views: Annotated[Mapping[str, str | LabelView] | None, "--view ROLE=VIEW"] = None,
     labels: Annotated[Mapping[str, Annotated[Any, Path]] | None, "LIST[:TASK]=FILE"] = None,
-    photos: Annotated[Mapping[str, Annotated[Place, Path]] | None, "NAME=DIR"] = None,
-    leaks: Annotated[Place | None, Path] = None,
+    photos: Annotated[Mapping[str, Annotated[StrPath, Path]] | None, "NAME=DIR"] = None,
+    leaks: Annotated[StrPath | None, Path] = None,
     exemplars: Annotated[int, Meta(ge=1)] | None = None,
     groups: Annotated[Sequence[str], "--group REGEX"] = (),
     group_column: Annotated[str, "NAME"] = "",
@@ -177,11 +177,13 @@ def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Repor
     if rules is not None:
         return Report(target, results)
     # Of published lists, what has nothing to judge is not told.
-    told = tuple(one for one in results if not (one.rule.of_published_lists and one.outcome.verdict == NOTHING))
-    return Report(target, told, not_asked=tuple(rule.name for rule in RULES if rule not in chosen))
+    asked = tuple(
+        result for result in results if not (result.rule.of_published_lists and result.outcome.verdict == NOTHING)
+    )
+    return Report(target, asked, not_asked=tuple(rule.name for rule in RULES if rule not in chosen))
 
 
-def subject_of(place: Place) -> Manifest | Path:
+def subject_of(target: StrPath) -> Manifest | Path:
     """Return the manifest that a path or name denotes, or the path of a folder of lists.
 
     Raises
@@ -190,9 +192,9 @@ def subject_of(place: Place) -> Manifest | Path:
         It is neither.
     """
     try:
-        path = Path(place)
+        path = Path(target)
     except TypeError as error:
-        found = f"{type(place).__name__} {ascii(place)[:80]}"
+        found = f"{type(target).__name__} {ascii(target)[:80]}"
         raise UsageError(
             "Cannot audit this object", expected="a Manifest, its name, or a folder", found=found
         ) from error
@@ -200,7 +202,7 @@ def subject_of(place: Place) -> Manifest | Path:
         lists = any(entry.suffix.lower() in LIST_SUFFIXES[:-1] for entry in path.iterdir())
         if lists or not any(path.rglob(HEADER_FILE)):
             return path
-    return load_manifest(str(place))
+    return load_manifest(str(target))
 
 
 def source_slots(subject: Manifest | Path, names: Collection[str]) -> tuple[SourceSlot, ...]:
@@ -227,14 +229,14 @@ def _stated_exemplars(manifest: Manifest) -> int:
     return stated if isinstance(stated, int) and stated > 0 else DEFAULT_EXEMPLARS
 
 
-def _leaks_of(manifest: Manifest, place: Path) -> LeakFile:
+def _leaks_of(manifest: Manifest, path: Path) -> LeakFile:
     from curation.leaks.report import read_leaks
 
-    found = read_leaks(place)
+    found = read_leaks(path)
     if found.manifest.digest != manifest.digest:
         raise UsageError(
             "The leak check is for another manifest",
-            where=f"--leaks {place}",
+            where=f"--leaks {path}",
             expected=f"{manifest.header.name} {manifest.header.version}, {manifest.digest}",
             found=f"{found.manifest.name} {found.manifest.version}, {found.manifest.digest}"[:300],
         )
@@ -261,8 +263,8 @@ def _existing(name: str, folder: Path) -> Path:
 
 def _opened_labels(given: Mapping[str, Any], reading: Reading) -> dict[str, Source]:
     return {
-        name: as_source(one, dataset="labels", part="", cache=reading.cache, bad_boxes=reading.bad_boxes)
-        for name, one in given.items()
+        name: as_source(given_labels, dataset="labels", part="", cache=reading.cache, bad_boxes=reading.bad_boxes)
+        for name, given_labels in given.items()
     }
 
 

@@ -184,7 +184,7 @@ class AuditTarget:
     @cached_property
     def lists(self) -> tuple[AuditedList, ...]:
         """Lists with a role, and slices of such."""
-        return tuple(one for one in self.used if one.role)
+        return tuple(part for part in self.used if part.role)
 
     @cached_property
     def names(self) -> ClassNames:
@@ -213,7 +213,7 @@ class AuditTarget:
 
     def with_role(self, *roles: str, task: int | None = None) -> list[AuditedList]:
         """Return the lists that play one of some roles, in one task where it is given."""
-        return [one for one in self.lists if one.role in roles and (task is None or task in one.tasks)]
+        return [part for part in self.lists if part.role in roles and (task is None or task in part.tasks)]
 
     @property
     def pairs(self) -> list[ComparedPair]:
@@ -221,9 +221,9 @@ class AuditTarget:
         if self.compared is not None:
             return [pair for pair in self.compared if pair.kind == "family"]
         apart = ((("train", "finetune"), ("val",)), (("train", "finetune", "val"), ("test",)))
-        place = self.published.place if self.published else {}
+        position = self.published.index if self.published else {}
         return [
-            ComparedPair(first, second, places=(place.get(first.name, -1), place.get(second.name, -1)))
+            ComparedPair(first, second, places=(position.get(first.name, -1), position.get(second.name, -1)))
             for left, right in apart
             for first, second in product(self.with_role(*left), self.with_role(*right))
         ]
@@ -231,8 +231,8 @@ class AuditTarget:
     def mask(self, lists: Iterable[AuditedList]) -> Bools:
         """Return which ids are in at least one of some lists, shape (u,)."""
         shown = np.zeros(len(self.ids), np.bool_)
-        for one in lists:
-            shown[one.members] = True
+        for part in lists:
+            shown[part.members] = True
         return shown
 
     def where(self, images: Int32s) -> Bools:
@@ -249,7 +249,7 @@ class AuditTarget:
         """Return the first few images by id, each with the lines on which some lists name it first."""
         texts = []
         for image in self.first(images):
-            places = [place for one in lists if (place := one.line_of(image))]
+            places = [line for part in lists if (line := part.line_of(image))]
             texts.append(f"{self.ids[image]}" + (f" ({'; '.join(places)})" if places else ""))
         return tuple(texts)
 
@@ -277,25 +277,25 @@ class AuditTarget:
             first[self.positions[number] >= 0] = number
         return first
 
-    def held(self, one: AuditedList) -> Int32s:
+    def held(self, part: AuditedList) -> Int32s:
         """Return the images of a list that an available source holds, ascending."""
-        return one.unique[self.home[one.unique] >= 0]
+        return part.unique[self.home[part.unique] >= 0]
 
-    def unlocated(self, one: AuditedList) -> Int32s:
+    def unlocated(self, part: AuditedList) -> Int32s:
         """Return the images of a list that are in no available source."""
-        return one.unique[self.home[one.unique] < 0]
+        return part.unique[self.home[part.unique] < 0]
 
-    def absent(self, one: AuditedList) -> Int32s:
+    def absent(self, part: AuditedList) -> Int32s:
         """Return the images of a list that are missing from an available source to which they should belong.
 
         A manifest says which sources a list draws from. Of a folder's list, an image is taken to be missing where the
         available sources hold other images of this list whose ids are of the same form.
         """
-        images = self.unlocated(one)
+        images = self.unlocated(part)
         if self.kind == "manifest":
             given = {source.name for source in self.sources}
-            return images if one.sources and set(one.sources) <= given else images[:0]
-        located = self.held(one)
+            return images if part.sources and set(part.sources) <= given else images[:0]
+        located = self.held(part)
         if not (len(images) and len(located)):
             return images[:0]
         # With all digits alike, ids of one dataset usually have one form.
@@ -312,7 +312,7 @@ class AuditTarget:
 
         VOC has boxes of 20 classes: that an image of it has none of a truck says nothing of trucks.
         """
-        wanted = {self.names.folded(self.classes[place].name) for place in np.flatnonzero(classes).tolist()}
+        wanted = {self.names.folded(self.classes[row].name) for row in np.flatnonzero(classes).tolist()}
         lacking = [bool(wanted - {self.names.folded(name) for name in source.exhaustive}) for source in self.sources]
         return self.incomplete(images) | np.array([*lacking, True], np.bool_)[self.home[images]]
 

@@ -58,7 +58,7 @@ def role_option(text: str, task_names: Sequence[str], option: str) -> TaskRole:
     role, _, task = text.partition(":")
     if role == "none":
         return TaskRole("", ALL_TASKS, "said with --role")
-    chosen = "finetune" if role in FINETUNE else next((one for one in LIST_ROLES if one == role), None)
+    chosen = "finetune" if role in FINETUNE else next((known for known in LIST_ROLES if known == role), None)
     if chosen is None:
         expected = f"{', '.join(LIST_ROLES)} or none, then :TASK"
         raise UsageError("Unknown role", where=option, expected=expected, found=role[:80])
@@ -154,7 +154,7 @@ def folder_target(
     """
     options = options or FolderOptions()
     _require_lists(options, lists)
-    names, tasks = [one.name for one in lists.lists], tuple(tasks)
+    names, tasks = [part.name for part in lists.lists], tuple(tasks)
     classes = classes_of(tasks)
     audited = tuple(
         audited_source(key, source, classes, complete=options.complete) for key, source in (sources or {}).items()
@@ -162,17 +162,17 @@ def folder_target(
     n_tasks = len(tasks) or tasks_by_name(names)
     said_of_tasks = any(":" in text or text in (*FINETUNE, "wilderness") for text in options.roles.values())
     by_task = bool(n_tasks or options.labels or said_of_tasks)
-    guesses = [_guess(one.name, options) for one in lists.lists]
+    guesses = [_guess(part.name, options) for part in lists.lists]
     used = list[AuditedList]()
-    for one, guess in zip(lists.lists, guesses, strict=True):
-        text = _said(one.name, options.roles)
+    for part, guess in zip(lists.lists, guesses, strict=True):
+        text = _said(part.name, options.roles)
         if text is not None:
-            roles = [role_option(text, [task.name for task in tasks], f"--role {one.name}={text}")]
+            roles = [role_option(text, [task.name for task in tasks], f"--role {part.name}={text}")]
         elif by_task:
-            roles = task_roles(one.name, len(one), n_tasks, names)
+            roles = task_roles(part.name, len(part), n_tasks, names)
         else:
             roles = [TaskRole(guess.roles[0] if guess.roles else "", ALL_TASKS, guess.why)]
-        used += [_with_role(one, role, tasks, options, None if by_task else guess) for role in roles]
+        used += [_with_role(part, role, tasks, options, None if by_task else guess) for role in roles]
     return AuditTarget(
         name=lists.name,
         kind="folder",
@@ -182,7 +182,7 @@ def folder_target(
         files=lists.lists,
         used=tuple(used),
         sources=audited,
-        positions=positions_of(lists.images, [one.raw for one in audited]),
+        positions=positions_of(lists.images, [source.raw for source in audited]),
         expects_tasks=by_task,
         exemplars=options.exemplars,
         photos=options.photos,
@@ -206,17 +206,17 @@ def _compared(
     lists: ListSet, used: Sequence[AuditedList], guesses: Sequence[RoleGuess], options: FolderOptions
 ) -> Iterator[ComparedPair]:
     """Yield the pairs of lists that names or the user say should share no image, then those of other kinds."""
-    pairs = comparisons(guesses, [len(one) for one in lists.lists])
+    pairs = comparisons(guesses, [len(part) for part in lists.lists])
     for pair in (*pairs, *between_families(lists.images.overlaps, pairs)):
-        one, two = guesses[pair.a], guesses[pair.b]
-        is_one = one.family == two.family and len({*pair.roles, "train", "test"}) == 2
+        first, second = guesses[pair.a], guesses[pair.b]
+        same_family = first.family == second.family and len({*pair.roles, "train", "test"}) == 2
         yield ComparedPair(
-            used[pair.a], used[pair.b], pair.kind, (pair.a, pair.b), pair.roles, one.unlabelled or two.unlabelled,
-            one.family_name if is_one else "",
+            used[pair.a], used[pair.b], pair.kind, (pair.a, pair.b), pair.roles, first.unlabelled or second.unlabelled,
+            first.family_name if same_family else "",
         )  # fmt: skip
     # Lists whose roles the user says are held together, whatever else their names say.
-    met = {place for pair in pairs if pair.kind == "family" for place in (pair.a, pair.b)}
-    alone = [row for row, one in enumerate(used) if row not in met and _said(one.name, options.roles) is not None]
+    met = {at for pair in pairs if pair.kind == "family" for at in (pair.a, pair.b)}
+    alone = [row for row, part in enumerate(used) if row not in met and _said(part.name, options.roles) is not None]
     for a, b in permutations(alone, 2):
         roles = (used[a].role, used[b].role)
         if roles in (("train", "val"), ("train", "test"), ("val", "test")):
@@ -236,12 +236,12 @@ def _said(name: str, options: Mapping[str, str]) -> str | None:
 def _require_lists(options: FolderOptions, lists: ListSet) -> None:
     for option, keys in (("--role", options.roles), ("--labels", options.labels)):
         for key in keys:
-            if not any(name in lists.place for name in _names(key if option == "--role" else key.partition(":")[0])):
-                raise UsageError("Unknown list", where=f"{option} {key[:120]}", expected=", ".join(lists.place)[:400])
+            if not any(name in lists.index for name in _names(key if option == "--role" else key.partition(":")[0])):
+                raise UsageError("Unknown list", where=f"{option} {key[:120]}", expected=", ".join(lists.index)[:400])
 
 
 def _with_role(
-    one: AuditedList, role: TaskRole, tasks: Sequence[TaskClasses], options: FolderOptions, guess: RoleGuess | None
+    part: AuditedList, role: TaskRole, tasks: Sequence[TaskClasses], options: FolderOptions, guess: RoleGuess | None
 ) -> AuditedList:
     numbers = range(len(tasks)) if role.task == ALL_TASKS else range(role.task - 1, min(role.task, len(tasks)))
     # Without tasks a number still tells lists apart: validation lists of different tasks share no image.
@@ -250,7 +250,7 @@ def _with_role(
     if used_in and played:
         played += f" of {', '.join(tasks[n].name if n < len(tasks) else f'task {n + 1}' for n in used_in)}"
     found = replace(
-        one,
+        part,
         role=role.role,
         played=f"unlabelled {played}" if guess and guess.unlabelled else played,
         family=guess.family_name if guess else "",
@@ -260,21 +260,21 @@ def _with_role(
         view_declared=role.role in options.views,
     )
     if role.lines is None:
-        return replace(found, labels=_labels(one, numbers, tasks, options))
+        return replace(found, labels=_labels(part, numbers, tasks, options))
     first, last = role.lines
-    rows = (one.lines >= first) & (one.lines <= last)
-    name = f"{one.name}[{first}-{last}]"
+    rows = (part.lines >= first) & (part.lines <= last)
+    name = f"{part.name}[{first}-{last}]"
     played = f"{found.played} (lines {first:,} to {last:,})"
-    return replace(found, name=name, members=one.members[rows], lines=one.lines[rows], sha256="", played=played)
+    return replace(found, name=name, members=part.members[rows], lines=part.lines[rows], sha256="", played=played)
 
 
 def _labels(
-    one: AuditedList, numbers: Sequence[int], tasks: Sequence[TaskClasses], options: FolderOptions
+    part: AuditedList, numbers: Sequence[int], tasks: Sequence[TaskClasses], options: FolderOptions
 ) -> dict[int, LabelFile]:
     found: dict[int, LabelFile] = {}
     for key, source in options.labels.items():
         text, _, task = key.partition(":")
-        if one.name not in _names(text):
+        if part.name not in _names(text):
             continue
         chosen = [number for number in numbers if not task or task in (tasks[number].name, str(number + 1))]
         if len(chosen) != 1:
@@ -332,11 +332,11 @@ def manifest_target(
         if entry.name in sources
     )
     reads = [_read(part.name, manifest.lists.get(part.name, ())) for part in header.parts]
-    ids = [one for part in header.parts for one in manifest.lists.get(part.name, ())]
+    ids = [image for part in header.parts for image in manifest.lists.get(part.name, ())]
     encoded = pa.array(ids, pa.large_string()).dictionary_encode()
     texts = encoded.dictionary.to_pylist()
-    members = np.split(encoded.indices.to_numpy(), np.cumsum([len(one) for one in reads]))[:-1]
-    positions = [positions_of_ids(texts, [one.raw])[1] for one in audited]
+    members = np.split(encoded.indices.to_numpy(), np.cumsum([len(read) for read in reads]))[:-1]
+    positions = [positions_of_ids(texts, [source.raw])[1] for source in audited]
     tasks = tasks_of_header(header)
     labels = labels or {}
     parts = [part.name for part in header.parts]
@@ -348,8 +348,8 @@ def manifest_target(
     )
     # The test list of four tasks is one list.
     files: dict[str, AuditedList] = {}
-    for one in lists:
-        files.setdefault(one.sha256 or one.name, one)
+    for part in lists:
+        files.setdefault(part.sha256 or part.name, part)
     ignored = [entry for entry in manifest.header.classes if entry.role == "ignored"]
     names = ClassNames(manifest.header.classes)
     return AuditTarget(
@@ -371,7 +371,7 @@ def manifest_target(
 
 
 def _read(name: str, ids: Sequence[str]) -> PublishedList:
-    return PublishedList(name, "".join(f"{one}\n" for one in ids).encode(), np.arange(1, len(ids) + 1, dtype=np.int32))
+    return PublishedList(name, "".join(f"{id_}\n" for id_ in ids).encode(), np.arange(1, len(ids) + 1, dtype=np.int32))
 
 
 def _role(part: PartEntry, header: Header) -> ListRole:

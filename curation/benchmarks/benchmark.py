@@ -128,7 +128,7 @@ class Benchmark:
                 for slot in slots
             ],
             "parameters": [
-                {name: getattr(one, name) for name in ("name", "default", "meaning")} for one in self.parameters
+                {name: getattr(param, name) for name in ("name", "default", "meaning")} for param in self.parameters
             ],
             "parts": [{"name": name, "meaning": meaning} for name, meaning in self.parts],
             "page": self.page,

@@ -208,15 +208,15 @@ class FiguresNotMetError(ManifestError):
         super().__init__(
             "The manifest is not completed: figures are not met",
             where=f"{declared.header.name} {declared.header.version}",
-            expected=", ".join(f"{one.name} {one.paper}" for one in missed)[:300],
-            found=", ".join(f"{one.name} {one.obtained}: {one.explanation}" for one in missed)[:600],
+            expected=", ".join(f"{figure.name} {figure.paper}" for figure in missed)[:300],
+            found=", ".join(f"{figure.name} {figure.obtained}: {figure.explanation}" for figure in missed)[:600],
         )
 
 
 def _settings(*given: Mapping[str, Setting]) -> dict[str, str]:
     """Return parameters as the texts of their options; one that is given in two ways is refused."""
     settings: dict[str, str] = {}
-    for key, value in (pair for one in given for pair in one.items()):
+    for key, value in (pair for mapping in given for pair in mapping.items()):
         if key in settings:
             raise UsageError(f"The parameter {key} is given twice", found=f"{settings[key]}, {value}"[:200])
         settings[key] = str(value).lower() if isinstance(value, bool) else _as_text(value)
@@ -353,8 +353,8 @@ def parameters_of(header: Header) -> dict[str, Any]:
     """
     protocol = find_benchmark(header.rule.protocol)
     stored = header.rule.parameters
-    stated = [one for one in protocol.parameters if not one.later or one.name in stored]
-    if missing := [one.name for one in stated if one.name not in stored]:
+    stated = [param for param in protocol.parameters if not param.later or param.name in stored]
+    if missing := [param.name for param in stated if param.name not in stored]:
         raise ManifestError(
             "The manifest lacks a parameter of its benchmark",
             where=f"{header.name} {header.version}: rule.parameters",
@@ -362,7 +362,8 @@ def parameters_of(header: Header) -> dict[str, Any]:
             found=", ".join(stored) or "none",
         )
     return {
-        one.name: one.read(_as_text(stored[one.name]) if one in stated else one.default) for one in protocol.parameters
+        param.name: param.read(_as_text(stored[param.name]) if param in stated else param.default)
+        for param in protocol.parameters
     }
 
 
@@ -428,7 +429,7 @@ def complete(
         ),
         lists=built.lists,
     )
-    missed = [_with_sources(one, header, sources) for one in _unmet(header, built.header)]
+    missed = [_with_sources(figure, header, sources) for figure in _unmet(header, built.header)]
     if header.decisions not in (None, built.header.decisions):
         explanation = f"digest {built.header.decisions}, not {header.decisions}"
         locked = "decisions pinned by the declared manifest"
@@ -478,10 +479,10 @@ def _sources_behind(figure: str, declared: Header) -> tuple[str, ...]:
     role = "test" if "test" in subject else "train"
     of_task = [part for part in declared.parts if part.task and subject.startswith(f"{part.task}-")]
     named = dict.fromkeys(
-        name for part in parts or [one for one in of_task if one.role == role] for name in part.sources
+        name for part in parts or [entry for entry in of_task if entry.role == role] for name in part.sources
     )
     return tuple(named) or tuple(entry.name for entry in declared.sources)
 
 
 def _as_text(value: object) -> str:
-    return ",".join(str(one) for one in value) if isinstance(value, list | tuple) else str(value)
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -142,10 +142,10 @@ def partition(rule: ClassRule, hierarchy: Graph, leaves: Collection[str], *, ove
             found[letter].append(leaf)
     known, negative, unknown = (tuple(sorted(set(names))) for names in found.values())
     roles = {"known": known, "negative": negative, "unknown": unknown}
-    for one, other in combinations(roles, 2):
-        if both := sorted(set(roles[one]) & set(roles[other])):
+    for role, other in combinations(roles, 2):
+        if both := sorted(set(roles[role]) & set(roles[other])):
             raise ProtocolError(
-                f"Classes would be {one} and {other} at once",
+                f"Classes would be {role} and {other} at once",
                 found=f"{len(both)}, the first {both[0]}",
                 hint="in a hierarchy with several parents superclasses overlap: take its tree, or other superclasses",
             )
@@ -170,7 +170,7 @@ def read_protocol(text: str) -> str:
     expected = f"{', '.join(RULES)}, or a TOML or JSON file"
     own, where = declared(text, Declaration, "protocol", "There is no such ImageNet protocol", expected)
     named = [*own.known, *own.negative, *own.unknown]
-    repeated = sorted({one for one in named if named.count(one) > 1})
+    repeated = sorted({wnid for wnid in named if named.count(wnid) > 1})
     leaves = sorted(set(named) & set(ilsvrc2012_classes()))
     if own.name in RULES or repeated or leaves:
         wrong = f"{repeated[0][:40]!r} twice" if repeated else f"{leaves[0]}, which is a class" if leaves else own.name
@@ -220,7 +220,7 @@ class ClassImages:
         self.source = source
         category = pd.Series(class_of_images(source))
         found: dict[Any, Any] = category.groupby(category).indices
-        self._positions: dict[str, Int64s] = {source.categories.names[one]: rows for one, rows in found.items()}
+        self._positions: dict[str, Int64s] = {source.categories.names[code]: rows for code, rows in found.items()}
 
     def of(self, name: str) -> Int64s:
         """Return the positions of a class's images, sorted by file name (code points); empty for none."""
@@ -422,7 +422,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         title=f"ImageNet open-set protocol {title}{variant}",
         paper=PAPER,
         taxonomy="OSC",
-        origin="regenerated" if all(isinstance(one, Part) for one in parts) else "declared",
+        origin="regenerated" if all(isinstance(part, Part) for part in parts) else "declared",
         classes=entries,
         sources=tuple(_source(slot, given) for slot in (TRAIN, VAL)),
         protocol="imagenet",
@@ -438,10 +438,10 @@ def class_entries(classes: Partition) -> tuple[ClassEntry, ...]:
     names = imagenet_dag().nodes(data="name")
     return tuple(
         ClassEntry(
-            name=wnid, role=role, index=place if role == "known" else -1, aliases=(names[wnid],) if names[wnid] else ()
+            name=wnid, role=role, index=index if role == "known" else -1, aliases=(names[wnid],) if names[wnid] else ()
         )
         for role in _ROLES
-        for place, wnid in enumerate(getattr(classes, role))
+        for index, wnid in enumerate(getattr(classes, role))
     )
 
 
@@ -485,7 +485,7 @@ def _missing(given: _Given) -> tuple[str, ...]:
                     f"{len(lost)} classes of the protocol have no image in the data set",
                     where=f"source {slot}",
                     expected=f"all {len(asked)} of them",
-                    found=", ".join(label(imagenet_dag(), one) for one in lost[:5]),
+                    found=", ".join(label(imagenet_dag(), wnid) for wnid in lost[:5]),
                     hint="--set missing=report leaves them out and keeps every other class where it is",
                 )
             notes.append(f"Without an image in {slot}: {', '.join(lost)}.")
@@ -567,8 +567,8 @@ def plan_imagenet_csv(manifest: Manifest, parts: Sequence[str], sources: Mapping
     rows = {part: _labelled(manifest, part, sources) for part in parts}
     stem = manifest.header.name.rpartition("/")[2]
     return Plan(
-        files=[PlannedFile(f"{stem}_{part}.csv", partial(_chunks, one)) for part, one in rows.items()],
-        records=sum(-(-len(one) // _ROWS) for one in rows.values()),
+        files=[PlannedFile(f"{stem}_{part}.csv", partial(_chunks, column)) for part, column in rows.items()],
+        records=sum(-(-len(column) // _ROWS) for column in rows.values()),
         counts={"rows": sum(map(len, rows.values()))},
     )
 
@@ -585,7 +585,7 @@ def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> l
     (source,) = located.sources
     category = class_of_images(source)[located.position].tolist()
     entries = {entry.name: entry for entry in manifest.header.classes}
-    if lacking := [name for one in dict.fromkeys(category) if (name := source.categories.names[one]) not in entries]:
+    if lacking := [name for code in dict.fromkeys(category) if (name := source.categories.names[code]) not in entries]:
         raise ExportError(
             "An image of the part shows a class that has no role in the manifest",
             where=f"part {part}",
@@ -593,7 +593,7 @@ def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> l
         )
     labels = {entry.name: GROUPS.get(entry.role, entry.index) for entry in manifest.header.classes}
     names = source.images.file_names[located.position].tolist()
-    shown = [source.categories.names[one] for one in category]
+    shown = [source.categories.names[code] for code in category]
     for name in (*dict.fromkeys(shown), *names):
         safe_name(name, f"part {part}")
     return [(f"{source.part}/{wnid}/{name}", labels[wnid]) for wnid, name in zip(shown, names, strict=True)]
@@ -609,4 +609,4 @@ def _chunks(rows: Sequence[tuple[str, int]]) -> Iterator[bytes]:
         yield text.getvalue().encode("utf-8")
 
 
-FORMATS = (Format("imagenet-csv", lambda one: plan_imagenet_csv(one.manifest, one.parts, one.sources)),)
+FORMATS = (Format("imagenet-csv", lambda request: plan_imagenet_csv(request.manifest, request.parts, request.sources)),)

@@ -49,8 +49,8 @@ class ComparisonKey:
     @classmethod
     def of(cls, row: Row) -> ComparisonKey:
         """Return the key of a row."""
-        one = row.manifest
-        named = "" if one is None else f"{one.name} {one.version} {one.digest}"
+        lists = row.manifest
+        named = "" if lists is None else f"{lists.name} {lists.version} {lists.digest}"
         return cls(
             protocol=row.protocol,
             data=named if named and row.pinned else " ".join(filter(None, (named, f"truth {row.truth}"))),
@@ -134,24 +134,24 @@ class Group:
 
     def cells(self) -> list[list[str]]:
         """Return the rows as a table shows them; a method that was read at two points is told apart by them."""
-        named = [one.name for one in self.rows]
+        named = [row.name for row in self.rows]
         return [
             [
-                "" if one.rank is None else str(one.rank),
-                f"{one.name} ({one.point})" if named.count(one.name) > 1 and one.point else one.name,
+                "" if row.rank is None else str(row.rank),
+                f"{row.name} ({row.point})" if named.count(row.name) > 1 and row.point else row.name,
                 *(
                     shown_value(value, metric.unit)
-                    for value, metric in zip(one.values(self.metrics), self.metrics.values(), strict=True)
+                    for value, metric in zip(row.values(self.metrics), self.metrics.values(), strict=True)
                 ),
             ]
-            for one in self.rows
+            for row in self.rows
         ]
 
     def best(self) -> set[tuple[int, int]]:
         """Return row and column of the best value of each number; all that show the same digits are the best."""
         cells, found = self.cells(), set()
         for column, (name, metric) in enumerate(self.metrics.items(), 2):
-            values = {row: one.values([name])[0] for row, one in enumerate(self.rows)}
+            values = {row: ranked.values([name])[0] for row, ranked in enumerate(self.rows)}
             defined = {row: value for row, value in values.items() if value is not None}
             if len(self.rows) > 1 and defined:
                 chosen = (max if metric.better == "higher" else min)(defined, key=defined.__getitem__)
@@ -162,7 +162,7 @@ class Group:
         """Return what the rows share, what they are ranked by, and `notes`."""
         key, metric = self.key, self.metrics[self.metric]
         ranked_by = f"ranked by {self.metric}, {metric.better} is better, unit {metric.unit}"
-        return [one for one in (key.data, key.settings, key.evaluator, ranked_by, *self.notes()) if one]
+        return [fact for fact in (key.data, key.settings, key.evaluator, ranked_by, *self.notes()) if fact]
 
     def _as_page(self) -> dict[str, object]:
         """Return what the template of the page shows; the page sorts by every digit of a number."""
@@ -170,22 +170,22 @@ class Group:
             "number": self.number,
             "title": self.title,
             "facts": self.facts(),
-            "heads": list(zip(self.heads[2:], [one.better for one in self.metrics.values()], strict=True)),
+            "heads": list(zip(self.heads[2:], [metric.better for metric in self.metrics.values()], strict=True)),
             "by": list(self.metrics).index(self.metric),
             "rows": [
                 {
                     "rank": cells[0],
-                    "name": one.name,
+                    "name": row.name,
                     "cells": [
                         (cell, "" if value is None else repr(value))
-                        for cell, value in zip(cells[2:], one.values(self.metrics), strict=True)
+                        for cell, value in zip(cells[2:], row.values(self.metrics), strict=True)
                     ],
                     "notes": "; ".join(
-                        filter(None, [one.point, *(f"{why}: {n}" for why, n in sorted(one.row.reported.items()))])
+                        filter(None, [row.point, *(f"{why}: {n}" for why, n in sorted(row.row.reported.items()))])
                     ),
-                    "predictions": one.row.predictions[:19],
+                    "predictions": row.row.predictions[:19],
                 }
-                for one, cells in zip(self.rows, self.cells(), strict=True)
+                for row, cells in zip(self.rows, self.cells(), strict=True)
             ],
         }
 
@@ -197,7 +197,7 @@ class Group:
             "metric": self.metric,
             "better": self.metrics[self.metric].better,
             "unit": self.metrics[self.metric].unit,
-            "rows": [{"rank": one.rank, "line": one.line, **msgspec.to_builtins(one.row)} for one in self.rows],
+            "rows": [{"rank": row.rank, "line": row.line, **msgspec.to_builtins(row.row)} for row in self.rows],
             "notes": self.notes(),
         }
 
@@ -250,7 +250,7 @@ def grouped(rows: Sequence[tuple[int, Row]], metric: str | None = None) -> list[
 def _group(number: int, key: ComparisonKey, rows: Sequence[tuple[int, Row]], metric: str | None) -> Group:
     once, repeated = _once(rows)
     metrics = _metrics(once)
-    held = {name for _, row in once for name, one in row.metrics.items() if one.value is not None}
+    held = {name for _, row in once for name, value in row.metrics.items() if value.value is not None}
     chosen = metric or next((name for name in metrics if name in held), next(iter(metrics)))
     return Group(
         number=number,
@@ -267,7 +267,7 @@ def _once(rows: Sequence[tuple[int, Row]]) -> tuple[list[tuple[int, Row]], list[
     """Return the rows, each evaluation once, and the lines that repeat an earlier one."""
     first: dict[tuple[Any, ...], tuple[int, Row]] = {}
     repeated = []
-    for line, row in sorted(rows, key=lambda one: one[0]):
+    for line, row in sorted(rows, key=lambda numbered: numbered[0]):
         # A method read at two thresholds is two evaluations of one file of predictions.
         read_at = tuple(sorted(row.operating_point.items()))
         identity = (row.name, row.score, row.predictions, read_at, tuple(sorted(row.metrics)))
@@ -287,10 +287,10 @@ def _once(rows: Sequence[tuple[int, Row]]) -> tuple[list[tuple[int, Row]], list[
     return list(first.values()), repeated
 
 
-def _equal(one: Metric, other: Metric) -> bool:
-    if one.value is None or other.value is None:
-        return one.value is other.value
-    return math.isclose(one.value, other.value, rel_tol=_SAME, abs_tol=_SAME)
+def _equal(metric: Metric, other: Metric) -> bool:
+    if metric.value is None or other.value is None:
+        return metric.value is other.value
+    return math.isclose(metric.value, other.value, rel_tol=_SAME, abs_tol=_SAME)
 
 
 def _metrics(rows: Sequence[tuple[int, Row]]) -> dict[str, Metric]:
@@ -307,20 +307,20 @@ def _metrics(rows: Sequence[tuple[int, Row]]) -> dict[str, Metric]:
                     found=f"{metric.better} is better, unit {metric.unit}",
                 )
     measures = measures_of(rows[0][1].protocol)
-    return {name: found[name][1] for name in sorted(found, key=lambda one: place_of(measures, one))}
+    return {name: found[name][1] for name in sorted(found, key=lambda name: place_of(measures, name))}
 
 
 def _ranked(rows: Sequence[tuple[int, Row]], name: str, better: str) -> tuple[RankedRow, ...]:
-    def key(one: RankedRow) -> tuple[Any, ...]:
-        (number,), row = one.values([name]), one.row
+    def key(ranked: RankedRow) -> tuple[Any, ...]:
+        (number,), row = ranked.values([name]), ranked.row
         signed = 0 if number is None else -number if better == "higher" else number
-        return number is None, signed, row.name, row.score, one.point, row.predictions, row.truth
+        return number is None, signed, row.name, row.score, ranked.point, row.predictions, row.truth
 
     ordered = sorted((RankedRow(None, line, row) for line, row in rows), key=key)
-    values = [one.values([name])[0] for one in ordered]
+    values = [row.values([name])[0] for row in ordered]
     # The first of equal numbers says the rank of them all.
-    ranks = {value: place for place, value in reversed([*enumerate(values, 1)])} | {None: None}
-    return tuple(replace(one, rank=ranks[value]) for one, value in zip(ordered, values, strict=True))
+    ranks = {value: rank for rank, value in reversed([*enumerate(values, 1)])} | {None: None}
+    return tuple(replace(row, rank=ranks[value]) for row, value in zip(ordered, values, strict=True))
 
 
 @dataclass(frozen=True)
@@ -358,22 +358,22 @@ class Leaderboard:
 
         columns = ["group", "protocol", "part", "variant", "rank", "method", "measure", "value", "unit"]
         rows = [
-            (group.number, group.key.protocol, group.key.part, group.key.variant, one.rank, one.name, name,
+            (group.number, group.key.protocol, group.key.part, group.key.variant, row.rank, row.name, name,
              metric.value, metric.unit)
             for group in self.groups
-            for one in group.rows
-            for name, metric in one.row.metrics.items()
+            for row in group.rows
+            for name, metric in row.row.metrics.items()
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=columns)
 
     def html(self) -> str:
         """Return all tables as one HTML page, sorted by a click on a head: no other file, every text escaped."""
-        groups = [one._as_page() for one in self.groups]
+        groups = [group._as_page() for group in self.groups]
         return page("leaderboard.html", file=self.file, digest=self.digest, groups=groups)
 
     def as_data(self) -> dict[str, Any]:
         """Return the groups as plain data."""
-        groups = [one._as_data() for one in self.groups]
+        groups = [group._as_data() for group in self.groups]
         return {"file": self.file, "sha256": self.digest, "torn": self.torn, "groups": groups}
 
 
@@ -421,11 +421,11 @@ def leaderboard(
             hint="curation evaluate … --append FILE writes it",
         )
     found = grouped(read.rows, metric)
-    numbers = [one.number for one in found]
+    numbers = [candidate.number for candidate in found]
     if group is not None and group not in numbers:
         expected = ", ".join(map(str, numbers))[:200] or "a file with rows"
         raise UsageError("There is no such group", where="--group", expected=expected, found=str(group))
-    found = [one for one in found if group in (None, one.number)]
+    found = [candidate for candidate in found if group in (None, candidate.number)]
     return Leaderboard(path.name, sha256_of_bytes(read.data), read.torn, tuple(found))
 
 
@@ -440,13 +440,13 @@ def markdown_groups(groups: Sequence[Group], level: str) -> list[str]:
     for group in groups:
         best = group.best()
         rows = [
-            [f"**{cell}**" if (number, place) in best else cell for place, cell in enumerate(map(plain, row))]
+            [f"**{cell}**" if (number, column) in best else cell for column, cell in enumerate(map(plain, row))]
             for number, row in enumerate(group.cells())
         ]
         heads = list(map(plain, group.heads))
         ruled = ["---" if name == "method" else "---:" for name in heads]
         lines = ["| " + " | ".join(row) + " |" for row in (heads, ruled, *rows)]
-        facts = [f"- {plain(one)}" for one in group.facts()]
+        facts = [f"- {plain(fact)}" for fact in group.facts()]
         parts.append("\n".join([f"{level} {group.number}. {plain(group.title)}", "", *facts, "", *lines, ""]))
     return parts
 
@@ -456,9 +456,9 @@ def csv(board: Leaderboard) -> str:
     metrics = list(dict.fromkeys(name for group in board.groups for name in group.metrics))
     about = ("group", "protocol", "data", "part", "variant", "settings", "evaluator", "rank", "method", "read_at")
     rows = [
-        (group.number, *astuple(group.key), one.rank, one.name, one.point, one.row.predictions, *one.values(metrics))
+        (group.number, *astuple(group.key), row.rank, row.name, row.point, row.row.predictions, *row.values(metrics))
         for group in board.groups
-        for one in group.rows
+        for row in group.rows
     ]
     return as_csv((*about, "predictions", *metrics), rows)
 
@@ -467,8 +467,8 @@ def latex(board: Leaderboard) -> str:
     """Return a table a group to be included, ruled by booktabs: the best in bold, digests and settings as comments."""
     parts = [f"% {printable(board.file)} {board.digest}\n% needs \\usepackage{{booktabs}}"]
     for group in board.groups:
-        facts = [f"% {printable(one)}" for one in (group.title, *group.facts())]
-        facts += [f"% {printable(one.name)}: predictions {one.row.predictions}" for one in group.rows]
+        facts = [f"% {printable(fact)}" for fact in (group.title, *group.facts())]
+        facts += [f"% {printable(row.name)}: predictions {row.row.predictions}" for row in group.rows]
         numeric = [name != "method" for name in group.heads]
         table = latex_table(group.heads, group.cells(), numeric=numeric, bold=group.best())
         parts.append("\n".join([*facts, table]))
@@ -481,7 +481,7 @@ def text(board: Leaderboard) -> str:
     for group in board.groups:
         title = f"Group {group.number}: {group.title}"
         head, *rest = table_lines(Table(title, tuple(group.heads), tuple(map(tuple, group.cells()))))
-        lines += [head, *(f"  {printable(one)}" for one in group.facts()), *rest]
+        lines += [head, *(f"  {printable(fact)}" for fact in group.facts()), *rest]
     return "\n".join(lines or ["The file holds no row."]) + "\n"
 
 

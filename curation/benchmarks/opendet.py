@@ -124,7 +124,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 def range_pool(what: Shown, classes: tuple[ClassEntry, ...], count: int) -> Int64s:
     """Return the images with one of the first `count` other classes, none of the later, and no person."""
-    label = {entry.name: place for place, entry in enumerate(classes)}
+    label = {entry.name: index for index, entry in enumerate(classes)}
     within = what.mask([label[name] for name in OTHERS[:count]])
     barred = what.mask([label["person"], *(label[name] for name in OTHERS[count:])])
     return np.flatnonzero(within & ~barred)
@@ -132,5 +132,5 @@ def range_pool(what: Shown, classes: tuple[ClassEntry, ...], count: int) -> Int6
 
 def wilderness_pool(what: Shown, classes: tuple[ClassEntry, ...]) -> Int64s:
     """Return the annotated images that show none of the known classes."""
-    known = what.mask([place for place, entry in enumerate(classes) if entry.role == "known"])
+    known = what.mask([index for index, entry in enumerate(classes) if entry.role == "known"])
     return np.sort(what.order[~known[what.order]])

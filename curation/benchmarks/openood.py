@@ -100,10 +100,10 @@ def _parts(sources: Mapping[str, Source], classes: tuple[ClassEntry, ...]) -> It
     stated = {part["name"]: part for part in facts_of(__name__)["published"]["imagenet"]["parts"]}
 
     def part(name: str, slot: str, positions: Any, rule: str = "") -> Part:
-        one = stated.get(name, {"role": "test", "selection": rule})
+        facts = stated.get(name, {"role": "test", "selection": rule})
         selected = Selection(slot, sources[slot], positions)
         order: Order = "listed" if name == "textures" else "code_point"
-        return make_part(name, one["role"], selected, classes, view=LabelView(), rule=one["selection"], order=order)
+        return make_part(name, facts["role"], selected, classes, view=LabelView(), rule=facts["selection"], order=order)
 
     for name, (slot, cut) in _CUT.items():
         if cut in sources and slot not in sources:
@@ -124,8 +124,8 @@ def _parts(sources: Mapping[str, Source], classes: tuple[ClassEntry, ...]) -> It
             yield part(f"{name}-and-val", slot, all_images(sources[slot]), rule)
     if "ssb" in sources:
         image, category = sources["ssb"].class_pairs()
-        place = sources["ssb"].categories.index()
-        hard = [place[name] for name in hard_classes() if name in place]
+        position = sources["ssb"].categories.index()
+        hard = [position[name] for name in hard_classes() if name in position]
         yield part("ssb_hard", "ssb", image[np.isin(category, hard)])
     for name in ("ninco", "inaturalist", "textures"):
         if name in sources:
@@ -166,7 +166,7 @@ def _lines(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> list
         )
     located = locate_images(manifest, part, sources)
     (source,) = located.sources
-    natives = [one.partition(":")[2] for one in manifest.ids(part)]
+    natives = [image_id.partition(":")[2] for image_id in manifest.ids(part)]
     folders = [
         f"{FOLDERS[part]}/{native.partition('_')[0]}" if part == "ssb_hard" else FOLDERS[part] for native in natives
     ]
@@ -182,12 +182,12 @@ def _lines(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> list
 
 def _labels(part: str, natives: Sequence[str], source: Source, positions: Any) -> Sequence[int]:
     """Return the place of each image's class, -1 of an OOD image."""
-    place = {wnid: number for number, wnid in enumerate(ilsvrc2012_classes())}
+    number_of = {wnid: number for number, wnid in enumerate(ilsvrc2012_classes())}
     if part == "imagenet_r":
-        return [place[native.partition("/")[0]] for native in natives]
+        return [number_of[native.partition("/")[0]] for native in natives]
     if part not in ("imagenet", "val_imagenet"):
         return [-1] * len(natives)
-    return [place[source.categories.names[one]] for one in class_of_images(source)[positions].tolist()]
+    return [number_of[source.categories.names[category]] for category in class_of_images(source)[positions].tolist()]
 
 
-FORMATS = (Format("openood-imglist", lambda one: plan_imglists(one.manifest, one.parts, one.sources)),)
+FORMATS = (Format("openood-imglist", lambda request: plan_imglists(request.manifest, request.parts, request.sources)),)

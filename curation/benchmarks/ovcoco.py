@@ -112,7 +112,7 @@ def _part(name: str, role: PartRole, group: str, slot: str, source: Source) -> P
 
 def _require_seen(source: Source) -> None:
     """Refuse a file of base classes that has annotations of others: a detector trained on it has seen them."""
-    counts = Counter(source.categories.names[one] for one in source.class_pairs()[1].tolist())
+    counts = Counter(source.categories.names[category] for category in source.class_pairs()[1].tolist())
     others = {name: counts[name] for name in source.categories.names if counts[name] and name not in BASE}
     if others:
         raise ProtocolError(
@@ -217,7 +217,7 @@ def evaluate(
     kept = read.detections.label < len(GROUPS["all"])
     if n := int((~kept).sum()):
         if outside == "error":
-            counts = Counter(known.names[one] for one in read.detections.label[~kept].tolist())
+            counts = Counter(known.names[label] for label in read.detections.label[~kept].tolist())
             raise PredictionError(
                 "The detections hold classes that are neither base nor novel",
                 where=str(detections),
@@ -229,27 +229,27 @@ def evaluate(
     facts = about(known, {"test": {"truth": part.file, "detections": read.file}}, option_files={})
     chosen = [name for name in VARIANTS if variant in (name, "all")]
     scored = []
-    for name in (one for one in SETTINGS if setting in (one, "all")):
+    for name in (offered for offered in SETTINGS if setting in (offered, "all")):
         with stage(f"COCO evaluation, {name}"):
             tables = _tables(name, part.truth, read.detections, source, engine)
         scored += [
             Scored(
                 case=name,
-                variant=one,
+                variant=variant_name,
                 method=stem_of(read.file),
                 truth=truth_digests(facts),
                 predictions={"test": read.file},
                 settings={"setting": name, "outside": outside},
                 operating_point={"iou": ">= 0.5"},
                 found=Measured(
-                    list(_means(name, one, tables["average_precision"])),
+                    list(_means(name, variant_name, tables["average_precision"])),
                     tables,
                     decided_by_order=sum(tables["lists"]["decided_by_order"]),
                 ),
             )
-            for one in chosen
+            for variant_name in chosen
         ]
-    facts |= {"outside": outside, "variants": {one: VARIANTS[one] for one in chosen}}
+    facts |= {"outside": outside, "variants": {key: VARIANTS[key] for key in chosen}}
     return Result(REPORT, facts, scored=scored, notes=notes)
 
 
@@ -290,8 +290,8 @@ def _tables(
         ids = source.image_ids[images_with(source, GROUPS[group])].tolist()
         objects, guesses = _restricted(truth, found, np.isin(truth.image_ids, ids), names)
         precision = np.full((101, len(names)), np.nan)
-        for place, one in coco_precision(objects, guesses, engine=engine).items():
-            precision[:, place] = one[0]
+        for label, figures in coco_precision(objects, guesses, engine=engine).items():
+            precision[:, label] = figures[0]
         lists.append(
             {
                 "list": group,
@@ -322,18 +322,18 @@ def _restricted(
     first = truth.classes.index(names[0])
     labels = np.full(len(truth.classes) + 1, -1, np.int32)
     labels[first : first + len(names)] = np.arange(len(names))
-    place = np.where(images, np.cumsum(images) - 1, -1).astype(np.int32)
-    rows = np.flatnonzero((place[truth.image] >= 0) & (labels[truth.label] >= 0))
+    new_row = np.where(images, np.cumsum(images) - 1, -1).astype(np.int32)
+    rows = np.flatnonzero((new_row[truth.image] >= 0) & (labels[truth.label] >= 0))
     said = truth.federated
     if said is not None:
-        said = np.column_stack([place[said[:, 0]], labels[said[:, 1]], said[:, 2]]).astype(np.int32)
+        said = np.column_stack([new_row[said[:, 0]], labels[said[:, 1]], said[:, 2]]).astype(np.int32)
         said = said[(said[:, :2] >= 0).all(axis=1)]
     objects = replace(
         truth,
         image_numbers=truth.image_numbers[images],
         classes=names,
         class_numbers=truth.class_numbers[first : first + len(names)],
-        image=place[truth.image[rows]],
+        image=new_row[truth.image[rows]],
         label=labels[truth.label[rows]],
         boxes=truth.boxes[rows],
         crowd=truth.crowd[rows],
@@ -343,8 +343,8 @@ def _restricted(
         image_names=None,
         federated=said,
     )
-    kept = found.take((place[found.image] >= 0) & (labels[found.label] >= 0))
-    return objects, replace(kept, image=place[kept.image], label=labels[kept.label])
+    kept = found.take((new_row[found.image] >= 0) & (labels[found.label] >= 0))
+    return objects, replace(kept, image=new_row[kept.image], label=labels[kept.label])
 
 
 def _means(setting: str, variant: str, table: Mapping[str, list[Any]]) -> Iterator[Value]:

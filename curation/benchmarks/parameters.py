@@ -87,7 +87,9 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 def declared_parameters(room: str) -> tuple[Parameter, ...]:
     """Return the parameters that the file of a benchmark declares."""
     stated = msgspec.convert(facts_of(room)["benchmark"].get("parameters", ()), tuple[Parameter, ...])
-    return tuple(msgspec.structs.replace(one, reader=within(room, one.reader)) if one.reader else one for one in stated)
+    return tuple(
+        msgspec.structs.replace(param, reader=within(room, param.reader)) if param.reader else param for param in stated
+    )
 
 
 def several(name: str, read: Callable[[str], Any], expected: str) -> Callable[[str], tuple[Any, ...]]:
@@ -102,13 +104,13 @@ def several(name: str, read: Callable[[str], Any], expected: str) -> Callable[[s
     def read_all(text: str) -> tuple[Any, ...]:
         words = [word.strip() for word in text.split(",")]
         values = tuple(map(read, words))
-        for place, value in enumerate(values):
-            if value is None or value in values[:place]:
+        for index, value in enumerate(values):
+            if value is None or value in values[:index]:
                 raise ProtocolError(
                     f"One of the {name} is unusable, or stands twice",
                     where=f"--set {name}",
                     expected=expected,
-                    found=repr(words[place][:40]),
+                    found=repr(words[index][:40]),
                 )
         return values
 
@@ -139,5 +141,5 @@ def declared(text: str, record: type[Record], name: str, missing: str, expected:
 
 def stated(parameters: Mapping[str, Any], declared: Sequence[Parameter]) -> dict[str, Any]:
     """Return the parameters that a manifest states: all but `Parameter.later` ones at their default."""
-    silent = {one.name for one in declared if one.later and parameters.get(one.name) == one.default}
+    silent = {param.name for param in declared if param.later and parameters.get(param.name) == param.default}
     return {name: value for name, value in parameters.items() if name not in silent}

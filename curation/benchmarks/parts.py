@@ -90,14 +90,14 @@ def make_part(
     """
     several = (selected,) if isinstance(selected, Selection) else tuple(selected)
     ids, images = _gathered(several, order)
-    presence = any(one.source.objects is None for one in several)
+    presence = any(chosen.source.objects is None for chosen in several)
     objects = None if presence else select_objects(classes, view, images)
     boxes = {} if objects is None else objects.counts()
     annotated = count_annotated(images) if objects is None else objects.annotated_images()
     entry = PartEntry(
         name=name,
         role=role,
-        sources=tuple(dict.fromkeys(one.slot for one in several)),
+        sources=tuple(dict.fromkeys(chosen.slot for chosen in several)),
         selection=rule,
         view=view,
         order=order,
@@ -114,11 +114,11 @@ def make_part(
 
 def _gathered(selected: Sequence[Selection], order: Order) -> tuple[tuple[str, ...], PartImages]:
     """Return the ids of all selections in order, and where each image lies."""
-    by_slot = {one.slot: one.source for one in selected}
-    number = {slot: place for place, slot in enumerate(by_slot)}
-    ids = np.concatenate([one.source.image_ids[one.positions] for one in selected])
-    source = np.concatenate([np.full(len(one.positions), number[one.slot], np.int32) for one in selected])
-    position = np.concatenate([one.positions for one in selected]).astype(np.int32)
+    by_slot = {chosen.slot: chosen.source for chosen in selected}
+    number = {slot: index for index, slot in enumerate(by_slot)}
+    ids = np.concatenate([chosen.source.image_ids[chosen.positions] for chosen in selected])
+    source = np.concatenate([np.full(len(chosen.positions), number[chosen.slot], np.int32) for chosen in selected])
+    position = np.concatenate([chosen.positions for chosen in selected]).astype(np.int32)
     if order == "code_point":
         # Whole numbers are compared many times faster than texts.
         by_rank = selected[0].source.id_ranks[position] if len(by_slot) == 1 else ids
@@ -157,11 +157,11 @@ def manifest_of(
         schema_version=SCHEMA_VERSION,
         version=version,
         origin=origin,
-        parts=tuple(one.entry if isinstance(one, Part) else one for one in several),
+        parts=tuple(part.entry if isinstance(part, Part) else part for part in several),
         rule=Rule(protocol=protocol, algorithm_version=algorithm_version, parameters=dict(parameters)),
         **fields,
     )
-    return Manifest(header, {one.entry.name: one.ids for one in several if isinstance(one, Part)})
+    return Manifest(header, {part.entry.name: part.ids for part in several if isinstance(part, Part)})
 
 
 def all_images(source: Source) -> Int64s:

@@ -197,7 +197,7 @@ def draft(
     """
     lists = msgspec.convert(facts["published"][key], Published)
     if lists.known:
-        names = (name for one in read_classes(lists.known) for name in one.classes)
+        names = (name for entry in read_classes(lists.known) for name in entry.classes)
         classes = tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(names))
     paper = facts["papers"][lists.paper] if lists.paper else facts["paper"]
     views = {"": LabelView(), **msgspec.convert(facts.get("views", {}), dict[str, LabelView])}

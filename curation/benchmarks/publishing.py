@@ -54,9 +54,9 @@ class Published:
     folder: Path | None
 
     def __repr__(self) -> str:
-        one = self.written.publication
-        place = self.pushed.address if self.pushed else self.folder
-        return f"<Published {one.repository}@{one.tag}, {len(one.files)} files, {one.digest[:19]}, {place}>"
+        pub = self.written.publication
+        address = self.pushed.address if self.pushed else self.folder
+        return f"<Published {pub.repository}@{pub.tag}, {len(pub.files)} files, {pub.digest[:19]}, {address}>"
 
     def notes(self) -> list[str]:
         """Return in words what its publisher should know."""
@@ -171,9 +171,9 @@ def publish(
     """
     check_repository_name(repo)
     several = [manifests] if isinstance(manifests, Manifest | Path | str) else list(manifests)
-    loaded = [one if isinstance(one, Manifest) else load_manifest(one) for one in several]
+    loaded = [lists if isinstance(lists, Manifest) else load_manifest(lists) for lists in several]
     members = _members(loaded, sources or {}, decisions, licences or {}, reading or Reading())
-    digests = [one.digest for one in loaded]
+    digests = [manifest.digest for manifest in loaded]
     if rai_template is not None:
         if dry_run is None:
             raise UsageError("--rai-template requires a dry run", expected="--dry-run DIR")
@@ -267,7 +267,7 @@ def _members(
                 manifest=published_lists(manifest),
                 config=config,
                 sources=open_slots(
-                    {key: one for key, one in given.items() if key.partition("@")[0] in own}, manifest.slots, reading
+                    {key: raw for key, raw in given.items() if key.partition("@")[0] in own}, manifest.slots, reading
                 ),
                 evidence=evidence,
                 licences=licences,

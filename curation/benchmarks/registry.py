@@ -86,9 +86,9 @@ class Evaluation(NamedTuple):
 @cache
 def registry() -> Registry:
     """Return every benchmark: this package's in their order, then others by name."""
-    found = {one.name: one for one in map(declared, OWN)}
+    found = {benchmark.name: benchmark for benchmark in map(declared, OWN)}
     unusable: dict[str, str] = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value)):
+    for entry in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         try:
             found[entry.name] = _offered(entry, found)
         # Whatever a stranger's module raises while it is imported must not take the other benchmarks away.
@@ -128,7 +128,7 @@ def find_benchmark(name: str) -> Benchmark:
 
 def recipes() -> Mapping[str, Callable[[], Header]]:
     """Return the drafts of all published lists, by the name of the manifest that they make."""
-    return {name: draft for one in benchmarks().values() for name, draft in one.recipes.items()}
+    return {name: draft for benchmark in benchmarks().values() for name, draft in benchmark.recipes.items()}
 
 
 def find_recipe(name: str) -> Callable[[], Header]:
@@ -142,15 +142,15 @@ def formats() -> Mapping[str, Format]:
     from curation.publishing.exporting import FORMATS
 
     found = dict(FORMATS)
-    for one in benchmarks().values():
-        found |= {form.name: form for form in one.formats}
+    for benchmark in benchmarks().values():
+        found |= {form.name: form for form in benchmark.formats}
     return found
 
 
 @cache
 def names(table: str = "benchmark") -> tuple[str, ...]:
     """Return the benchmarks whose file has a table of this name, sorted."""
-    own = sorted(one.name.removesuffix(".toml") for one in files(__package__).iterdir() if one.name.endswith(".toml"))
+    own = sorted(f.name.removesuffix(".toml") for f in files(__package__).iterdir() if f.name.endswith(".toml"))
     return tuple(name for name in own if table in facts_of(_module(name)))
 
 
@@ -214,13 +214,13 @@ def evaluation(name: str) -> Evaluation:
 @cache
 def _own() -> tuple[str, ...]:
     """Return what this package evaluates, without importing any of it: benchmarks, then plain detection."""
-    packages = [one.name for one in files(__package__).iterdir() if (one / "evaluation.py").is_file()]
+    packages = [package.name for package in files(__package__).iterdir() if (package / "evaluation.py").is_file()]
     return (*sorted([*packages, *names("evaluation")]), *_PLAIN)
 
 
 def protocols() -> tuple[str, ...]:
     """Return the names of all benchmarks that evaluate: this package's, plain detection, other packages'."""
-    offered = sorted(one.name for one in entry_points(group=GROUP) if _evaluates(one.module))
+    offered = sorted(entry.name for entry in entry_points(group=GROUP) if _evaluates(entry.module))
     return (*_own(), *(name for name in offered if name not in _own()))
 
 
@@ -267,7 +267,7 @@ def _evaluation(protocol: str) -> Any:
         return evaluation(protocol)
     if protocol in _own():
         return import_module(f"{_module(protocol)}.evaluation")
-    found = (one.module for one in entry_points(group=GROUP, name=protocol))
+    found = (entry.module for entry in entry_points(group=GROUP, name=protocol))
     return next((import_module(f"{package}.evaluation") for package in found if _evaluates(package)), None)
 
 

@@ -32,7 +32,7 @@ SLOTS = declared_slots(_ROOM)
 
 def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the data set."""
-    return tuple(structs.replace(one, dataset=f"rwd_{parameters['problem']}") for one in SLOTS)
+    return tuple(structs.replace(slot, dataset=f"rwd_{parameters['problem']}") for slot in SLOTS)
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -80,7 +80,7 @@ def known_by_count(sources: Mapping[str, Source]) -> tuple[set[str], set[str]]:
     counts: Counter[str] = Counter()
     for source in sources.values():
         counts.update(dict.fromkeys(source.categories.names, 0))
-        counts.update(source.categories.names[one] for one in source.class_pairs()[1].tolist())
+        counts.update(source.categories.names[category] for category in source.class_pairs()[1].tolist())
     order = [name for name, _ in counts.most_common()]
     half = len(order) // 2
     return set(order[:half]), {name for name in order[half:] if counts[name]}

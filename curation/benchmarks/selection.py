@@ -119,4 +119,4 @@ def _salted(ids: Sequence[str], salt: str) -> list[bytes]:
     together = (salt + f"\n{salt}".join(ids)).encode()
     if len(ids) and together.count(b"\n") == len(ids) - 1:
         return together.split(b"\n")
-    return [(salt + one).encode() for one in ids]
+    return [(salt + image).encode() for image in ids]

@@ -46,7 +46,7 @@ LEVELS = {"easy": ("easy",), "hard": ("medium", "hard")}
 def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the data set, all of them needed."""
     wanted = SLOTS_OF.get(parameters["problem"], ())
-    return tuple(structs.replace(one, required=True) for one in SLOTS if one.name in wanted)
+    return tuple(structs.replace(slot, required=True) for slot in SLOTS if slot.name in wanted)
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -83,14 +83,14 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     known = images(second if problem == "cub" else first, "known")
     parts.append(part("known", [known], "Test images of known classes."))
     unknown = {level: images(second, level) for level in levels if level != "known"}
-    for level, one in unknown.items():
-        parts.append(part(level, [one], f"Test images of {level} unknown classes."))
+    for level, unknowns in unknown.items():
+        parts.append(part(level, [unknowns], f"Test images of {level} unknown classes."))
     for name, held in LEVELS.items():
         if chosen := [unknown[level] for level in held if level in unknown]:
             parts.append(part(f"test-{name}", [known, *chosen], f"The known images and the {name} unknown ones."))
     variant, kin = _VARIANTS.get(parameters["without_kin"], ("", ""))
     title = f", hard, without the {len(left_out)} classes {kin} a known one in WordNet 3.0" if variant else ""
-    sizes = {one.entry.name: len(one.ids) for one in parts}
+    sizes = {made.entry.name: len(made.ids) for made in parts}
     return _manifest(
         parts,
         parameters,
@@ -190,7 +190,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     names = {level: [facts["names"][number] for number in numbers] for level, numbers in facts["classes"].items()}
     slot = f"{facts['dataset'].replace('_', '-')}-test"
     rules = {"known": "Test images of known classes."}
-    for level in (one for one in names if one != "known"):
+    for level in (candidate for candidate in names if candidate != "known"):
         rules[level] = f"Test images of {level} unknown classes: {', '.join(names[level])}."
     for name, held in LEVELS.items():
         rules[f"test-{name}"] = f"The known images and those of {' and '.join(held)} unknown classes."

@@ -53,25 +53,25 @@ class Verification:
 
     def __repr__(self) -> str:
         header = self.manifest.header
-        failures = sum(one.outcome == "failure" for one in self.findings)
-        told = "ok" if self.ok else f"failed: {failures} failures"
-        return f"<Verification of {header.name} {header.version}, {len(self.findings)} findings, {told}>"
+        failures = sum(finding.outcome == "failure" for finding in self.findings)
+        state = "ok" if self.ok else f"failed: {failures} failures"
+        return f"<Verification of {header.name} {header.version}, {len(self.findings)} findings, {state}>"
 
     def _repr_html_(self) -> str:
-        rows = [(one.outcome, one.check, one.subject, one.expected, one.found) for one in self.findings]
+        rows = [(row.outcome, row.check, row.subject, row.expected, row.found) for row in self.findings]
         return html_table(("outcome", "check", "of", "expected", "found"), rows, caption=repr(self)[1:-1])
 
     @property
     def published_agrees(self) -> bool:
         """Whether the published list is that of the part, in its order too where that order is the authors'."""
         ordered = bool(self.part) and self.manifest.part(self.part).order == "listed"
-        one = self.comparison
-        return one is not None and one.equal and (one.same_order or not ordered)
+        comparison = self.comparison
+        return comparison is not None and comparison.equal and (comparison.same_order or not ordered)
 
     @property
     def ok(self) -> bool:
         """Whether no finding is a failure, and the published list, if any, is that of the part."""
-        failed = any(one.outcome == "failure" for one in self.findings)
+        failed = any(finding.outcome == "failure" for finding in self.findings)
         return not failed and (self.comparison is None or self.published_agrees)
 
     def to_frame(self) -> pd.DataFrame:
@@ -82,7 +82,7 @@ class Verification:
 
     def as_data(self) -> dict[str, Any]:
         """Return all of it as plain data."""
-        header, one = self.manifest.header, self.comparison
+        header, comparison = self.manifest.header, self.comparison
         data: dict[str, Any] = {
             "name": header.name,
             "version": header.version,
@@ -90,9 +90,9 @@ class Verification:
             "ok": self.ok,
             "findings": [asdict(finding) for finding in self.findings],
         }
-        if one is not None:
+        if comparison is not None:
             names = ("shared", "missing", "extra", "duplicates", "surplus", "same_order", "equal")
-            compared = {name: getattr(one, name) for name in names}
+            compared = {name: getattr(comparison, name) for name in names}
             data["published"] = {
                 "file": self.file,
                 "part": self.part,

@@ -104,7 +104,7 @@ def _require_known(parser: argparse.ArgumentParser, given: Sequence[str]) -> Non
         if old in GONE:
             raise WrongWordsError(f"`curation {old}` is now `curation {GONE[old]}`")
     for word in words:
-        below = next((one for one in parser._actions if isinstance(one, argparse._SubParsersAction)), None)
+        below = next((action for action in parser._actions if isinstance(action, argparse._SubParsersAction)), None)
         if below is None:
             break
         if word not in below.choices:
@@ -256,8 +256,8 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, each
         run = module.run_each if each and hasattr(module, "run_each") else module.run
         add_arguments(parser, run)
         parser.set_defaults(command=run)
-    for one in outputs.commands_of(parser):
-        one.add_argument("--json", action="store_true", help="print the answer as JSON")
+    for leaf in outputs.commands_of(parser):
+        leaf.add_argument("--json", action="store_true", help="print the answer as JSON")
 
 
 def _report(error: CurationError, *, as_json: bool) -> None:

@@ -114,7 +114,7 @@ def add_force(parser: argparse.ArgumentParser) -> None:
 def commands_of(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     """Yield the parsers of the commands of a verb, or of all verbs: those that have no further commands."""
     below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    for command in dict.fromkeys(one for action in below for one in action.choices.values()):
+    for command in dict.fromkeys(leaf for action in below for leaf in action.choices.values()):
         yield from commands_of(command)
     if not below:
         yield parser
@@ -167,8 +167,8 @@ def _chosen_actions(parser: argparse.ArgumentParser, options: argparse.Namespace
 def _paths(value: Any) -> Iterator[Path]:
     """Yield every path that a value may name: a text itself, and what follows each ``=`` of ``NAME=PATH``."""
     if isinstance(value, list | tuple):
-        for one in value:
-            yield from _paths(one)
+        for member in value:
+            yield from _paths(member)
     elif isinstance(value, str | Path):
         pieces = str(value).split("=")
         texts = ("=".join(pieces[start:]) for start in range(len(pieces)))

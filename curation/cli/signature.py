@@ -253,13 +253,13 @@ def options_of(function: Callable[..., Any]) -> Iterator[_Option]:
 def _parameters(function: Callable[..., Any]) -> list[tuple[str, inspect.Parameter]]:
     """Return the parameters of a function that a command line can give."""
     given = inspect.signature(function).parameters.items()
-    return [(name, one) for name, one in given if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    return [(name, parameter) for name, parameter in given if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
 
 
 def _group_in(hint: Any) -> Callable[..., Any] | None:
     """Return what stands for several options: a dataclass, or the function whose result is meant."""
     extras = get_args(hint)[1:] if get_origin(hint) is typing.Annotated else ()
-    if made := next((one for one in extras if inspect.isfunction(one)), None):
+    if made := next((extra for extra in extras if inspect.isfunction(extra)), None):
         return made
     kinds = [kind for kind in alternatives(hint) if kind is not type(None)]
     return kinds[0] if len(kinds) == 1 and isinstance(kinds[0], type) and dataclasses.is_dataclass(kinds[0]) else None
@@ -313,9 +313,9 @@ def _plain(hint: Any, extras: list[Any]) -> Any:
         extras += found
         return _plain(inner, extras)
     if get_origin(hint) in (Union, types.UnionType):
-        kept = [one for one in get_args(hint) if one is not type(None)]
-        usable = [one for one in kept if get_origin(one) is not None or one in _WORDS]
-        keyed = [one for one in usable if get_origin(one) is Mapping]
+        kept = [member for member in get_args(hint) if member is not type(None)]
+        usable = [member for member in kept if get_origin(member) is not None or member in _WORDS]
+        keyed = [member for member in usable if get_origin(member) is Mapping]
         extras += [_BARE] if keyed and len(usable) > 1 else []
         return _plain((keyed or usable or kept)[0], extras)
     return hint
@@ -377,8 +377,8 @@ def _own_texts(option: _Option, members: Sequence[_Option], texts: Sequence[str]
     """Return what the texts of a shared option give to one of its members."""
     if option.key:
         return [value for text in texts if (value := option.after_key(text)) is not None]
-    keyed = [one for one in members if one.key]
-    return [text for text in texts if all(one.after_key(text) is None for one in keyed)]
+    keyed = [member for member in members if member.key]
+    return [text for text in texts if all(member.after_key(text) is None for member in keyed)]
 
 
 def _only_value(option: _Option, texts: Sequence[str]) -> Any:
@@ -416,8 +416,8 @@ def parameter_texts(function: Callable[..., Any]) -> dict[str, str]:
     """Return what the docstring says of each parameter, in one line; a dataclass inherits what its bases say."""
     bases = function.__mro__[:0:-1] if isinstance(function, type) else ()
     texts: dict[str, str] = {}
-    for one in (*bases, function):
-        texts |= _texts_in(inspect.cleandoc(one.__doc__ or ""))
+    for documented in (*bases, function):
+        texts |= _texts_in(inspect.cleandoc(documented.__doc__ or ""))
     return texts
 
 
@@ -432,7 +432,7 @@ def _texts_in(docstring: str) -> dict[str, str]:
         elif not inside or line.startswith("---"):
             continue
         elif line and not line.startswith(" "):
-            names = [one.strip() for one in line.partition(" :")[0].split(",")]
+            names = [name.strip() for name in line.partition(" :")[0].split(",")]
         else:
             for name in names:
                 texts.setdefault(name, []).append(line.strip())

@@ -36,11 +36,11 @@ def matched_pairs(first: Sequence[BoxState], second: Sequence[BoxState]) -> list
 
     if not first or not second:
         return []
-    one, other = (np.array([box.box for box in boxes], np.float64) for boxes in (first, second))
-    iou = mask.iou(one, other, [0] * len(other))
+    drawn, others = (np.array([box.box for box in boxes], np.float64) for boxes in (first, second))
+    iou = mask.iou(drawn, others, [0] * len(others))
     pairs, rows, columns = [], set[int](), set[int]()
     for pair in np.argsort(-iou, axis=None, kind="stable").tolist():
-        row, column = divmod(pair, len(other))
+        row, column = divmod(pair, len(others))
         if iou[row, column] >= IOU and row not in rows and column not in columns:
             rows.add(row)
             columns.add(column)
@@ -51,7 +51,7 @@ def matched_pairs(first: Sequence[BoxState], second: Sequence[BoxState]) -> list
 def _drawn(replay: Replay, image: str, reviewer: str) -> list[BoxState]:
     """Return a reviewer's boxes on an image, sorted, so that the order of drawing decides nothing."""
     boxes = replay.boxes.get((image, reviewer), {}).values()
-    return sorted(boxes, key=lambda one: (*map(Fraction, one.box), one.label))
+    return sorted(boxes, key=lambda box: (*map(Fraction, box.box), box.label))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +116,14 @@ def resolve_boxes(replay: Replay, rule: BoxesRule = "error") -> BoxResolution:
         relabelled = sum(len(set(labels.values())) > 1 for _, labels in objects)
         if unmatched or relabelled:
             conflicts.append(BoxConflict(image, tuple(people), unmatched, relabelled))
-        boxes = [AddedBox(box=one.box, label=one.label, reviewers=tuple(sorted(labels))) for one, labels in objects]
+        boxes = [AddedBox(box=box.box, label=box.label, reviewers=tuple(sorted(labels))) for box, labels in objects]
         exhaustive = all((image, name) in replay.complete for name in people)
         if boxes or exhaustive:
             images.append(BoxedImage(image_id=image, exhaustive=exhaustive, boxes=tuple(sorted(boxes, key=box_key))))
     if rule == "error" and conflicts:
         raise DecisionConflictError(
             "Reviewers drew different boxes",
-            found=examples((one.text() for one in conflicts), joint="; "),
+            found=examples((conflict.text() for conflict in conflicts), joint="; "),
             expected="the same boxes, or --rule boxes=union",
         )
     return BoxResolution(AddedBoxes(tuple(images)), rule, replay.digest, tuple(conflicts))
@@ -134,12 +134,12 @@ def _objects(replay: Replay, image: str, people: Sequence[str]) -> list[tuple[Bo
     found: list[tuple[BoxState, dict[str, str]]] = []
     for name in people:
         boxes = _drawn(replay, image, name)
-        pairs = {column: row for row, column in matched_pairs([one for one, _ in found], boxes)}
-        for index, one in enumerate(boxes):
+        pairs = {column: row for row, column in matched_pairs([box for box, _ in found], boxes)}
+        for index, box in enumerate(boxes):
             if index in pairs:
-                found[pairs[index]][1][name] = one.label
+                found[pairs[index]][1][name] = box.label
             else:
-                found.append((one, {name: one.label}))
+                found.append((box, {name: box.label}))
     return found
 
 
@@ -175,7 +175,7 @@ class Added:
         """Return what was added as plain data."""
         return {
             "overlay": msgspec.to_builtins(self.manifest.header.overlay),
-            "conflicts": [asdict(one) for one in self.resolution.conflicts],
+            "conflicts": [asdict(conflict) for conflict in self.resolution.conflicts],
             "left_out": list(self.left_out),
             "uncounted": list(self.uncounted),
         }
@@ -194,8 +194,8 @@ def add_boxes(manifest: Manifest, resolution: BoxResolution, sources: Mapping[st
     """
     header = manifest.header
     listed = {image for ids in manifest.lists.values() for image in ids}
-    kept = tuple(one for one in resolution.overlay.images if one.image_id in listed)
-    left_out = tuple(one.image_id for one in resolution.overlay.images if one.image_id not in listed)
+    kept = tuple(image for image in resolution.overlay.images if image.image_id in listed)
+    left_out = tuple(image.image_id for image in resolution.overlay.images if image.image_id not in listed)
     _require_classes(header, kept)
     if not kept:
         found = f"{len(left_out)} other images" if left_out else "no image"
@@ -207,7 +207,7 @@ def add_boxes(manifest: Manifest, resolution: BoxResolution, sources: Mapping[st
     note = f"Boxes that reviewers added: {entry.summary} (rule {entry.rule})."
     header = msgspec.structs.replace(header, overlay=entry, notes=(*header.notes, note))
     made = Manifest(header, manifest.lists, overlay)
-    touched = {one.image_id for one in (*kept, *(manifest.added_boxes.images if manifest.added_boxes else ()))}
+    touched = {image.image_id for image in (*kept, *(manifest.added_boxes.images if manifest.added_boxes else ()))}
     parts = list(header.parts)
     for index, part in enumerate(parts):
         if touched.intersection(manifest.lists.get(part.name, ())):
@@ -220,7 +220,7 @@ def add_boxes(manifest: Manifest, resolution: BoxResolution, sources: Mapping[st
 
 def _require_classes(header: Header, images: Iterable[BoxedImage]) -> None:
     names = {entry.name for entry in header.classes} | {UNNAMED}
-    strange = sorted({box.label for one in images for box in one.boxes} - names)
+    strange = sorted({box.label for image in images for box in image.boxes} - names)
     if strange:
         where, expected = (
             f"{header.name} {header.version}",
@@ -240,7 +240,7 @@ def _doubts(made: Manifest, resolution: BoxResolution, left_out: Sequence[str]) 
         )
     known = {entry.name for entry in made.header.classes if entry.role == "known"}
     images = made.added_boxes.images if made.added_boxes is not None else ()
-    showing = {one.image_id for one in images if any(box.label in known for box in one.boxes)}
+    showing = {image.image_id for image in images if any(box.label in known for box in image.boxes)}
     for part in made.header.parts:
         shown = sorted(showing.intersection(made.lists.get(part.name, ())))
         if part.role == "wilderness" and shown:

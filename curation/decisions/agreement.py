@@ -37,13 +37,13 @@ class ListCount:
 
 def count_lists(decisions: Iterable[Decision]) -> tuple[ListCount, ...]:
     """Return the counts of every list that has rows, sorted by stage, action and pool."""
-    lists = grouped(decisions, lambda one: (STAGES.index(one.stage), one.action, one.dataset))
+    lists = grouped(decisions, lambda row: (STAGES.index(row.stage), row.action, row.dataset))
     return tuple(_count(rows) for _, rows in sorted(lists.items()))
 
 
 def _count(rows: Sequence[Decision]) -> ListCount:
-    times = Counter((one.reviewer, one.image_id) for one in rows)
-    reasons = grouped(rows, lambda one: one.reason)
+    times = Counter((row.reviewer, row.image_id) for row in rows)
+    reasons = grouped(rows, lambda row: row.reason)
     return ListCount(
         dataset=rows[0].dataset,
         stage=rows[0].stage,
@@ -56,7 +56,7 @@ def _count(rows: Sequence[Decision]) -> ListCount:
 
 
 def _images(rows: Iterable[Decision]) -> int:
-    return len({one.image_id for one in rows})
+    return len({row.image_id for row in rows})
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +148,16 @@ def fleiss_kappa(ratings: Iterable[Sequence[Hashable]]) -> Kappa:
     are left out and counted.
     """
     counts = [Counter(verdicts) for verdicts in ratings]
-    several = [one for one in counts if one.total() > 1]
+    several = [count for count in counts if count.total() > 1]
     left_out = len(counts) - len(several)
     if not several:
         return Kappa(None, "no image was judged by two reviewers", 0, None, None, left_out, (0, 0))
     agreeing, totals = Fraction(), Counter[Hashable]()
-    for one in several:
-        agreeing += Fraction(sum(k * (k - 1) for k in one.values()), one.total() * (one.total() - 1))
-        totals.update(one)
+    for count in several:
+        agreeing += Fraction(sum(k * (k - 1) for k in count.values()), count.total() * (count.total() - 1))
+        totals.update(count)
     expected = Fraction(sum(k * k for k in totals.values()), totals.total() ** 2)
-    sizes = [one.total() for one in several]
+    sizes = [count.total() for count in several]
     return _kappa(agreeing / len(several), expected, len(several), left_out, (min(sizes), max(sizes)))
 
 
@@ -171,19 +171,19 @@ def agreement(standing: Iterable[Decision]) -> tuple[StageAgreement, ...]:
         Those without a reviewer are left out: nobody knows whether they are one person's.
     """
     found = []
-    for stage, rows in grouped(standing, lambda one: one.stage).items():
-        by_image = grouped((one for one in rows if one.reviewer), lambda one: (one.dataset, one.image_id))
-        verdicts = [{one.reviewer: one.action for one in several} for several in by_image.values()]
+    for stage, rows in grouped(standing, lambda row: row.stage).items():
+        by_image = grouped((row for row in rows if row.reviewer), lambda row: (row.dataset, row.image_id))
+        verdicts = [{row.reviewer: row.action for row in several} for several in by_image.values()]
         names = sorted(set().union(*verdicts))
         pairs = []
         for first, second in combinations(names, 2):
-            both = [(one[first], one[second]) for one in verdicts if first in one and second in one]
+            both = [(votes[first], votes[second]) for votes in verdicts if first in votes and second in votes]
             kappa = cohen_kappa([mine for mine, _ in both], [theirs for _, theirs in both])
             pairs.append(Pair(first, second, len(both), sum(mine == theirs for mine, theirs in both), kappa))
         if pairs:
-            fleiss = fleiss_kappa(list(one.values()) for one in verdicts) if len(names) > 2 else None
+            fleiss = fleiss_kappa(list(votes.values()) for votes in verdicts) if len(names) > 2 else None
             found.append(StageAgreement(stage, tuple(pairs), fleiss))
-    return tuple(sorted(found, key=lambda one: STAGES.index(one.stage)))
+    return tuple(sorted(found, key=lambda judged: STAGES.index(judged.stage)))
 
 
 def _kappa(

@@ -77,20 +77,20 @@ def find_stale(
         Where candidates that stand in no part may be.
     """
     rows = list(decisions)
-    spoken = {dataset: parts_spoken_of(manifest.header, dataset) for dataset in {one.dataset for one in rows}}
+    spoken = {dataset: parts_spoken_of(manifest.header, dataset) for dataset in {row.dataset for row in rows}}
     images_of = {dataset: _listed(manifest, parts) for dataset, parts in spoken.items()}
     anywhere = _listed(manifest, manifest.lists)
     gone = {
-        one
-        for one in rows
-        if spoken[one.dataset]
-        and one.image_id not in (anywhere if one.stage == "candidate" else images_of[one.dataset])
+        row
+        for row in rows
+        if spoken[row.dataset]
+        and row.image_id not in (anywhere if row.stage == "candidate" else images_of[row.dataset])
     }
-    found = images_in(sources or {}, {one.image_id for one in gone if one.stage == "candidate"})
-    unmatched_datasets = Counter(one.dataset for one in rows if not spoken[one.dataset])
-    others = Counter(one.manifest for one in rows if one.manifest not in ("", manifest.digest))
+    found = images_in(sources or {}, {row.image_id for row in gone if row.stage == "candidate"})
+    unmatched_datasets = Counter(row.dataset for row in rows if not spoken[row.dataset])
+    others = Counter(row.manifest for row in rows if row.manifest not in ("", manifest.digest))
     return Staleness(
-        gone=tuple(sorted({one.image_id for one in gone} - set(found))),
+        gone=tuple(sorted({row.image_id for row in gone} - set(found))),
         unmatched_datasets=dict(sorted(unmatched_datasets.items())),
         other_manifests=dict(sorted(others.items())),
     )
@@ -143,7 +143,7 @@ def count_part(
     header = msgspec.structs.replace(manifest.header, parts=(msgspec.structs.replace(entry, subset_of=""),))
     once = Manifest(header, {entry.name: tuple(dict.fromkeys(manifest.lists[entry.name]))}, manifest.added_boxes)
     images = locate_images(once, entry.name, sources)
-    if any(one.objects is None for one in images.sources):
+    if any(source.objects is None for source in images.sources):
         return count_annotated(images), {}
     objects = select_objects(classes_in(header, entry), entry.view, images)
     return objects.annotated_images(), objects.counts()
@@ -210,9 +210,9 @@ class PartSets:
     def replay(self, decisions: Iterable[Decision]) -> None:
         """Carry out decisions: removals, moves to near, moves to far, additions; each as one operation on sets."""
         asked: dict[tuple[Stage, Action], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-        for one in decisions:
-            if parts_spoken_of(self.header, one.dataset):
-                asked[one.stage, one.action][one.dataset].add(one.image_id)
+        for row in decisions:
+            if parts_spoken_of(self.header, row.dataset):
+                asked[row.stage, row.action][row.dataset].add(row.image_id)
         for stage, action in _ORDER:
             missed: set[str] = set()
             for dataset, images in sorted(asked[stage, action].items()):
@@ -281,14 +281,14 @@ class PartSets:
             self.before[target], self.now[target] = (), set()
         self.now[target] |= images
         entry = self.entries[target]
-        more = [one.name for one in self.header.sources if one.name in slots - set(entry.sources)]
+        more = [source.name for source in self.header.sources if source.name in slots - set(entry.sources)]
         self.entries[target] = msgspec.structs.replace(entry, sources=(*entry.sources, *more))
 
     def _slots_of(self, images: set[str], part: str) -> set[str]:
         """Return the sources of a part that hold some images: by their namespaces where not all sources are given."""
         namespaces = {image.partition(":")[0] for image in images}
-        of_part = [one for one in self.header.sources if one.name in self.entries[part].sources]
-        slots = {one.name for one in of_part if one.namespace in namespaces}
+        of_part = [source for source in self.header.sources if source.name in self.entries[part].sources]
+        slots = {source.name for source in of_part if source.namespace in namespaces}
         if slots <= self.sources.keys():
             return set(images_in({slot: self.sources[slot] for slot in sorted(slots)}, images).values())
         return slots
@@ -323,7 +323,7 @@ class PartSets:
         """Return the images of a part in its order; what joins a list whose order carries meaning comes last."""
         if self.entries[part].order == "code_point":
             return tuple(sorted(self.now[part]))
-        kept = [one for one in self.before[part] if one in self.now[part]]
+        kept = [image for image in self.before[part] if image in self.now[part]]
         return (*kept, *sorted(self.now[part] - set(kept)))
 
 
@@ -412,11 +412,11 @@ def apply_decisions(
     work.replay(resolution.decisions)
     if variant is not None:
         _require_judged(manifest, coverage, staleness)
-        for one in coverage:
-            work.now[one.part] -= left_out_by(variant, one, work.now[one.part])
+        for covered in coverage:
+            work.now[covered.part] -= left_out_by(variant, covered, work.now[covered.part])
     work.keep_subsets()
     shared = work.shared()
-    doubts = [*staleness.notes(), *(f"undecided: {one.text()}." for one in resolution.undecided[:_SHOWN])]
+    doubts = [*staleness.notes(), *(f"undecided: {doubt.text()}." for doubt in resolution.undecided[:_SHOWN])]
     doubts += [f"{len(shared)} images would be near and far: {examples(shared)}."] if shared else []
     if strict and doubts:
         hint = "resolve them, or leave out --strict"
@@ -424,7 +424,7 @@ def apply_decisions(
     changes = work.changes()
     made = _reviewed(work, changes, resolution, version, reason)
     if variant is not None:
-        reviewers = sorted({one.reviewer for one in resolution.decisions if one.reviewer})
+        reviewers = sorted({row.reviewer for row in resolution.decisions if row.reviewer})
         made = as_cleaned(made, manifest, coverage, variant, name=name, reviewers=reviewers)
         check_header(made.header, where=made.header.name)
     return Application(made, changes, tuple(work.ineffective), staleness, shared, coverage)
@@ -449,7 +449,7 @@ def next_version(manifest: Manifest, version: str, reason: str) -> Application:
 
 def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness: Staleness) -> None:
     """Refuse decisions none of which is on an image: the unchanged list would pass for a cleaned one."""
-    if any(one.total for one in coverage):
+    if any(covered.total for covered in coverage):
         return
     example = next((ids[0] for ids in manifest.lists.values() if ids), "no image")
     raise DecisionError(
@@ -464,7 +464,7 @@ def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness:
 def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution, version: str, reason: str) -> Manifest:
     """Return the new version: changed lists in their order, counts anew, provenance."""
     header = work.header
-    changed = {one.part: one for one in changes}
+    changed = {diff.part: diff for diff in changes}
     lists = {name: work.ordered(name) if name in changed else work.before[name] for name in work.entries}
     parts = list(work.entries.values())
     for index, entry in enumerate(parts):
@@ -487,7 +487,7 @@ def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution,
         for which, parts_of in (("near", work.near), ("far", work.far))
     }
     parameters = {**header.rule.parameters, "review_rule": resolution.rule, **named}
-    changed_parts = [f"{one.part} lost {len(one.removed)} and gained {len(one.added)} images" for one in changes]
+    changed_parts = [f"{diff.part} lost {len(diff.removed)} and gained {len(diff.added)} images" for diff in changes]
     undecided = f", {len(resolution.undecided)} undecided" if resolution.undecided else ""
     note = (
         f"Reviewed from version {header.version}: {len(resolution.decisions)} decisions "

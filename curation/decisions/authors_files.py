@@ -61,16 +61,16 @@ def parse_selection(data: bytes, name: str) -> list[Decision]:
             if key == CANDIDATES and dataset.endswith("_near"):
                 action, pool = "add_near", dataset.removesuffix("_near")
             for reason, ids in listed.items() if isinstance(listed, dict) else [("", listed)]:
-                for one in ids:
+                for written in ids:
                     where = f"{name}: {key}.{dataset}"
-                    image = _image_id(one, pool, where)
+                    image = _image_id(written, pool, where)
                     decision = Decision(image_id=image, dataset=pool, stage=stage, action=action, reason=reason)
                     check_decision(decision, where=where)
                     decisions.append(decision)
     return decisions
 
 
-def _image_id(one: str | int, dataset: str, where: str) -> str:
+def _image_id(written: str | int, dataset: str, where: str) -> str:
     try:
         namespace = namespace_of(dataset)
     except CurationError as error:
@@ -78,11 +78,11 @@ def _image_id(one: str | int, dataset: str, where: str) -> str:
         raise DecisionError("Unknown data set of a list", where=where, expected=error.expected, found=found) from None
     is_coco = family(dataset) == "coco"
     form = _ID_FORMS.get(family(dataset), ".*")
-    if not (isinstance(one, str) or is_coco) or not re.fullmatch(form, str(one)):
+    if not (isinstance(written, str) or is_coco) or not re.fullmatch(form, str(written)):
         expected = f"a plain whole number: {form}" if is_coco else f"a text in quotes: {form}"
         what = f"Not an image id of {dataset}"
-        raise DecisionError(what, where=where, expected=expected, found=ascii(one)[:60])
-    return f"{namespace}:{coco_native(int(one)) if is_coco else one}"
+        raise DecisionError(what, where=where, expected=expected, found=ascii(written)[:60])
+    return f"{namespace}:{coco_native(int(written)) if is_coco else written}"
 
 
 def parse_tree(data: bytes, name: str) -> Any:
@@ -138,7 +138,7 @@ def _plain(node: Any, name: str) -> Any:
 
     where = f"{name}, line {node.start_mark.line + 1}"
     if isinstance(node, yaml.SequenceNode):
-        return [_plain(one, name) for one in node.value]
+        return [_plain(child, name) for child in node.value]
     if isinstance(node, yaml.MappingNode):
         found = {key.value: _plain(value, name) for key, value in node.value if isinstance(key, yaml.ScalarNode)}
         if len(found) < len(node.value):

@@ -110,16 +110,16 @@ def pixels(relative: Sequence[float], size: tuple[int, int]) -> BoxText:
     if len(relative) != 4 or not all(map(math.isfinite, relative)) or min(size) < 1:
         found = f"{list(relative)!s:.120}, size {size}"
         raise DecisionError("A box must be four finite numbers x, y, w, h", where="new box", found=found)
-    exact = [Decimal(one) * side for one, side in zip(relative, (*size, *size), strict=True)]
+    exact = [Decimal(number) * side for number, side in zip(relative, (*size, *size), strict=True)]
     # Adding 0 makes a negative zero positive.
     return tuple(  # type: ignore[return-value]
-        format((_WIDE.quantize(one, _PLACES) + 0).normalize(), "f") if abs(one) < 1e9 else "inf" for one in exact
+        format((_WIDE.quantize(value, _PLACES) + 0).normalize(), "f") if abs(value) < 1e9 else "inf" for value in exact
     )
 
 
 def relative(box: BoxText, size: tuple[int, int]) -> list[float]:
     """Return a box in pixels as FiftyOne states it: shares of the image's width and height."""
-    return [float(Decimal(one) / side) for one, side in zip(box, (*size, *size), strict=True)]
+    return [float(Decimal(number) / side) for number, side in zip(box, (*size, *size), strict=True)]
 
 
 def parse_row(line: bytes, *, where: str, labels: Collection[str] | None = None) -> BoxRow:
@@ -231,7 +231,7 @@ class BoxLog:
         DecisionError
             A row is malformed; nothing is written.
         """
-        lines = [msgspec.json.encode(one) for one in rows]
+        lines = [msgspec.json.encode(row) for row in rows]
         for line in lines:
             parse_row(line, where=f"{self.path.name}: new row", labels=self.labels)
         if lines:

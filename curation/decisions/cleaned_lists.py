@@ -116,38 +116,38 @@ def parts_spoken_of(header: Header, dataset: str) -> tuple[str, ...]:
         return names
     if pool := tuple(name for name in names if name.startswith(f"{dataset}-")):
         return pool
-    slots = {one.name for one in header.sources if dataset in (one.dataset, one.namespace)}
+    slots = {source.name for source in header.sources if dataset in (source.dataset, source.namespace)}
     return tuple(part.name for part in header.parts if slots & set(part.sources))
 
 
 def coverage_on(manifest: Manifest, resolution: Resolution) -> tuple[Coverage, ...]:
     """Return how far verdicts cover each part of a manifest that they apply to, candidates for addition aside."""
-    datasets = {one.dataset for one in resolution.decisions} | {one.dataset for one in resolution.undecided}
+    datasets = {row.dataset for row in resolution.decisions} | {row.dataset for row in resolution.undecided}
     spoken = {dataset: parts_spoken_of(manifest.header, dataset) for dataset in datasets}
-    open_ones = [(one.dataset, one.image_id, "unsure") for one in resolution.undecided]
-    decided = [(one.dataset, one.image_id, one.action) for one in resolution.decisions if one.stage != "candidate"]
+    unsure = [(row.dataset, row.image_id, "unsure") for row in resolution.undecided]
+    decided = [(row.dataset, row.image_id, row.action) for row in resolution.decisions if row.stage != "candidate"]
     # The last word counts: a verdict before an open question, and a removal before any other verdict.
     said = {
         (part, image): action
-        for dataset, image, action in [*open_ones, *sorted(decided, key=lambda one: one[2] == "remove")]
+        for dataset, image, action in [*unsure, *sorted(decided, key=lambda row: row[2] == "remove")]
         for part in spoken[dataset]
     }
     found = []
     for part, ids in manifest.lists.items():
         if any(part in parts for parts in spoken.values()):
             images = dict.fromkeys(ids)
-            judged = grouped((one for one in images if (part, one) in said), lambda one: said[part, one])  # noqa: B023
+            judged = grouped((id_ for id_ in images if (part, id_) in said), lambda id_: said[part, id_])  # noqa: B023
             found.append(Coverage(part, len(images), judged))
     return tuple(found)
 
 
-def left_out_by(variant: Variant, one: Coverage, now: Collection[str]) -> set[str]:
+def left_out_by(variant: Variant, coverage: Coverage, now: Collection[str]) -> set[str]:
     """Return what a variant leaves out of a part beyond the images that decisions remove."""
     if variant == "minus-remove":
         return set()
     if variant == "minus-remove-and-unsure":
-        return set(one.judged.get("unsure", ()))
-    return set(now) - set(one.judged.get("keep", ()))
+        return set(coverage.judged.get("unsure", ()))
+    return set(now) - set(coverage.judged.get("keep", ()))
 
 
 def as_cleaned(
@@ -174,10 +174,10 @@ def as_cleaned(
     stated: dict[str, ParameterValue] = {
         "review_variant": variant,
         "review_of": (f"{base.header.name}@{base.header.version}", base.digest),
-        "review_judged": tuple(f"{one.part}={one.total}" for one in coverage),
-        "review_unjudged": tuple(f"{one.part}={one.unjudged}" for one in coverage),
+        "review_judged": tuple(f"{row.part}={row.total}" for row in coverage),
+        "review_unjudged": tuple(f"{row.part}={row.unjudged}" for row in coverage),
     }
-    removed, unsure, kept = (sum(one.of(action) for one in coverage) for action in ("remove", "unsure", "keep"))
+    removed, unsure, kept = (sum(row.of(action) for row in coverage) for action in ("remove", "unsure", "keep"))
     without = f"without {removed:,} images removed"
     ending, words = {
         "minus-remove": (f"minus-{removed}", without),
@@ -197,7 +197,7 @@ def as_cleaned(
             name=name or f"{base.header.name}-{by or 'reviewed'}-{ending}",
             title=f"{header.title}: {words} by verdicts of {who}",
             rule=msgspec.structs.replace(header.rule, parameters=header.rule.parameters | stated),
-            notes=(*header.notes, *(one.text() for one in coverage), meaning, FOR_WHOM),
+            notes=(*header.notes, *(row.text() for row in coverage), meaning, FOR_WHOM),
             supersedes=None,
         ),
         made.lists,
@@ -208,7 +208,7 @@ def as_cleaned(
 def judged_counts(header: Header) -> dict[str, int]:
     """Return how many images of each part were judged, as a cleaned list says; nothing for other manifests."""
     stated = header.rule.parameters.get("review_judged")
-    texts = [str(one).rpartition("=") for one in stated] if isinstance(stated, tuple) else []
+    texts = [str(text).rpartition("=") for text in stated] if isinstance(stated, tuple) else []
     return {part: int(count) for part, _, count in texts if count.isascii() and count.isdigit() and len(count) < 19}
 
 
@@ -277,8 +277,8 @@ def manifest_of_list(path: Path, decisions: Sequence[Decision]) -> Manifest:
 def _dataset_of(part: str, decisions: Sequence[Decision], path: Path) -> tuple[str, str]:
     """Return the name space of a list, and the data set as decisions call it."""
     called: dict[str, set[str]] = defaultdict(set)
-    for one in decisions:
-        called[one.image_id.partition(":")[0]].add(one.dataset)
+    for row in decisions:
+        called[row.image_id.partition(":")[0]].add(row.dataset)
     own = namespace_of(part) if re.fullmatch(r"[a-z][a-z0-9_]{0,31}", part) else ""
     namespace = own if own in called or not called else next(iter(called)) if len(called) == 1 else ""
     if not namespace:

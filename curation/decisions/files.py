@@ -140,9 +140,9 @@ def parse_csv(data: bytes, name: str) -> list[Decision]:
     """
     columns, rows = read_table(data, name)
     problems = [
-        *(f"unknown column {one[:40]!r}" for one in columns if one not in FIELDS),
-        *(f"column {one!r} twice" for one in FIELDS if columns.count(one) > 1),
-        *(f"no column {one!r}" for one in REQUIRED if one not in columns),
+        *(f"unknown column {column[:40]!r}" for column in columns if column not in FIELDS),
+        *(f"column {field!r} twice" for field in FIELDS if columns.count(field) > 1),
+        *(f"no column {field!r}" for field in REQUIRED if field not in columns),
     ]
     if problems:
         raise DecisionError(
@@ -242,13 +242,13 @@ def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
         The suffix is another, or a decision is malformed.
     """
     rows = list(decisions)
-    for number, one in enumerate(rows, start=1):
-        check_decision(one, where=f"decision {number}")
+    for number, row in enumerate(rows, start=1):
+        check_decision(row, where=f"decision {number}")
     match path.suffix.lower():
         case ".jsonl":
             write_bytes(path, json_lines(rows))
         case ".csv":
-            write_bytes(path, as_csv(FIELDS, (tuple(row_of(one).values()) for one in rows)).encode())
+            write_bytes(path, as_csv(FIELDS, (tuple(row_of(row).values()) for row in rows)).encode())
         case _:
             raise _wrong_suffix(path, ".jsonl or .csv")
 
@@ -279,8 +279,8 @@ class DecisionLog:
         MissingFileError
             The file may not be written.
         """
-        for one in decisions:
-            check_decision(one, where=f"{self.path.name}: new decision")
+        for row in decisions:
+            check_decision(row, where=f"{self.path.name}: new decision")
         data = json_lines(decisions)
         if data:
             append_lines(self.path, data, kind="decisions log")
@@ -289,7 +289,7 @@ class DecisionLog:
 
 def json_lines(decisions: Iterable[Decision]) -> bytes:
     """Return decisions as JSON Lines."""
-    return b"".join(msgspec.json.encode(one) + b"\n" for one in decisions)
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in decisions)
 
 
 def _wrong_suffix(path: Path, expected: str) -> DecisionError:

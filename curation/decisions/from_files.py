@@ -74,28 +74,28 @@ class DecisionReport:
 
     def problems(self) -> list[str]:
         """Return what ``--strict`` does not let pass."""
-        found = [note for one in self.files for note in one.notes()]
+        found = [note for file in self.files for note in file.notes()]
         open_ones = self.resolution.undecided or (() if self.allowed else self.resolution.both)
-        found += [f"open conflict: {one.text()}" for one in open_ones]
-        conflicts = {one.image_id for one in self.resolution.conflicts}
+        found += [f"open conflict: {conflict.text()}" for conflict in open_ones]
+        conflicts = {conflict.image_id for conflict in self.resolution.conflicts}
         found += [
-            f"{one.name}: rows of the table judge {image} differently"
-            for one in self.files
-            for image in one.contradicted
+            f"{file.name}: rows of the table judge {image} differently"
+            for file in self.files
+            for image in file.contradicted
             if image not in conflicts
         ]
         return found + (self.staleness.notes() if self.staleness else [])
 
     def data(self) -> dict[str, Any]:
         """Return it as plain data."""
-        files = [msgspec.to_builtins(replace(one, decisions=())) for one in self.files]
+        files = [msgspec.to_builtins(replace(file, decisions=())) for file in self.files]
         return {
-            "files": [{name: value for name, value in one.items() if name != "decisions"} for one in files],
+            "files": [{name: value for name, value in file.items() if name != "decisions"} for file in files],
             "lists": msgspec.to_builtins(self.lists),
             "resolution": self.resolution.data(),
             "agreement": msgspec.to_builtins(self.agreement),
             "staleness": msgspec.to_builtins(self.staleness),
-            "coverage": {"note": UNJUDGED, "parts": [one.data() for one in self.coverage]},
+            "coverage": {"note": UNJUDGED, "parts": [part.data() for part in self.coverage]},
             "problems": self.problems(),
         }
 
@@ -133,7 +133,7 @@ def report_decisions(
     rule = rule or ConflictRule()
     held = load_manifest(manifest) if manifest and not is_list_file(manifest) else None
     read = read_verdicts(files, table or TableOptions(), partial(_namespace_in, held))
-    rows = [one for file in read for one in file.decisions]
+    rows = [row for file in read for row in file.decisions]
     if manifest and held is None:
         held = manifest_of_list(Path(manifest), rows)
     resolution = resolve(rows, rule.rule, seniors=rule.senior, allow_conflicts=True)
@@ -152,7 +152,7 @@ def _namespace_in(manifest: Manifest | None, dataset: str) -> str:
     """Return the name space of a data set's ids: that of the parts that it means, else its own."""
     if manifest is not None:
         slots = {name for part in parts_spoken_of(manifest.header, dataset) for name in manifest.part(part).sources}
-        found = {one.namespace for one in manifest.header.sources if one.name in slots}
+        found = {source.namespace for source in manifest.header.sources if source.name in slots}
         if len(found) == 1:
             return found.pop()
     return namespace_of(dataset)
@@ -195,7 +195,7 @@ class AppliedDecisions:
             "ineffective": msgspec.to_builtins(applied.ineffective),
             "shared": list(applied.shared),
             "staleness": msgspec.to_builtins(applied.staleness),
-            "coverage": {"note": UNJUDGED, "parts": [one.data() for one in applied.coverage]},
+            "coverage": {"note": UNJUDGED, "parts": [part.data() for part in applied.coverage]},
             "resolution": self.resolution.data(),
             **({} if self.added is None else {"boxes": self.added.data()}),
         }
@@ -261,10 +261,10 @@ def apply_from_files(
     if not (decisions or boxes):
         raise UsageError("Nothing to apply", expected="--decisions FILE, or --added-boxes FILE")
     files, drawn = read_decision_files(decisions), read_box_logs(boxes)
-    torn = [note for one in files for note in one.notes()] + [note for one in drawn for note in one.notes()]
+    torn = [note for file in files for note in file.notes()] + [note for log in drawn for note in log.notes()]
     if torn and strict:
         raise DecisionError("A file is truncated or incomplete", where=torn[0], hint="leave out --strict")
-    rows = [one for file in files for one in file.decisions]
+    rows = [row for file in files for row in file.decisions]
     is_list = is_list_file(manifest)
     base = manifest_of_list(Path(manifest), rows) if is_list else load_manifest(manifest)
     variant = variant or ("minus-remove" if is_list else None)
@@ -302,7 +302,7 @@ def apply_from_files(
 
 def _doubts(base: Manifest, applied: Application) -> list[str]:
     """Return warnings about the result."""
-    notes = [*applied.staleness.notes(), *(one.text() for one in applied.ineffective)]
+    notes = [*applied.staleness.notes(), *(row.text() for row in applied.ineffective)]
     if applied.shared:
         notes.append(f"near and far share {len(applied.shared)} images, such as {applied.shared[0]}.")
     if not applied.changes and applied.manifest.added_boxes is base.added_boxes:

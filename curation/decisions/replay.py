@@ -59,7 +59,7 @@ class Replayed:
     @property
     def notes(self) -> tuple[str, ...]:
         """Return `ineffective` in words."""
-        return tuple(one.text() for one in self.ineffective)
+        return tuple(row.text() for row in self.ineffective)
 
 
 def replay(
@@ -96,8 +96,8 @@ def replay(
     """
     listed = set(start)
     asked: dict[tuple[Stage, Action], set[str]] = defaultdict(set)
-    for one in decisions:
-        asked[one.stage, one.action].add(one.image_id)
+    for row in decisions:
+        asked[row.stage, row.action].add(row.image_id)
     found: list[Ineffective] = []
 
     def tell(stage: Stage, action: Action, why: str, images: Collection[str]) -> None:
@@ -137,5 +137,5 @@ def replay(
     tell("candidate", "add_near", "are added to far too", added_near & added_far)
     shared = (now["near"] | added_near) & (now["far"] | added_far)
     lists = (now["near"], now["far"], now["removed"], added_near, added_far)
-    near_now, far_now, removed_now, *added = (tuple(sorted(one)) for one in lists)
+    near_now, far_now, removed_now, *added = (tuple(sorted(ids)) for ids in lists)
     return Replayed(near_now, far_now, removed_now, added[0], added[1], tuple(found), tuple(sorted(shared)))

@@ -94,7 +94,7 @@ class Resolution:
             "repeated": self.repeated,
             "abstained": self.abstained,
             "undecided": len(self.undecided),
-            "conflicts": [asdict(one) | {"votes": dict(one.votes)} for one in self.conflicts],
+            "conflicts": [asdict(conflict) | {"votes": dict(conflict.votes)} for conflict in self.conflicts],
         }
 
 
@@ -130,18 +130,18 @@ def resolve(
     standing = standing_verdicts(distinct)
     chosen: list[Decision] = []
     conflicts: list[Conflict] = []
-    for key, verdicts in sorted(grouped(standing, lambda one: (one.dataset, one.image_id, one.stage)).items()):
-        by_action = grouped((one for one in verdicts if one.action != "unsure"), lambda one: one.action)
-        votes = {action: tuple(sorted({one.reviewer for one in by_action[action]})) for action in sorted(by_action)}
+    for key, verdicts in sorted(grouped(standing, lambda row: (row.dataset, row.image_id, row.stage)).items()):
+        by_action = grouped((row for row in verdicts if row.action != "unsure"), lambda row: row.action)
+        votes = {action: tuple(sorted({row.reviewer for row in by_action[action]})) for action in sorted(by_action)}
         kept: set[Action | None] = {*votes} or {"unsure"}
         if len(votes) > 1:
             outcome = _outcome(verdicts, votes, rule, seniors)
             conflicts.append(Conflict(*key, tuple(votes.items()), outcome))
             kept = kept if rule == "error" else {outcome}
-        chosen += [one for one in verdicts if one.action in kept]
+        chosen += [row for row in verdicts if row.action in kept]
     if rule == "error" and not allow_conflicts:
         refuse_conflicts(conflicts)
-    is_open = tuple(one for one in conflicts if one.outcome is None)
+    is_open = tuple(conflict for conflict in conflicts if conflict.outcome is None)
     return Resolution(
         decisions=tuple(sorted(chosen, key=sort_key)),
         conflicts=tuple(conflicts),
@@ -150,7 +150,7 @@ def resolve(
         both=is_open if rule == "error" else (),
         superseded=len(distinct) - len(standing),
         repeated=len(rows) - len(distinct),
-        abstained=sum(one.action == "unsure" for one in standing),
+        abstained=sum(row.action == "unsure" for row in standing),
     )
 
 
@@ -161,7 +161,7 @@ def _outcome(
         most = max(map(len, votes.values()))
         winners = [action for action, names in votes.items() if len(names) == most]
         return winners[0] if len(winners) == 1 else None
-    action_of = {one.reviewer: one.action for one in verdicts}
+    action_of = {row.reviewer: row.action for row in verdicts}
     action = next((action_of[name] for name in seniors if name in action_of), None)
     return None if action == "unsure" else action
 
@@ -171,7 +171,7 @@ def refuse_conflicts(conflicts: Sequence[Conflict]) -> None:
     if conflicts:
         raise DecisionConflictError(
             f"Verdicts contradict each other on {len(conflicts)} images",
-            where=examples((one.text() for one in conflicts), joint=" | "),
+            where=examples((conflict.text() for conflict in conflicts), joint=" | "),
             expected="one action for an image at a stage",
             hint="--rule majority, --rule senior --senior NAME, or --on-error conflicts=keep to replay them all",
         )
@@ -185,20 +185,20 @@ def standing_verdicts(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
     """
     rows = list(dict.fromkeys(decisions))
     last: dict[Hashable, int] = {}
-    for index, one in sorted(enumerate(rows), key=lambda item: moment_of(item[1]) or _EARLIEST):
-        last[(one.dataset, one.image_id, one.stage, one.reviewer) if one.reviewer else index] = index
+    for index, row in sorted(enumerate(rows), key=lambda item: moment_of(item[1]) or _EARLIEST):
+        last[(row.dataset, row.image_id, row.stage, row.reviewer) if row.reviewer else index] = index
     return tuple(rows[index] for index in sorted(last.values()))
 
 
 def decisions_digest(decisions: Iterable[Decision]) -> str:
     """Return ``sha256:…`` of the canonical form of decisions, sorted and each once: order and repeats do not count."""
-    return sha256_of_value([row_of(one) for one in sorted(set(decisions), key=sort_key)])
+    return sha256_of_value([row_of(row) for row in sorted(set(decisions), key=sort_key)])
 
 
 def recorded_form(decisions: Iterable[Decision]) -> str:
     """Return decisions as a manifest holds them: rows ``[dataset, stage, action, reason, [image, …]]``, sorted."""
-    groups = grouped(decisions, lambda one: (one.dataset, one.stage, one.action, one.reason))
-    rows = [[*key, sorted({one.image_id for one in several})] for key, several in sorted(groups.items())]
+    groups = grouped(decisions, lambda row: (row.dataset, row.stage, row.action, row.reason))
+    rows = [[*key, sorted({row.image_id for row in several})] for key, several in sorted(groups.items())]
     return canonical_json(rows).decode("utf-8")
 
 

@@ -165,7 +165,7 @@ def _read_table(
         checked_decision(common | fields | {"image_id": image}, f"{path.name}, line {line}")
         for (line, fields), image in zip(judged, ids, strict=True)
     )
-    times = Counter((one.dataset, one.image_id) for one in decisions)
+    times = Counter((row.dataset, row.image_id) for row in decisions)
     return DecisionFile(
         decisions,
         path.name,
@@ -173,7 +173,7 @@ def _read_table(
         "table",
         len(rows),
         codes=tuple(
-            CodeCount(code, actions[code], n) for code, n in sorted(codes.items(), key=lambda one: (-one[1], one))
+            CodeCount(code, actions[code], n) for code, n in sorted(codes.items(), key=lambda pair: (-pair[1], pair))
         ),
         repeated=tuple(sorted(image for (_, image), n in times.items() if n > 1)),
     )
@@ -272,5 +272,5 @@ def _without_order(files: Sequence[DecisionFile]) -> list[DecisionFile]:
     return found
 
 
-def _whose(one: Decision) -> tuple[str, ...]:
-    return one.dataset, one.image_id, one.stage, one.reviewer, one.date
+def _whose(row: Decision) -> tuple[str, ...]:
+    return row.dataset, row.image_id, row.stage, row.reviewer, row.date

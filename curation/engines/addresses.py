@@ -127,18 +127,18 @@ def _local_below(
     folder: str, prefix: str, suffixes: Collection[str], root: str, refused: list[str]
 ) -> Iterator[tuple[str, str, str]]:
     with _translated_errors(folder, "folder"), os.scandir(folder) as entries:
-        listed = sorted(entries, key=lambda one: one.name)
-    for one in listed:
-        if one.is_dir(follow_symlinks=False):
-            yield from _local_below(one.path, f"{prefix}{one.name}/", suffixes, root, refused)
+        listed = sorted(entries, key=lambda entry: entry.name)
+    for entry in listed:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _local_below(entry.path, f"{prefix}{entry.name}/", suffixes, root, refused)
             continue
-        is_wanted = os.path.splitext(one.name)[1].lower() in suffixes  # noqa: PTH122 (a name, not a path)
-        if one.is_symlink() and not _stays_below(one.path, root):
-            if is_wanted or Path(one.path).is_dir():
-                refused.append(f"{prefix}{one.name}")
-        elif is_wanted and one.is_file():
-            found = one.stat()
-            yield one.path, f"{prefix}{one.name}", f"{found.st_size} {found.st_mtime_ns}"
+        is_wanted = os.path.splitext(entry.name)[1].lower() in suffixes  # noqa: PTH122 (a name, not a path)
+        if entry.is_symlink() and not _stays_below(entry.path, root):
+            if is_wanted or Path(entry.path).is_dir():
+                refused.append(f"{prefix}{entry.name}")
+        elif is_wanted and entry.is_file():
+            found = entry.stat()
+            yield entry.path, f"{prefix}{entry.name}", f"{found.st_size} {found.st_mtime_ns}"
 
 
 def _stays_below(path: str, root: str) -> bool:

@@ -73,12 +73,12 @@ class Shards:
     @property
     def digest(self) -> str:
         """``sha256:<hex>`` of all blocks and what came out of each: equal for every engine and number of workers."""
-        return sha256_of_lines(f"{one.block}\t{one.shard}" for one in self.entries)
+        return sha256_of_lines(f"{entry.block}\t{entry.shard}" for entry in self.entries)
 
     @property
     def rows(self) -> int:
         """Rows of all shards."""
-        return sum(one.rows for one in self.entries)
+        return sum(entry.rows for entry in self.entries)
 
     def tables(self, columns: list[str] | None = None) -> Iterator[pyarrow.Table]:
         """Yield the output of one block after the other, each held against its digest.
@@ -156,7 +156,7 @@ def begin(folder: Path, step: Step) -> dict[tuple[str, str], Entry]:
                 found=before.decode("utf-8", "replace")[:300].strip(),
                 hint="choose another --out, or the options that it was made with",
             )
-    elif folder.exists() and (not folder.is_dir() or any(not one.name.startswith(".") for one in folder.iterdir())):
+    elif folder.exists() and (not folder.is_dir() or any(not file.name.startswith(".") for file in folder.iterdir())):
         raise EngineError("The folder exists and was not created by curation", where=str(folder))
     else:
         write_bytes(path, text, guarded=False)
@@ -172,7 +172,7 @@ def done_so_far(folder: Path, step: Step) -> Shards:
     if not path.is_file() or read_bytes(path) != _identity_of(step):
         return Shards(folder, (), step.digest)
     found = [*_entries(folder / INDEX), *_entries(folder / JOURNAL)]
-    return Shards(folder, tuple(one for one in found if _is_there(folder, one)), step.digest)
+    return Shards(folder, tuple(entry for entry in found if _is_there(folder, entry)), step.digest)
 
 
 def _identity_of(step: Step) -> bytes:

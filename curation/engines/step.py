@@ -44,7 +44,7 @@ class Step(ABC):
     @property
     def parameters(self) -> dict[str, Any]:
         """The fields as plain data: arrays by their digest, floats as text."""
-        return {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
 
     @property
     def digest(self) -> str:
@@ -79,10 +79,10 @@ def _plain(value: Any) -> Any:
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return {"array": f"{value.dtype.str} {list(value.shape)}", "sha256": digest}
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(member) for key, member in value.items()}
     if is_dataclass(value):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
-    return [_plain(one) for one in value]
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return [_plain(member) for member in value]
 
 
 def content_digest(table: pyarrow.Table) -> str:

@@ -139,7 +139,7 @@ class Fingerprint:
         """The list with its numbers as COCO writes them, 12 digits, where they are shorter; None where some are not."""
         if len(self._bare) < self.stems or max(self._number_lengths) > 11:
             return None
-        texts = b"".join(b"%012d\n" % int(one) for one in self.listed.stems.split())
+        texts = b"".join(b"%012d\n" % int(number) for number in self.listed.stems.split())
         return Fingerprint(PublishedList(self.key, texts, self.listed.lines, are_stems=True))
 
     @cached_property
@@ -202,7 +202,7 @@ def hashes_in_order(keys: bytes) -> Hashes:
 
 def of_ids(ids: list[str], name: str = "") -> Fingerprint:
     """Return the fingerprint of ids of a manifest, ``coco:000000397133``, whose namespaces are taken off."""
-    natives = "".join(f"{one.partition(':')[2]}\n" for one in ids).encode()
+    natives = "".join(f"{image.partition(':')[2]}\n" for image in ids).encode()
     return Fingerprint(PublishedList(name, natives, np.arange(1, len(ids) + 1, dtype=np.int32)))
 
 

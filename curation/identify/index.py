@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from curation.errors import MissingFileError, SourceError, UsageError
+from curation.grouping import grouped
 from curation.identify.fingerprint import SKETCH, Fingerprint, Hashes, of_ids
 from curation.input_files import utf8_text
 from curation.sources.entries import Form, ListDigests
@@ -134,8 +135,8 @@ class ListIndex:
 
     def joined(self, other: ListIndex) -> ListIndex:
         """Return this index and what another one has beside it; the same bytes stand once."""
-        known = {(one.sha256, one.key) for one in self.lists if one.sha256}
-        more = [row for row, one in enumerate(other.lists) if (one.sha256, one.key) not in known]
+        known = {(own.sha256, own.key) for own in self.lists if own.sha256}
+        more = [row for row, added in enumerate(other.lists) if (added.sha256, added.key) not in known]
         lists = (*self.lists, *(other.lists[row] for row in more))
         sketches = (*self.sketches, *(other.sketches[row] for row in more))
         return ListIndex(lists, sketches, {**self.bits, **other.bits})
@@ -174,9 +175,9 @@ def read_index(path: Path) -> ListIndex:
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise SourceError("The index is damaged", where=str(path), found=str(error)[:200], hint=hint) from None
     tail = memoryview(data)[end + 1 :]
-    sizes = [min(SKETCH, one.images) for one in head.lists]
+    sizes = [min(SKETCH, known.images) for known in head.lists]
     start = 8 * sum(sizes)
-    wanted = start + sum(one.bits for one in head.lists)
+    wanted = start + sum(known.bits for known in head.lists)
     if hashlib.sha256(tail).hexdigest() != head.tail_sha256 or len(tail) != wanted:
         raise SourceError(
             "The index is damaged", where=str(path), expected=f"{wanted:,} bytes of sketches and bits",
@@ -184,10 +185,10 @@ def read_index(path: Path) -> ListIndex:
         )  # fmt: skip
     numbers = np.frombuffer(tail[:start], ">u8").astype(np.uint64)
     bits = {}
-    for one in head.lists:
-        if one.bits:
-            bits[one.sha256_stems] = bytes(tail[start : start + one.bits])
-            start += one.bits
+    for known in head.lists:
+        if known.bits:
+            bits[known.sha256_stems] = bytes(tail[start : start + known.bits])
+            start += known.bits
     return ListIndex(head.lists, tuple(np.split(numbers, np.cumsum(sizes)[:-1])) if sizes else (), bits)
 
 
@@ -203,14 +204,14 @@ def index_bytes(index: ListIndex) -> bytes:
 def keys_of_bits(known: KnownList, bits: bytes) -> bytes:
     """Return the stems of a list that the index holds as a set of bits, sorted, a line feed after each."""
     numbers = np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8))).tolist()
-    return "".join([f"{known.prefix}{one:0{known.digits}d}\n" for one in numbers]).encode()
+    return "".join([f"{known.prefix}{number:0{known.digits}d}\n" for number in numbers]).encode()
 
 
 def _as_bits(stems: bytes, where: Path) -> tuple[str, int, bytes]:
     """Return what stands before the numbers that stems end in, how many digits these have, and which there are."""
     lines = stems.decode().splitlines()
     prefix = lines[0].rstrip("0123456789")
-    texts = [one.removeprefix(prefix) for one in lines]
+    texts = [line.removeprefix(prefix) for line in lines]
     digits = len(texts[0])
     if not (0 < digits <= _MOST_DIGITS and set(map(len, lines)) == {len(lines[0])} and all(map(str.isdecimal, texts))):
         raise UsageError("The names of a numbered list do not end in numbers of one length", where=str(where))
@@ -324,16 +325,16 @@ def make_index(folder: Path, declaration: Path | None = None) -> MadeIndex:
 
 
 def _texts(findings: tuple[_Finding, ...]) -> tuple[str, ...]:
-    return tuple(one if isinstance(one, str) else one[_kind(one)] for one in findings)
+    return tuple(finding if isinstance(finding, str) else finding[_kind(finding)] for finding in findings)
 
 
 def _kind(finding: dict[str, str]) -> str:
     return next(name for name in finding if name != BY)
 
 
-def _place(name: str) -> tuple[tuple[bool, str], ...]:
+def _folders_first(name: str) -> tuple[tuple[bool, str], ...]:
     *folders, file = name.split("/")
-    return (*((True, one) for one in folders), (False, file))
+    return (*((True, folder) for folder in folders), (False, file))
 
 
 def _declared(path: Path) -> _Declaration:
@@ -346,11 +347,11 @@ def _declared(path: Path) -> _Declaration:
             "The declaration of lists is malformed", where=str(path), found=str(error)[:200],
             expected="[[source]] tables, see docs/identify.md",
         ) from None  # fmt: skip
-    places: list[_Known] = [place for source in found.source for place in (source, *source.lists)]
-    for one in (said for place in places for said in place.defects + place.findings):
-        if not isinstance(one, str) and (len(one.keys() - {BY}) != 1 or _kind(one) not in found.kinds):
+    tables: list[_Known] = [table for source in found.source for table in (source, *source.lists)]
+    for finding in (said for table in tables for said in table.defects + table.findings):
+        if not isinstance(finding, str) and (len(finding.keys() - {BY}) != 1 or _kind(finding) not in found.kinds):
             raise UsageError(
-                "A finding has no kind that is declared", where=str(path), found=str(one)[:200],
+                "A finding has no kind that is declared", where=str(path), found=str(finding)[:200],
                 expected=f"a text, or one text under {', '.join(found.kinds) or '[kinds.NAME]'}",
             )  # fmt: skip
     return found
@@ -378,35 +379,35 @@ class _Making:
     def take(self, declared: _Declaration, where: Path) -> None:
         taken: set[Path] = set()
         for source in declared.source:
-            for one in source.lists:
-                for path in self._files(source, one, where):
+            for given in source.lists:
+                for path in self._files(source, given, where):
                     taken.add(path)
                     below = path.relative_to(self.folder / source.folder).as_posix().removesuffix(".txt")
                     self._take_file(
-                        path, f"{source.name}/{one.name or below}", path.relative_to(self.folder).as_posix(),
-                        benchmark=source.benchmark, part=one.part.replace("{stem}", path.stem),
-                        version=source.version, licence=source.licence, defects=_texts(one.defects + source.defects),
-                        successor=one.successor or source.successor, numbered=source.numbered,
+                        path, f"{source.name}/{given.name or below}", path.relative_to(self.folder).as_posix(),
+                        benchmark=source.benchmark, part=given.part.replace("{stem}", path.stem),
+                        version=source.version, licence=source.licence, defects=_texts(given.defects + source.defects),
+                        successor=given.successor or source.successor, numbered=source.numbered,
                     )  # fmt: skip
         for name in declared.manifests:
             self._take_manifest(name)
         others = [path for path in list_files(self.folder) if path not in taken]
         self.undeclared = tuple(path.relative_to(self.folder).as_posix() for path in others)
 
-    def _files(self, source: _Source, one: _Declared, where: Path) -> list[Path]:
+    def _files(self, source: _Source, declared: _Declared, where: Path) -> list[Path]:
         home = inside(self.folder, source.folder) if source.folder else self.folder
-        pattern = "*" in one.file
+        pattern = "*" in declared.file
         # A pattern may climb as a path may, and what it finds may be a link that does.
-        found = [inside(home, one.file)]
+        found = [inside(home, declared.file)]
         if pattern and home.is_dir():
-            found = [inside(home, path.relative_to(home).as_posix()) for path in sorted(home.glob(one.file))]
+            found = [inside(home, path.relative_to(home).as_posix()) for path in sorted(home.glob(declared.file))]
         try:
             there = bool(found) and all(path.is_file() for path in found)
         except OSError:
             # A name that no file can have.
             there = False
         if not there:
-            name = f"{source.folder}/{one.file}".removeprefix("/")[:200]
+            name = f"{source.folder}/{declared.file}".removeprefix("/")[:200]
             raise MissingFileError("A declared list does not exist", where=f"{where}: {source.name}", found=name)
         return found
 
@@ -418,11 +419,11 @@ class _Making:
             if declared:
                 raise UsageError("A declared file is no list of images", where=str(path), found=read.form)
             self.passed_over[file] = f"it holds {read.form}, no list of images"
-        for one in read.lists:
-            shown = f"{name}#{one.name}" if one.name else name
-            found = Fingerprint(one, read.sha256)
+        for listed in read.lists:
+            shown = f"{name}#{listed.name}" if listed.name else name
+            found = Fingerprint(listed, read.sha256)
             if numbered:
-                prefix, digits, bits = _as_bits(one.distinct_stems, path)
+                prefix, digits, bits = _as_bits(listed.distinct_stems, path)
                 facts |= {"prefix": prefix, "digits": digits, "bits": len(bits)}
                 self.bits[found.sha256_stems] = bits
             self._add(shown, found, {**facts, "file": file, "form": read.form})
@@ -435,11 +436,8 @@ class _Making:
 
         manifest = load_manifest(name)
         header = manifest.header
-        parts: dict[tuple[str, ...], list[str]] = {}
-        for part in header.parts:
-            if part.name in manifest.lists:
-                parts.setdefault(tuple(manifest.lists[part.name]), []).append(part.name)
-        for ids, names in parts.items():
+        present = (part.name for part in header.parts if part.name in manifest.lists)
+        for ids, names in grouped(present, lambda name: tuple(manifest.lists[name])).items():
             title = f"{header.name}@{header.version}#{names[0]}"
             facts = {"benchmark": header.name, "part": ", ".join(names), "version": header.version, "manifest": title}
             self._add(title, of_ids(list(ids)), facts)
@@ -466,5 +464,5 @@ def _digest_table(rows: Mapping[str, Sequence[object]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(DIGEST_COLUMNS)
-    writer.writerows((file, *rows[file]) for file in sorted(rows, key=_place))
+    writer.writerows((file, *rows[file]) for file in sorted(rows, key=_folders_first))
     return text.getvalue()

@@ -51,8 +51,8 @@ class References:
     """
 
     def __init__(self, index: ListIndex, folders: tuple[Path, ...] = ()) -> None:
-        self._bits = {_key(one): one for one in index.lists if one.bits}
-        self._manifests = {_key(one): one for one in index.lists if one.manifest}
+        self._bits = {_key(known): known for known in index.lists if known.bits}
+        self._manifests = {_key(known): known for known in index.lists if known.manifest}
         self._files: dict[_Key, tuple[Path, KnownList]] = {}
         self._images: dict[_Key, Images | None] = {}
         self.passed_over: dict[str, str] = {}
@@ -60,17 +60,17 @@ class References:
             made = make_index(folder)
             beside = {**dict.fromkeys(made.undeclared, f"{DECLARATION} does not declare it"), **made.passed_over}
             self.passed_over |= {f"{folder}/{name}": why for name, why in beside.items()}
-            for one in made.index.lists:
-                if one.manifest:
-                    self._manifests.setdefault(_key(one), one)
+            for known in made.index.lists:
+                if known.manifest:
+                    self._manifests.setdefault(_key(known), known)
                 else:
-                    self._files.setdefault(_key(one), (folder / one.file, one))
+                    self._files.setdefault(_key(known), (folder / known.file, known))
             index = index.joined(made.index)
         self.index = index
 
     def has(self, known: KnownList) -> bool:
         """Return whether the images of a known list can be read."""
-        return any(_key(known) in one for one in (self._bits, self._files, self._manifests))
+        return any(_key(known) in table for table in (self._bits, self._files, self._manifests))
 
     def images(self, known: KnownList) -> Images | None:
         """Return the images of a known list, read once; None where it is not available."""
@@ -99,8 +99,8 @@ class References:
             return Fingerprint(PublishedList("", keys, np.arange(1, keys.count(b"\n") + 1, dtype=np.int32)))
         try:
             if key in self._files:
-                path, one = self._files[key]
-                found = next(part for part in read_published(path).lists if part.name == one.key)
+                path, listed = self._files[key]
+                found = next(part for part in read_published(path).lists if part.name == listed.key)
                 return Fingerprint(found)
             if key in self._manifests:
                 return _of_manifest(self._manifests[key].manifest, known)
@@ -268,7 +268,7 @@ def matches(asked: Fingerprint, index: ListIndex, references: References) -> tup
             if level > 1 and asked.foreign_folder and asked.sha256_parent_stems != known.sha256_parent_stems:
                 level = max(LEVELS)
             found.append(Match(level, known, labels, count, _note(asked, known, level)))
-    return tuple(sorted(found, key=lambda one: (one.level, one.known.name)))
+    return tuple(sorted(found, key=lambda match: (match.level, match.known.name)))
 
 
 def _level(asked: Fingerprint, known: KnownList) -> int | None:
@@ -325,11 +325,11 @@ def relations(
     if not is_equal and (filled_up := asked.filled_up) is not None:
         rows = [row for row, known in enumerate(index.lists) if known.bits and not known.prefix and known.digits == 12]
         coco = ListIndex(tuple(index.lists[row] for row in rows), tuple(index.sketches[row] for row in rows))
-        there = {one.known.name for one in found if one.is_named}
-        more = [one for one in _related(filled_up, coco, references) if one.is_named and one.known.name not in there]
-        found += [replace(one, as_numbers=True) for one in more]
-    known = {one.known for one in equal}
-    return tuple(sorted((one for one in found if one.known not in known), key=lambda one: one.rank))
+        there = {rel.known.name for rel in found if rel.is_named}
+        more = [rel for rel in _related(filled_up, coco, references) if rel.is_named and rel.known.name not in there]
+        found += [replace(rel, as_numbers=True) for rel in more]
+    known = {match.known for match in equal}
+    return tuple(sorted((rel for rel in found if rel.known not in known), key=lambda rel: rel.rank))
 
 
 def _related(asked: Fingerprint, index: ListIndex, references: References, *, around: bool = False) -> list[Relation]:
@@ -348,11 +348,11 @@ def _related(asked: Fingerprint, index: ListIndex, references: References, *, ar
             not around or known.bits or hits == below
         ):
             found.append(_estimated(known, len(own), len(sketch), hits, below, _by_chance(asked, known)))
-    found.sort(key=lambda one: one.rank)
+    found.sort(key=lambda relation: relation.rank)
     counted, alike = list[Relation](), dict[str, Relation]()
-    for place, relation in enumerate(found):
+    for row, relation in enumerate(found):
         known = relation.known
-        worth = relation.hits < _FEW_HITS or (not relation.may_be_chance and (known.bits or place < _COUNTED))
+        worth = relation.hits < _FEW_HITS or (not relation.may_be_chance and (known.bits or row < _COUNTED))
         if not relation.exact and worth:
             same = f"{known.sha256_stems} {known.folded and known.sha256_parent_stems}"
             if same not in alike and (images := references.images(known)) is not None:
@@ -442,20 +442,20 @@ def union(asked: Fingerprint, found: Sequence[Relation], index: ListIndex, refer
     The one is taken that holds most of what is left of the list's sketch, again and again: what a list inside another
     has of the other's smallest hashes is in its own sketch. The sum of hashes proves a union that shares nothing.
     """
-    held = (one for one in found if one.is_named and not one.missing and not one.known.folded)
+    held = (relation for relation in found if relation.is_named and not relation.missing and not relation.known.folded)
     first: dict[str, Relation] = {}
-    for one in sorted(held, key=lambda one: (-one.known.images, one.known.name)):
-        if one.kind != "named like":
-            first.setdefault(one.known.sha256_stems, one)
-    inside = [one.known for one in first.values()][:_UNION_CANDIDATES]
+    for relation in sorted(held, key=lambda candidate: (-candidate.known.images, candidate.known.name)):
+        if relation.kind != "named like":
+            first.setdefault(relation.known.sha256_stems, relation)
+    inside = [relation.known for relation in first.values()][:_UNION_CANDIDATES]
     if len(inside) < 2:
         return None
     own = asked.hashes(folded=False)
     sketches = {known.name: sketch for known, sketch in zip(index.lists, index.sketches, strict=True)}
-    covers = [np.isin(own[:SKETCH], sketches[one.name]) for one in inside]
+    covers = [np.isin(own[:SKETCH], sketches[known.name]) for known in inside]
     is_left, taken = np.ones(len(covers[0]), np.bool_), list[KnownList]()
     while len(taken) < _MOST_IN_UNION:
-        gains = [int((is_left & one).sum()) for one in covers]
+        gains = [int((is_left & cover).sum()) for cover in covers]
         if not max(gains):
             break
         best = gains.index(max(gains))
@@ -464,9 +464,9 @@ def union(asked: Fingerprint, found: Sequence[Relation], index: ListIndex, refer
     if len(taken) < 2:
         return None
     total = int(own.sum(dtype=np.uint64))
-    if sum(one.images for one in taken) == len(own) and sum(one.hash_sum for one in taken) % 2**64 == total:
+    if sum(known.images for known in taken) == len(own) and sum(known.hash_sum for known in taken) % 2**64 == total:
         return Union(tuple(taken), 0, exact=True)
-    hashes = [images.hashes for one in taken if (images := references.images(one)) is not None]
+    hashes = [images.hashes for known in taken if (images := references.images(known)) is not None]
     if len(hashes) == len(taken):
         return Union(tuple(taken), int((~np.isin(own, np.concatenate(hashes))).sum()), exact=True)
     return Union(tuple(taken), round(is_left.mean() * len(own)), exact=False)

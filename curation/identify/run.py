@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from curation.arguments import checked
 from curation.errors import MissingFileError, SourceError, UsageError
+from curation.grouping import grouped
 from curation.identify.fingerprint import Fingerprint
 from curation.identify.index import ListIndex, packaged_index, read_index
 from curation.identify.matching import (
@@ -33,7 +34,7 @@ from curation.wording import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-Place = str | PathLike[str]
+StrPath = str | PathLike[str]
 """Where a file or folder lies."""
 Verdict = Literal["identified", "related", "hint", "unknown"]
 SHOWN = 5
@@ -85,19 +86,19 @@ class Identified:
     @property
     def best(self) -> tuple[Match, ...]:
         """The matches of the best level."""
-        return tuple(one for one in self.matches if one.level == self.matches[0].level)
+        return tuple(match for match in self.matches if match.level == self.matches[0].level)
 
     @property
     def nearest(self) -> tuple[Relation, ...]:
         """The known lists that share enough to be named."""
-        return tuple(one for one in self.relations if one.is_named)
+        return tuple(relation for relation in self.relations if relation.is_named)
 
     @property
     def verdict(self) -> Verdict:
         """Equal to a known list; part of, around or near one; a hint; or unknown."""
         if self.matches and self.matches[0].level < HINT:
             return "identified"
-        kinds = {one.kind for one in self.nearest}
+        kinds = {relation.kind for relation in self.nearest}
         if self.matches or kinds == {"named like"}:
             return "hint"
         return "related" if self.union is not None or kinds - {"shares", "named like"} else "unknown"
@@ -117,8 +118,8 @@ class Identified:
                 f"{self.name}: {self.form}, {counted(len(self.listed), 'line')}, {counted(self.images, 'image')}"
                 f"{f', labels {labels}' if labels else ''}"
             )
-        for one in self.matches:
-            yield from _match_lines(one, first=one is self.matches[0], best=one in self.best)
+        for match in self.matches:
+            yield from _match_lines(match, first=match is self.matches[0], best=match in self.best)
         joint = [] if self.union is None else [f"  {_union_text(self.union)}"]
         if self.verdict == "unknown":
             yield "  unknown: no known list is equal to it, holds it, or lies in it"
@@ -127,17 +128,15 @@ class Identified:
         yield from (f"  note: {text}" for text in self.findings)
 
     def _relative_lines(self) -> Iterator[str]:
-        alike: dict[str, list[Relation]] = {}
-        for one in self.nearest:
-            alike.setdefault(one.known.sha256_stems, []).append(one)
+        alike = grouped(self.nearest, lambda relation: relation.known.sha256_stems)
         for first, *others in list(alike.values())[:SHOWN]:
             yield f"  {'also ' if self.matches else ''}{_relation_text(first)}"
             if others:
-                yield f"    the same images: {', '.join(one.known.name for one in others)}"
+                yield f"    the same images: {', '.join(other.known.name for other in others)}"
         if len(alike) > SHOWN:
             further = counted(len(alike) - SHOWN, "further list that shares", "further lists that share")
             yield f"  and {further} images"
-        if few := sum(not (one.exact or one.is_named or one.may_be_chance) for one in self.relations):
+        if few := sum(not (near.exact or near.is_named or near.may_be_chance) for near in self.relations):
             lists = counted(few, "further list")
             yield f"  it may share images with {lists}, too few for a sketch: --lists DIR counts them"
 
@@ -149,10 +148,11 @@ class Identified:
             "form": self.form,
             "verdict": self.verdict,
             "digests": asdict(self.digests) if self.digests else None,
-            "matches": [_data(one, _OF_MATCH) | {"meaning": LEVELS[one.level]} for one in self.matches],
-            "relations": [_data(one, _OF_RELATION) for one in self.nearest],
+            "matches": [_data(match, _OF_MATCH) | {"meaning": LEVELS[match.level]} for match in self.matches],
+            "relations": [_data(relation, _OF_RELATION) for relation in self.nearest],
             "union": self.union and {
-                "lists": [one.name for one in self.union.parts], "others": self.union.others, "exact": self.union.exact
+                "lists": [part.name for part in self.union.parts], "others": self.union.others,
+                "exact": self.union.exact,
             },
             "findings": list(self.findings),
         }  # fmt: skip
@@ -179,16 +179,16 @@ class Identification:
     @property
     def ok(self) -> bool:
         """Whether each list is identified, related to a known one, or a hint says which it is."""
-        return all(one.verdict != "unknown" for one in self.lists)
+        return all(answer.verdict != "unknown" for answer in self.lists)
 
     def text(self) -> str:
         """Return the answer for people."""
         passed_over = [f"passed over: {name}: {why}" for name, why in self.passed_over.items()]
-        return "\n".join([*(line for one in self.lists for line in one.lines()), *passed_over])
+        return "\n".join([*(line for answer in self.lists for line in answer.lines()), *passed_over])
 
     def data(self) -> dict[str, Any]:
         """Return the answer as JSON data."""
-        lists = [one.data() for one in self.lists]
+        lists = [answer.data() for answer in self.lists]
         return {"known_lists": self.known, "lists": lists, "passed_over": dict(self.passed_over)}
 
     def frame(self) -> pd.DataFrame:
@@ -196,10 +196,10 @@ class Identification:
         import pandas as pd
 
         rows = []
-        for one in map(Identified.data, self.lists):
-            found = [row | {"relation": row["meaning"], "exact": True} for row in one["matches"]]
-            found += [row | {"relation": row["kind"]} for row in one["relations"]]
-            rows += [{key: one[key] for key in ("file", "list", "verdict")} | row for row in found or [{}]]
+        for data in map(Identified.data, self.lists):
+            found = [row | {"relation": row["meaning"], "exact": True} for row in data["matches"]]
+            found += [row | {"relation": row["kind"]} for row in data["relations"]]
+            rows += [{key: data[key] for key in ("file", "list", "verdict")} | row for row in found or [{}]]
         columns = (
             "file", "list", "verdict", "relation", "level", "name", "benchmark", "part", "version", "shared",
             "missing", "extra", "exact",
@@ -208,17 +208,17 @@ class Identification:
         return pd.DataFrame(rows, columns=list(columns)).astype(counts)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{Path(one.file).name}: {_short(one)}" for one in self.lists[:SHOWN])
+        shown = ", ".join(f"{Path(answer.file).name}: {_short(answer)}" for answer in self.lists[:SHOWN])
         return f"<Identification of {len(self.lists)}, {shown}{', …' if len(self.lists) > SHOWN else ''}>"
 
     def _repr_html_(self) -> str:
         """Return a small table for a notebook."""
-        rows = [(one.name, one.verdict, _short(one)) for one in self.lists]
+        rows = [(answer.name, answer.verdict, _short(answer)) for answer in self.lists]
         return html_table(("list", "verdict", "known list"), rows, caption="identify")
 
 
 @checked
-def identify(*files: Place, lists: Place | Sequence[Place] = (), index: Place | None = None) -> Identification:
+def identify(*files: StrPath, lists: StrPath | Sequence[StrPath] = (), index: StrPath | None = None) -> Identification:
     """Say which published lists some files are, by what they hold and never by their names.
 
     Parameters
@@ -254,28 +254,28 @@ def identify(*files: Place, lists: Place | Sequence[Place] = (), index: Place | 
         raise UsageError("No list is given", expected="files or folders of lists")
     known = read_index(Path(index) if index is not None else packaged_index())
     given = [lists] if isinstance(lists, str | PathLike) else list(lists)
-    references = References(known, tuple(Path(one) for one in given))
+    references = References(known, tuple(Path(folder) for folder in given))
     read, passed_over = _read(files)
-    answers = [one for name, file in read for one in _identified(name, file, references)]
+    answers = [answer for name, file in read for answer in _identified(name, file, references)]
     return Identification(tuple(answers), len(references.index), references.passed_over | passed_over)
 
 
-def _read(places: Sequence[Place]) -> tuple[Iterator[tuple[str, PublishedFile]], dict[str, str]]:
+def _read(paths: Sequence[StrPath]) -> tuple[Iterator[tuple[str, PublishedFile]], dict[str, str]]:
     """Return the files one after the other, and those of folders that are no lists, which are found on the way."""
     passed_over: dict[str, str] = {}
-    if absent := [one for one in places if not Path(one).exists()]:
+    if absent := [path for path in paths if not Path(path).exists()]:
         raise MissingFileError("The list does not exist", where=str(absent[0]))
-    below = {folder: list_files(folder) for folder in map(Path, places) if folder.is_dir()}
+    below = {folder: list_files(folder) for folder in map(Path, paths) if folder.is_dir()}
     if empty := [folder for folder, found in below.items() if not found]:
         raise UsageError("There is no list of images", where=str(empty[0]), found="no file that may hold one")
 
     def reading() -> Iterator[tuple[str, PublishedFile]]:
-        for one in places:
-            for path in below.get(Path(one), [Path(one)]):
+        for asked in paths:
+            for path in below.get(Path(asked), [Path(asked)]):
                 try:
                     yield str(path), read_published(path)
                 except SourceError as error:
-                    if Path(one) not in below:
+                    if Path(asked) not in below:
                         raise
                     passed_over[str(path)] = error.what
 
@@ -288,18 +288,18 @@ def _identified(name: str, file: PublishedFile, references: References) -> Itera
         yield Identified(
             name, "", file.form, None, file.sha256, findings=(f"it holds {words}; known lists are lists of images",)
         )
-    for one in file.lists:
-        asked = Fingerprint(one, file.sha256)
+    for listed in file.lists:
+        asked = Fingerprint(listed, file.sha256)
         index = references.index
         equal = matches(asked, index, references)
         related = relations(asked, index, references, equal=equal)
         findings = (
-            *_readings(asked, related, one.odd, one.odd_lines[:1]),
+            *_readings(asked, related, listed.odd, listed.odd_lines[:1]),
             *file.notes,
-            *_name_findings(Path(name).stem if not one.name else one.name, equal, index),
+            *_name_findings(Path(name).stem if not listed.name else listed.name, equal, index),
         )
         yield Identified(
-            file=name, key=one.name, form=file.form, listed=asked.listed, sha256=file.sha256, images=asked.images,
+            file=name, key=listed.name, form=file.form, listed=asked.listed, sha256=file.sha256, images=asked.images,
             matches=equal, relations=related, union=union(asked, related, index, references) if not equal else None,
             findings=findings,
         )  # fmt: skip
@@ -315,22 +315,22 @@ def _readings(asked: Fingerprint, related: Sequence[Relation], odd: int, first: 
         )
     for line in first:
         yield f"{counted(odd, 'line is', 'lines are')} odd; line {line.line}: {line.reason}: {line.text!r}"
-    if any(one.may_be_chance and one.shared >= LEAST_IMAGES for one in related) and not any(
-        one.is_named for one in related
+    if any(relation.may_be_chance and relation.shared >= LEAST_IMAGES for relation in related) and not any(
+        relation.is_named for relation in related
     ):
         yield "its names are bare numbers, which meet those of other lists by chance: none of these lists is named"
 
 
 def _name_findings(called: str, equal: Sequence[Match], index: ListIndex) -> Iterator[str]:
     """Hold the name of a list against what it is: a name is a claim."""
-    bearers = [one for one in index.lists if one.called == called.lower()]
-    certain = [one.known for one in equal if one.level < HINT]
+    bearers = [known for known in index.lists if known.called == called.lower()]
+    certain = [match.known for match in equal if match.level < HINT]
     if not bearers:
         return
-    here = [one for one in bearers if one in certain]
+    here = [known for known in bearers if known in certain]
     # Of one benchmark several lists may have a name: no claim is wrong where this is one of them.
-    own = {one.benchmark for one in here}
-    others = _titles(one for one in bearers if one not in certain and one.benchmark not in own)
+    own = {known.benchmark for known in here}
+    others = _titles(known for known in bearers if known not in certain and known.benchmark not in own)
     if here and others:
         yield f"it is called {called}: it is the list of {_titles(here)}, not that of {others}"
     elif not here and certain:
@@ -340,25 +340,25 @@ def _name_findings(called: str, equal: Sequence[Match], index: ListIndex) -> Ite
 
 
 def _titles(known: Any) -> str:
-    return " and ".join(dict.fromkeys(one.benchmark for one in known))
+    return " and ".join(dict.fromkeys(listed.benchmark for listed in known))
 
 
-def _short(one: Identified) -> str:
-    if one.matches:
-        return " = ".join(match.known.name for match in one.best[:3]) + (", …" if len(one.best) > 3 else "")
-    if one.union is not None:
-        return " + ".join(part.name for part in one.union.parts)
-    return f"{one.nearest[0].kind} {one.nearest[0].known.name}" if one.verdict != "unknown" else "unknown"
+def _short(answer: Identified) -> str:
+    if answer.matches:
+        return " = ".join(match.known.name for match in answer.best[:3]) + (", …" if len(answer.best) > 3 else "")
+    if answer.union is not None:
+        return " + ".join(part.name for part in answer.union.parts)
+    return f"{answer.nearest[0].kind} {answer.nearest[0].known.name}" if answer.verdict != "unknown" else "unknown"
 
 
-def _match_lines(one: Match, *, first: bool, best: bool) -> Iterator[str]:
-    known = one.known
-    head = "is" if one.level < HINT else "may be" if one.level == HINT else "has the file names of"
-    yield f"  {head if first else 'also'} {known.title} [{known.name}]: {LEVELS[one.level]}"
-    if one.note:
-        yield f"    {one.note}"
-    if one.labels and one.level > 1:
-        yield f"    labels: {_labels_text(one)}"
+def _match_lines(match: Match, *, first: bool, best: bool) -> Iterator[str]:
+    known = match.known
+    head = "is" if match.level < HINT else "may be" if match.level == HINT else "has the file names of"
+    yield f"  {head if first else 'also'} {known.title} [{known.name}]: {LEVELS[match.level]}"
+    if match.note:
+        yield f"    {match.note}"
+    if match.labels and match.level > 1:
+        yield f"    labels: {_labels_text(match)}"
     if not best:
         return
     facts = [text for text in (known.version, known.licence and f"licence {known.licence}") if text]
@@ -370,11 +370,11 @@ def _match_lines(one: Match, *, first: bool, best: bool) -> Iterator[str]:
         yield f"    see {known.successor}"
 
 
-def _labels_text(one: Match) -> str:
-    if one.labels == "differ" and one.labels_differ is not None:
-        return f"{one.labels_differ:,} differ"
+def _labels_text(match: Match) -> str:
+    if match.labels == "differ" and match.labels_differ is not None:
+        return f"{match.labels_differ:,} differ"
     return {"same": "the same", "differ": "they differ", "only here": "the known list has none"}.get(
-        one.labels, f"none here, {one.known.labels} there"
+        match.labels, f"none here, {match.known.labels} there"
     )
 
 
@@ -384,22 +384,22 @@ _WORDS = {
 }  # fmt: skip
 
 
-def _relation_text(one: Relation) -> str:
-    about, here, there = "" if one.exact else "about ", one.shared + one.extra, one.known.images
-    share = f"{one.shared:,} of {here:,}" if one.extra or not (one.exact or one.most_wrong) else f"all {here:,}"
-    rest = f"it has {there:,}" if one.missing > one.shared else f"{about}{one.missing:,} of its {there:,} missing"
-    alone = one.kind == "named like"
-    rest = rest if one.missing else f"{about}all of its {there:,}"
-    lies = "of its images lie outside this list" if one.extra else "of the images here lie outside it"
+def _relation_text(found: Relation) -> str:
+    about, here, there = "" if found.exact else "about ", found.shared + found.extra, found.known.images
+    share = f"{found.shared:,} of {here:,}" if found.extra or not (found.exact or found.most_wrong) else f"all {here:,}"
+    rest = f"it has {there:,}" if found.missing > found.shared else f"{about}{found.missing:,} of its {there:,} missing"
+    alone = found.kind == "named like"
+    rest = rest if found.missing else f"{about}all of its {there:,}"
+    lies = "of its images lie outside this list" if found.extra else "of the images here lie outside it"
     parts = (
         f"{about}{share} {'names' if alone else 'images'} here, {rest}",
-        f"by sketch: at most {one.most_wrong:.1%} {lies} (95 %)" if one.most_wrong else "",
-        "read as numbers without the zeros before them" if one.as_numbers else "",
+        f"by sketch: at most {found.most_wrong:.1%} {lies} (95 %)" if found.most_wrong else "",
+        "read as numbers without the zeros before them" if found.as_numbers else "",
         "its folders are of other images, perhaps made from these" if alone else "",
-        _some("missing", one.missing_examples, one.missing) if one.missing <= one.shared else "",
-        _some("more", one.extra_examples, one.extra) if one.extra <= one.shared else "",
+        _some("missing", found.missing_examples, found.missing) if found.missing <= found.shared else "",
+        _some("more", found.extra_examples, found.extra) if found.extra <= found.shared else "",
     )
-    return f"{_WORDS[one.kind]} {one.known.title} [{one.known.name}]: {'; '.join(filter(None, parts))}"
+    return f"{_WORDS[found.kind]} {found.known.title} [{found.known.name}]: {'; '.join(filter(None, parts))}"
 
 
 def _some(what: str, examples: Sequence[str], count: int) -> str:
@@ -407,7 +407,7 @@ def _some(what: str, examples: Sequence[str], count: int) -> str:
 
 
 def _union_text(found: Union) -> str:
-    names = " and ".join(f"{one.title} [{one.name}]" for one in found.parts)
+    names = " and ".join(f"{part.title} [{part.name}]" for part in found.parts)
     if found.others:
         return f"holds {names}, and {'' if found.exact else 'about '}{counted(found.others, 'other image')}"
     return f"is the union of {names}{'' if found.exact else ', as far as sketches tell'}"
@@ -420,5 +420,5 @@ _OF_RELATION = (
 )  # fmt: skip
 
 
-def _data(one: Match | Relation, names: Sequence[str]) -> dict[str, Any]:
-    return {name: getattr(one.known, name) for name in _OF_KNOWN} | {name: getattr(one, name) for name in names}
+def _data(match: Match | Relation, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(match.known, name) for name in _OF_KNOWN} | {name: getattr(match, name) for name in names}

@@ -70,7 +70,7 @@ class AddedBoxes:
     @cached_property
     def data(self) -> bytes:
         """The bytes of the file."""
-        return b"".join(canonical_json(msgspec.to_builtins(one)) + b"\n" for one in self.images)
+        return b"".join(canonical_json(msgspec.to_builtins(image)) + b"\n" for image in self.images)
 
     @cached_property
     def digest(self) -> str:
@@ -80,11 +80,11 @@ class AddedBoxes:
     @cached_property
     def exhaustive(self) -> frozenset[str]:
         """The images on which every unknown object is boxed."""
-        return frozenset(one.image_id for one in self.images if one.exhaustive)
+        return frozenset(image.image_id for image in self.images if image.exhaustive)
 
     def entry(self, rule: str = "", log: str = "") -> OverlayEntry:
         """Return what a header says of it."""
-        boxes = [box for one in self.images for box in one.boxes]
+        boxes = [box for image in self.images for box in image.boxes]
         return OverlayEntry(
             sha256=self.digest,
             images=len(self.images),
@@ -131,9 +131,9 @@ def parse_added_boxes(data: bytes, *, where: str, entry: OverlayEntry | None = N
         what, expected = "The file does not hold added boxes", "a line an image: image_id, exhaustive, boxes"
         raise ManifestError(what, where=where, expected=expected, found=str(error)[:200]) from None
     added = AddedBoxes(images)
-    for one in images:
-        _check_image(one, f"{where}: {one.image_id[:200]}")
-    ids = [one.image_id for one in images]
+    for image in images:
+        _check_image(image, f"{where}: {image.image_id[:200]}")
+    ids = [image.image_id for image in images]
     if ids != sorted(set(ids)):
         _refuse(where, "images sorted by id, each once", "another order")
     if added.data != data:
@@ -155,19 +155,19 @@ def read_added_boxes(path: Path, *, entry: OverlayEntry | None = None) -> AddedB
     return parse_added_boxes(data, where=str(path), entry=entry)
 
 
-def _check_image(one: BoxedImage, where: str) -> None:
+def _check_image(image: BoxedImage, where: str) -> None:
     try:
-        parse_image_id(one.image_id)
+        parse_image_id(image.image_id)
     except CurationError as error:
         raise ManifestError(error.what, where=where, expected=error.expected, found=error.found) from None
-    if not (one.boxes or one.exhaustive):
+    if not (image.boxes or image.exhaustive):
         _refuse(where, "a box, or exhaustive", "neither")
-    for box in one.boxes:
+    for box in image.boxes:
         check_box(box.box, where=where)
         for text in (box.label, *box.reviewers):
             if not 0 < len(text) <= 200 or not text.isprintable():
                 _refuse(where, "a label and reviewers of 1 to 200 printable characters", ascii(text[:60]))
-    if list(one.boxes) != sorted(one.boxes, key=box_key):
+    if list(image.boxes) != sorted(image.boxes, key=box_key):
         _refuse(where, "boxes sorted by their numbers", "another order")
 
 
@@ -202,7 +202,7 @@ def with_added_boxes(
         return source, 0
     placed = _placed(added, positions)
     held = _held(source, source.objects, placed)
-    fresh = [one for one, row in zip(placed, held, strict=True) if row < 0]
+    fresh = [image for image, row in zip(placed, held, strict=True) if row < 0]
     _require_pixels(source, [position for position, _ in fresh])
     files = (*source.files, added.record())
     if not fresh:
@@ -217,7 +217,7 @@ def with_added_boxes(
 def _placed(added: AddedBoxes, positions: Int32s | Int64s) -> list[tuple[int, AddedBox]]:
     """Return the boxes of those images that a source holds, each with the position of its image there."""
     found = zip(positions.tolist(), added.images, strict=True)
-    return [(int(position), box) for position, one in found for box in one.boxes if position >= 0]
+    return [(int(position), box) for position, image in found for box in image.boxes if position >= 0]
 
 
 def _held(source: Source, objects: Objects, placed: Sequence[tuple[int, AddedBox]]) -> list[int]:
@@ -254,13 +254,13 @@ def _require_pixels(source: Source, positions: Sequence[int]) -> None:
 
 def _categories(own: Categories, labels: Sequence[str], classes: Sequence[ClassEntry]) -> tuple[Categories, list[int]]:
     """Return the categories of a source with those that labels add, and the position of each label's."""
-    aliases = {one.name: one.aliases for one in classes}
+    aliases = {entry.name: entry.aliases for entry in classes}
     position_of = {name: position for position, name in reversed(list(enumerate(own.names)))}
     position_of |= {key: position for position, key in enumerate(own.keys)}
     names, numbers, found = list(own.names), list(own.numbers), dict[str, int]()
     for label in dict.fromkeys(labels):
         position = next(
-            (position_of[one] for one in (label, *aliases.get(label, ()), UNNAMED) if one in position_of), -1
+            (position_of[name] for name in (label, *aliases.get(label, ()), UNNAMED) if name in position_of), -1
         )
         if position < 0:
             position = len(names)
@@ -277,7 +277,7 @@ def _objects(
     image: Sequence[int], boxes: Sequence[Any], labels: Sequence[str], category: Sequence[int], categories: Categories
 ) -> Objects:
     # A class that an exported truth holds as unknown is told as the original one, as an export tells it.
-    named = [categories.names[one] for one in category]
+    named = [categories.names[code] for code in category]
     original = [label if name == UNNAMED != label else "" for label, name in zip(labels, named, strict=True)]
     stated = {"original": texts(original)} if any(original) else {}
     return Objects.of(image, category, np.array(boxes, np.float64).reshape(-1, 4), **stated)

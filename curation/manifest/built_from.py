@@ -56,12 +56,12 @@ def _relative(path: str, folder: Path) -> str:
 
 def built_from(given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: Reading) -> BuiltFrom | None:
     """Return what to remember of the sources of a build; None where none was given as a path."""
-    by_name = {key.partition("@")[0]: one for key, one in given.items()}
+    by_name = {key.partition("@")[0]: path for key, path in given.items()}
     found = {slot.name: by_name.get(slot.name, by_name.get(slot.dataset)) for slot in slots}
     paths = {
-        name: str(Path(one).absolute())
-        for name, one in found.items()
-        if isinstance(one, str | os.PathLike) and Path(one).exists()
+        name: str(Path(path).absolute())
+        for name, path in found.items()
+        if isinstance(path, str | os.PathLike) and Path(path).exists()
     }
     return BuiltFrom(paths, reading.bad_boxes, reading.seam) if paths else None
 
@@ -80,7 +80,7 @@ def read_built_from(folder: Path) -> BuiltFrom | None:
     data = read_bytes(path, kind="record of sources", most=_MOST_BYTES, error=ManifestError)
     what, hint = "The record of the manifest's sources cannot be read", f"remove {path}, and give --source NAME=PATH"
     read = decode_json(data, BuiltFrom, ManifestError, what, where=str(path), hint=hint)
-    paths = {name: os.path.normpath(folder.resolve() / one) for name, one in read.sources.items()}
+    paths = {name: os.path.normpath(folder.resolve() / text) for name, text in read.sources.items()}
     return msgspec.structs.replace(read, sources=paths)
 
 

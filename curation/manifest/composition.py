@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.csv_table import as_csv
 from curation.errors import UsageError
+from curation.grouping import grouped
 from curation.manifest.header import ClassEntry, Header, LabelView, PartEntry, classes_in
 from curation.manifest.manifest import Manifest
 from curation.manifest.tables import counted
@@ -191,20 +192,16 @@ class Composition:
             "name": header.name,
             "version": header.version,
             "digest": self.manifest.digest,
-            "parts": [_part_data(one) for one in self.parts],
+            "parts": [_part_data(part) for part in self.parts],
         }
 
     def tables(self) -> list[Table]:
         """Return the table of the parts, that of the classes, and one of what could not be counted."""
         tables = [_part_table(self.manifest.header, self.parts)]
-        if any(one.by_class for one in self.parts):
+        if any(part.by_class for part in self.parts):
             tables.append(_class_table(self.manifest.header, self.parts))
-        missing: dict[str, list[str]] = {}
-        for one in self.parts:
-            if one.missing:
-                missing.setdefault(one.missing, []).append(one.part.name)
-        if missing:
-            rows = tuple((reason, ", ".join(parts)) for reason, parts in missing.items())
+        if missing := grouped((part for part in self.parts if part.missing), lambda part: part.missing):
+            rows = tuple((why, ", ".join(part.part.name for part in parts)) for why, parts in missing.items())
             tables.append(Table("Not counted", ("reason", "parts"), rows))
         return tables
 
@@ -216,56 +213,56 @@ class Composition:
         UsageError
             No source of a part was given.
         """
-        if not any(one.by_class for one in self.parts):
+        if not any(part.by_class for part in self.parts):
             raise UsageError("--out counts the objects of each class, and no source of a part is given")
         return as_csv(_CSV_HEADER, _class_rows(self.parts))
 
 
 def _class_rows(compositions: Sequence[PartComposition]) -> Iterator[tuple[Any, ...]]:
     """Yield one row a class and part, as `_CSV_HEADER` names the columns."""
-    for one in compositions:
-        for entry in one.by_class:
+    for part in compositions:
+        for entry in part.by_class:
             hidden = None if entry.objects is None else entry.objects - (entry.labelled or 0)
             counts = (entry.images, entry.objects, entry.labelled, hidden, entry.crowd)
-            yield (one.part.name, one.part.task, one.part.role, entry.name, entry.index, entry.role, *counts)
+            yield (part.part.name, part.part.task, part.part.role, entry.name, entry.index, entry.role, *counts)
 
 
-def _part_data(one: PartComposition) -> dict[str, Any]:
+def _part_data(part: PartComposition) -> dict[str, Any]:
     return {
-        "part": one.part.name,
-        "task": one.part.task,
-        "split": one.part.role,
-        "sha256": one.part.sha256,
-        "images": one.images,
-        "repeated_lines": one.part.repeats,
-        "annotated_images": one.annotated_images,
-        "classes": one.classes,
-        "labelled_objects": one.labelled,
-        "hidden_objects": one.hidden,
-        "images_with_hidden_objects": one.hidden_images,
-        "by_class": [asdict(entry) for entry in one.by_class],
-        "missing": one.missing,
+        "part": part.part.name,
+        "task": part.part.task,
+        "split": part.part.role,
+        "sha256": part.part.sha256,
+        "images": part.images,
+        "repeated_lines": part.part.repeats,
+        "annotated_images": part.annotated_images,
+        "classes": part.classes,
+        "labelled_objects": part.labelled,
+        "hidden_objects": part.hidden,
+        "images_with_hidden_objects": part.hidden_images,
+        "by_class": [asdict(entry) for entry in part.by_class],
+        "missing": part.missing,
     }
 
 
 def _part_table(header: Header, compositions: Sequence[PartComposition]) -> Table:
     def seen(*kinds: str) -> list[str]:
-        found = [getattr(one, kind) or {} for one in compositions for kind in kinds]
+        found = [getattr(part, kind) or {} for part in compositions for kind in kinds]
         return [role for role in _ROLES_SHOWN if any(counts.get(role) for counts in found)]
 
     shown, hidden = seen("labelled"), seen("hidden", "hidden_images")
     columns = [*shown, *(name for role in hidden for name in (f"hidden {role}", "in images")), "crowd"]
     rows = []
-    for one in compositions:
-        counts = [(one.labelled, role) for role in shown]
-        counts += [(kind, role) for role in hidden for kind in (one.hidden, one.hidden_images)]
-        counts.append((one.labelled, "crowd"))
+    for part in compositions:
+        counts = [(part.labelled, role) for role in shown]
+        counts += [(kind, role) for role in hidden for kind in (part.hidden, part.hidden_images)]
+        counts.append((part.labelled, "crowd"))
         numbers = [
-            one.images,
-            one.annotated_images,
+            part.images,
+            part.annotated_images,
             *(None if kind is None else kind.get(role, 0) for kind, role in counts),
         ]
-        rows.append((one.part.name, *map(counted, numbers)))
+        rows.append((part.part.name, *map(counted, numbers)))
     title = f"{header.name} {header.version}: images, and objects under the label view of each part"
     return Table(title, ("part", "images", "annotated", *columns), tuple(rows))
 
@@ -274,12 +271,12 @@ def _class_table(header: Header, compositions: Sequence[PartComposition]) -> Tab
     """Return the labelled objects of each class: with tasks, in the parts of its own task, else in every part."""
     found = {
         (
-            one.part.task if header.tasks else "",
-            one.part.role if header.tasks else one.part.name,
+            part.part.task if header.tasks else "",
+            part.part.role if header.tasks else part.part.name,
             entry.name,
         ): entry.labelled
-        for one in reversed(compositions)
-        for entry in one.by_class
+        for part in reversed(compositions)
+        for entry in part.by_class
     }
     seen = dict.fromkeys(column for _, column, _ in reversed(found))
     columns = [split for split in _SPLITS if split in seen] if header.tasks else list(seen)

@@ -96,14 +96,14 @@ class ManifestDiff:
     @property
     def reason(self) -> str:
         """The first change that led to the verdict, in words."""
-        return next((f"{one.subject}: {one.what}" for one in self.changes if one.step == self.verdict), "equal digests")
+        return next((f"{row.subject}: {row.what}" for row in self.changes if row.step == self.verdict), "equal digests")
 
 
 def diff_manifests(old: Manifest, new: Manifest) -> ManifestDiff:
     """Return how `new` differs from `old`, and whether that is a major, minor or patch step, or none."""
     parts = tuple(_part_changes(old, new))
     changes = [
-        *_compare_parts(old, new, {one.name: one for one in parts}),
+        *_compare_parts(old, new, {part.name: part for part in parts}),
         *_compare_classes(old.header, new.header),
         *_compare_header(old.header, new.header),
     ]
@@ -133,7 +133,7 @@ def _part_changes(old: Manifest, new: Manifest) -> Iterable[PartChange]:
 
 def _matched(old: Iterable[Named], new: Iterable[Named]) -> Iterator[tuple[str, Named | None, Named | None]]:
     """Yield name, old and new record: first those that are gone, then new ones, then those that both have."""
-    before, after = ({one.name: one for one in some} for some in (old, new))
+    before, after = ({entry.name: entry for entry in some} for some in (old, new))
     for names in (before.keys() - after.keys(), after.keys() - before.keys(), before.keys() & after.keys()):
         yield from ((name, before.get(name), after.get(name)) for name in sorted(names))
 
@@ -161,8 +161,8 @@ def _compare_entries(subject: str, before: PartEntry, after: PartEntry, *, at_ha
     elif before.sha256 != after.sha256 and not at_hand:
         yield Change("major", subject, "its list is another; not available, only its digest")
     for field, wording in (("role", "role {} became {}"), ("order", "order {} became {}")):
-        if (one := getattr(before, field)) != (other := getattr(after, field)):
-            yield Change("major", subject, wording.format(one, other))
+        if (was := getattr(before, field)) != (now := getattr(after, field)):
+            yield Change("major", subject, wording.format(was, now))
     if before.view != after.view:
         yield Change("major", subject, f"label view: {_fields_changed(before.view, after.view)}")
     words = [name for name in PartEntry.__struct_fields__ if name not in ("sha256", "images", "role", "view", "order")]
@@ -191,7 +191,7 @@ def _compare_header(old: Header, new: Header) -> Iterator[Change]:
         yield Change("major", "tasks", "the classes that a task introduces, or their order, are others")
     if old.overlay != new.overlay:
         # Boxes of reviewers are truth: a score against others is another score.
-        summaries = ["none" if one is None else one.summary for one in (old.overlay, new.overlay)]
+        summaries = ["none" if overlay is None else overlay.summary for overlay in (old.overlay, new.overlay)]
         same = old.overlay is not None and new.overlay is not None and old.overlay.sha256 == new.overlay.sha256
         yield Change("patch" if same else "major", "overlay", f"{summaries[0]} became {summaries[1]}")
     for name in sorted({*Header.__struct_fields__} - {"parts", "classes", "overlay", "tasks"}):
@@ -238,7 +238,7 @@ def _became(before: object, after: object) -> str:
     """Return ``'old' became 'new'``; of long values the place where they first differ."""
     both = [repr(before), repr(after)]
     if max(map(len, both)) > _LONGEST:
-        same = next((i for i, (one, other) in enumerate(zip(*both, strict=False)) if one != other), 0)
+        same = next((i for i, (was, now) in enumerate(zip(*both, strict=False)) if was != now), 0)
         start = max(0, same - _LONGEST // 3)
         both = [
             ("…" if start else "") + text[start : start + _LONGEST] + ("…" if text[start + _LONGEST :] else "")
@@ -251,5 +251,5 @@ def _stated_step(old: Header, new: Header) -> Verdict | None:
     before, after = version_numbers(old.version), version_numbers(new.version)
     if old.name != new.name or after < before:
         return None
-    changed = [one != other for one, other in zip(before, after, strict=True)]
+    changed = [was != now for was, now in zip(before, after, strict=True)]
     return _STEPS[3 - changed.index(True)] if any(changed) else "none"

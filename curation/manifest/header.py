@@ -315,7 +315,7 @@ def classes_in(header: Header, part: PartEntry) -> tuple[ClassEntry, ...]:
     do all classes in a part without a task. Where reviewers boxed objects of no class, ``unknown`` stands last.
     """
     found = roles_at(header.classes, header.tasks, part.task)
-    if header.overlay is None or not header.overlay.unnamed or any(one.name == UNNAMED for one in found):
+    if header.overlay is None or not header.overlay.unnamed or any(entry.name == UNNAMED for entry in found):
         return found
     return (*found, ClassEntry(name=UNNAMED, role="unknown", index=UNKNOWN_ID))
 
@@ -324,8 +324,8 @@ def roles_at(classes: tuple[ClassEntry, ...], tasks: Sequence[TaskEntry], task: 
     """Return classes with the role that each plays at the task of a name, ``""`` for none (see `classes_in`)."""
     if not task:
         return classes
-    step = {name: number for number, one in reversed(list(enumerate(tasks))) for name in one.introduced}
-    now = [one.name for one in tasks].index(task)
+    step = {name: number for number, entry in reversed(list(enumerate(tasks))) for name in entry.introduced}
+    now = [entry.name for entry in tasks].index(task)
     return tuple(
         msgspec.structs.replace(entry, role=_role(step[entry.name], now)) if entry.name in step else entry
         for entry in classes

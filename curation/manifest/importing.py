@@ -125,7 +125,7 @@ def import_lists(header: Header, folder: Path) -> Manifest:
         The header does not say which file a part is, or a file is no list of ids.
     """
     slices, stated = list_slices(header), {file.name: file for file in _lists_source(header).files}
-    if unpinned := sorted({one.file for one in slices.values()} - stated.keys()):
+    if unpinned := sorted({piece.file for piece in slices.values()} - stated.keys()):
         where, found = f"{_title(header)}: sources[{LISTS}].files", ", ".join(stated) or "none"
         what = "The header states no digest of a published list"
         raise ManifestError(what, where=where, expected=", ".join(unpinned), found=found)
@@ -167,10 +167,10 @@ def pin_lists(draft: Header, folder: Path) -> Manifest:
     """
     slices = list_slices(draft)
     files = {}
-    for name, found in _read_all(draft, folder, dict.fromkeys((one.file for one in slices.values()), None)).items():
+    for name, found in _read_all(draft, folder, dict.fromkeys((piece.file for piece in slices.values()), None)).items():
         if len(found) > 1:
             what = f"Several files are named {name}, and no digest selects one"
-            hint, paths = "give the folder that holds one of them as --lists", [str(one.path) for one in found]
+            hint, paths = "give the folder that holds one of them as --lists", [str(file.path) for file in found]
             raise UsageError(what, where=str(folder), found=", ".join(paths[:_SHOWN]), hint=hint)
         files[name] = found[0]
     lists = _part_ids(draft, slices, files)
@@ -181,7 +181,7 @@ def pin_lists(draft: Header, folder: Path) -> Manifest:
     header = replace(
         draft,
         parts=tuple(_pinned(part, lists[part.name]) for part in draft.parts),
-        sources=tuple(replace(one, files=entries) if one.name == LISTS else one for one in draft.sources),
+        sources=tuple(replace(source, files=entries) if source.name == LISTS else source for source in draft.sources),
         figures=tuple(_obtained(figure, lists) for figure in draft.figures),
     )
     check_header(header, where=_title(header))
@@ -290,17 +290,17 @@ def _any_form(namespaces: Sequence[str]) -> bool:
 
 
 def _sliced(
-    header: Header, part: PartEntry, one: ListSlice, words: Sequence[str], namespaces: Sequence[str]
+    header: Header, part: PartEntry, cut: ListSlice, words: Sequence[str], namespaces: Sequence[str]
 ) -> tuple[str, ...]:
-    last = len(words) if one.last is None else one.last
-    if one.last is not None and not one.first <= last <= len(words):
+    last = len(words) if cut.last is None else cut.last
+    if cut.last is not None and not cut.first <= last <= len(words):
         what = f"Part {part.name!r} refers to lines that its file does not have"
-        where, expected = f"{_title(header)}: rule.parameters.{part.name}", f"lines within 1-{len(words)} of {one.file}"
-        raise ManifestError(what, where=where, expected=expected, found=f"{one.first}-{last}")
+        where, expected = f"{_title(header)}: rule.parameters.{part.name}", f"lines within 1-{len(words)} of {cut.file}"
+        raise ManifestError(what, where=where, expected=expected, found=f"{cut.first}-{last}")
     ids = []
-    for number, word in enumerate(words[one.first - 1 : last], start=one.first):
+    for number, word in enumerate(words[cut.first - 1 : last], start=cut.first):
         if (text := namespaced_by_form(word, namespaces)) is None:
-            what, where = "A line of the published list is no image id of its sources", f"{one.file}, line {number}"
+            what, where = "A line of the published list is no image id of its sources", f"{cut.file}, line {number}"
             raise ManifestError(what, where=where, expected=f"an id of {namespaces}", found=repr(word[:80]))
         ids.append(text)
     return tuple(ids)
@@ -364,7 +364,7 @@ def read_published(path: Path, ids: Sequence[str]) -> list[str]:
         It is not such a list.
     """
     known = set(ids)
-    namespaces = sorted({one.partition(":")[0] for one in known})
+    namespaces = sorted({image.partition(":")[0] for image in known})
     if _any_form(namespaces):
         space = namespaces[0]
         return [f"{space}:{native}" for native in natives_of(only_list(read_list(path)), space, str(path))]
@@ -399,4 +399,4 @@ def _namespaced(entry: str, namespaces: list[str], known: set[str]) -> str:
     if len(namespaces) > 1 and (exact := namespaced_by_form(bare, namespaces)):
         return exact
     candidates = [f"{namespace}:{native_of(bare, namespace)}" for namespace in namespaces] or [entry]
-    return next((one for one in candidates if one in known), candidates[0])
+    return next((candidate for candidate in candidates if candidate in known), candidates[0])

@@ -90,7 +90,7 @@ def _near(target: str, names: Iterable[str]) -> list[str]:
 
 def _superseding_all(folders: list[Path]) -> Path | None:
     """Return the folder of the version whose chain of superseded ones leads through all the others, or None."""
-    at_hand = {(one := read_manifest(folder)).digest: (folder, one.header) for folder in folders}
+    at_hand = {(read := read_manifest(folder)).digest: (folder, read.header) for folder in folders}
     links = {digest: header.supersedes.digest for digest, (_, header) in at_hand.items() if header.supersedes}
     heads = at_hand.keys() - links.values()
     if len(heads) != 1:
@@ -198,8 +198,8 @@ def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
             "packaged": folder_of[name].is_relative_to(packaged_manifests()),
             "digest": digest,
             "supersedes": [
-                {"version": one.version, "digest": one.digest, "at_hand": one.at_hand}
-                for one in superseded_by(header, at_hand)
+                {"version": entry.version, "digest": entry.digest, "at_hand": entry.at_hand}
+                for entry in superseded_by(header, at_hand)
             ],
         }
         for name, (digest, header) in at_hand.items()

@@ -195,9 +195,9 @@ class Manifest:
         import pandas as pd
 
         rows = [
-            (part, self.part(part).role, self.part(part).task, one, one.partition(":")[2])
+            (part, self.part(part).role, self.part(part).task, image, image.partition(":")[2])
             for part in (self.lists if name is None else [name])
-            for one in self.ids(part)
+            for image in self.ids(part)
         ]
         return pd.DataFrame(rows, columns=["part", "role", "task", "image_id", "native"])
 
@@ -525,7 +525,7 @@ def manifest_roots(more: Iterable[Path] = ()) -> list[Path]:
 
     They are ``./manifests``, those of ``$CURATION_MANIFESTS``, `more`, and last what comes with this package.
     """
-    named = [Path(one) for one in os.environ.get(VARIABLE, "").split(os.pathsep) if one]
+    named = [Path(folder) for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
     return [Path("manifests"), *named, *more, packaged_manifests()]
 
 

@@ -35,10 +35,10 @@ def manifest_tables(manifest: Manifest) -> list[Table]:
 def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
     """Return the paper's figures beside those obtained, with the explanation of each difference, told once in a row."""
     rows, last = [], ""
-    for one in figures:
-        remark = one.explanation or ("same" if one.paper == one.obtained else "")
+    for figure in figures:
+        remark = figure.explanation or ("same" if figure.paper == figure.obtained else "")
         shown = "as above" if remark == last not in ("", "same") else remark
-        rows.append((one.name, counted(one.paper), counted(one.obtained), shown))
+        rows.append((figure.name, counted(figure.paper), counted(figure.obtained), shown))
         last = remark
     return Table(title, ("figure", "paper", "obtained", "remark"), tuple(rows))
 
@@ -69,8 +69,8 @@ def _identity(manifest: Manifest) -> Table:
     ]
     if header.completes:
         rows.append(("completes", header.completes))
-    if (one := header.overlay) is not None:
-        rows.append(("overlay", f"of reviewers: {one.summary} (rule {one.rule}), {one.sha256}"))
+    if (overlay := header.overlay) is not None:
+        rows.append(("overlay", f"of reviewers: {overlay.summary} (rule {overlay.rule}), {overlay.sha256}"))
     if header.supersedes:
         rows.append(("supersedes", f"{header.supersedes.version}: {header.supersedes.reason}"))
     return Table(f"{header.name} {header.version}", ("", ""), tuple(rows))
@@ -119,7 +119,7 @@ def _sources(header: Header) -> Table:
 def _rule(header: Header) -> Table:
     rows = [("protocol", f"{header.rule.protocol}, algorithm version {header.rule.algorithm_version}")]
     for name, value in header.rule.parameters.items():
-        text = ", ".join(str(one) for one in value) if isinstance(value, tuple) else str(value)
+        text = ", ".join(str(element) for element in value) if isinstance(value, tuple) else str(value)
         more = f" … ({len(text):,} characters; --json has all)" if len(text) > _LONGEST_VALUE else ""
         rows.append((name, text[:_LONGEST_VALUE] + more))
     return Table("Rule", ("parameter", "value"), tuple(rows))

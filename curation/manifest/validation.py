@@ -51,12 +51,12 @@ def _inconsistent(where: str, expected: str, found: object = None) -> ManifestEr
 def _contradictions(header: Header) -> Iterator[tuple[str, str, object]]:
     """Yield a field, what it should hold and what it holds, wherever fields contradict each other."""
     names = [name for entry in header.classes for name in {entry.name, *entry.aliases}]
-    parts, sources, tasks = ([one.name for one in some] for some in (header.parts, header.sources, header.tasks))
+    parts, sources, tasks = ([entry.name for entry in some] for some in (header.parts, header.sources, header.tasks))
     indices = [entry.index for entry in header.classes if entry.index != UNKNOWN_ID]
     unique: dict[str, Sequence[object]] = {"classes: name or alias": names, "classes: index": indices}
     unique |= {"parts: name": parts, "sources: name": sources, "tasks: name": tasks}
     for field, values in unique.items():
-        yield from ((field, "each once", f"{one!s:.80} twice") for one, times in Counter(values).items() if times > 1)
+        yield from ((field, "each once", f"{text!s:.80} twice") for text, times in Counter(values).items() if times > 1)
     for entry in header.classes:
         field = f"classes[{entry.name}]"
         if not -1 <= entry.index <= LARGEST_INDEX:
@@ -154,7 +154,7 @@ def check_ids(ids: Sequence[str], part: PartEntry, *, where: str) -> None:
                 raise ManifestError(
                     error.what, where=f"{where}, line {line}", expected=error.expected, found=found
                 ) from None
-    repeated = [one for one, times in Counter(ids).items() if times > 1]
+    repeated = [image for image, times in Counter(ids).items() if times > 1]
     if repeated and not part.repeats:
         raise ManifestError("A list names an image twice", where=where, found=repeated[0])
     counts = {"images": (part.images, len(ids)), "repeats": (part.repeats, len(ids) - len(set(ids)))}

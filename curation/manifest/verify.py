@@ -104,8 +104,8 @@ def compare_with_published(ids: Sequence[str], published: Sequence[str]) -> Publ
         shared=len(ours.keys() & theirs.keys()),
         missing=tuple(sorted((ours - theirs).keys())),
         extra=tuple(sorted(theirs.keys() - ours.keys())),
-        duplicates=tuple(sorted(one for one, times in theirs.items() if times > 1)),
-        surplus=tuple(sorted(one for one, times in theirs.items() if times > max(ours[one], 1))),
+        duplicates=tuple(sorted(image for image, times in theirs.items() if times > 1)),
+        surplus=tuple(sorted(image for image, times in theirs.items() if times > max(ours[image], 1))),
         same_order=_shared_lines(published, ours) == _shared_lines(ids, theirs),
     )
 
@@ -114,10 +114,10 @@ def _shared_lines(ids: Sequence[str], other: Mapping[str, int]) -> list[str]:
     """Return the lines of a list that another one has too; a line beyond the other's repeats is left out."""
     seen: Counter[str] = Counter()
     shared = []
-    for one in ids:
-        seen[one] += 1
-        if seen[one] <= other[one]:
-            shared.append(one)
+    for image in ids:
+        seen[image] += 1
+        if seen[image] <= other[image]:
+            shared.append(image)
     return shared
 
 
@@ -170,7 +170,7 @@ def _verify_part(manifest: Manifest, part: PartEntry, sources: Mapping[str, Sour
 
 
 def _counted(manifest: Manifest, part: PartEntry, images: PartImages, *, lenient: bool) -> Iterator[Finding]:
-    classes, boxed = classes_in(manifest.header, part), all(one.objects is not None for one in images.sources)
+    classes, boxed = classes_in(manifest.header, part), all(source.objects is not None for source in images.sources)
     objects = select_objects(classes, part.view, images) if boxed else None
     n_annotated = objects.annotated_images() if objects is not None else count_annotated(images)
     if part.annotated_images is None:

@@ -138,7 +138,7 @@ def locate_images(manifest: Manifest, part: str, sources: Mapping[str, Source]) 
     if len(absent):
         raise ManifestError(
             f"{len(absent)} of the {len(ids)} images of part {part!r} are in none of its sources",
-            where=", ".join(one.title for one in chosen),
+            where=", ".join(slot.title for slot in chosen),
             expected=", ".join(ids[line] for line in absent[:3].tolist()),
             hint="give the source files that the manifest names: `curation show` lists them",
         )
@@ -150,7 +150,7 @@ def _with_added(manifest: Manifest, source: Source) -> Source:
     added = manifest.require_added_boxes()
     if added is None or source.objects is None:
         return source
-    _, positions = positions_of([one.image_id for one in added.images], [source])
+    _, positions = positions_of([image.image_id for image in added.images], [source])
     return with_added_boxes(source, added, positions, manifest.header.classes)[0]
 
 
@@ -158,8 +158,8 @@ def positions_of(ids: Sequence[str], sources: Sequence[Source]) -> tuple[Int32s,
     """Return for each id the source that holds it and its position there, both -1 where none does."""
     source = np.full(len(ids), -1, np.int32)
     position = np.full(len(ids), -1, np.int32)
-    for number, one in enumerate(sources):
-        position_of = {f"{one.namespace}:{native}": index for index, native in enumerate(one.images.native.tolist())}
+    for number, raw in enumerate(sources):
+        position_of = {f"{raw.namespace}:{native}": index for index, native in enumerate(raw.images.native.tolist())}
         found = np.array([position_of.get(text, -1) for text in ids], np.int32)
         fresh = (found >= 0) & (position < 0)
         source[fresh] = number
@@ -176,7 +176,7 @@ def select_objects(classes: Sequence[ClassEntry], view: LabelView, images: PartI
     objects = every_object(classes, images)
     dropped = treated("drop", view, objects)
     columns = {name: column[~dropped] for name, column in objects.items()}
-    categories = [UNKNOWN_ID if getattr(view, one.role) == "rename:unknown" else one.index for one in classes]
+    categories = [UNKNOWN_ID if getattr(view, entry.role) == "rename:unknown" else entry.index for entry in classes]
     ignore = treated("ignore", view, columns)
     del columns["depiction"]
     category_id = np.array(categories, np.int32)[columns["label"]]
@@ -245,7 +245,7 @@ def _objects_of(classes: Sequence[ClassEntry], images: PartImages, number: int) 
     index = np.flatnonzero(image >= 0).astype(np.int32)
     label = class_positions(classes, source)[objects.category[index]]
     if (label < 0).any():
-        names = [source.categories.names[one] for one in np.unique(objects.category[index[label < 0]]).tolist()]
+        names = [source.categories.names[code] for code in np.unique(objects.category[index[label < 0]]).tolist()]
         raise ManifestError(
             f"{int((label < 0).sum())} objects are of classes that have no role in the manifest",
             where=f"source {source.title}",

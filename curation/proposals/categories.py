@@ -120,7 +120,7 @@ def _kinship_relations(
     person = next((name for name, synset in id_synsets.items() if synset == PERSON), "")
     below: dict[str, Relation] = {}
     above: dict[str, Relation] = {}
-    for category in (one for one in categories if one in synsets):
+    for category in (listed for listed in categories if listed in synsets):
         synset = synsets[category]
         over = ancestors(graph, [synset])
         if same := [name for name, known in id_synsets.items() if known == synset]:
@@ -248,21 +248,21 @@ def category_table(
     rows = (
         CategoryJudgement(
             pool=pool,
-            category=one.category,
+            category=row.category,
             images=n_images,
             objects=n_objects,
-            judgement=one.judgement,
-            reason=one.phrase,
-            id_class=one.id_class,
-            synset=synsets.get(one.category, ""),
-            kinship=_kinship_text(one),
+            judgement=row.judgement,
+            reason=row.phrase,
+            id_class=row.id_class,
+            synset=synsets.get(row.category, ""),
+            kinship=_kinship_text(row),
         )
-        for one, n_images, n_objects in zip(judged, images, objects, strict=True)
+        for row, n_images, n_objects in zip(judged, images, objects, strict=True)
     )
     return tuple(sorted(rows, key=lambda row: (-row.images, row.category)))
 
 
-def evidence_of(one: Judged, objects: int, near_wup: Decimal) -> Evidence:
+def evidence_of(judged: Judged, objects: int, near_wup: Decimal) -> Evidence:
     """Return what annotations of a category in an image are evidence of.
 
     Parameters
@@ -271,27 +271,27 @@ def evidence_of(one: Judged, objects: int, near_wup: Decimal) -> Evidence:
         How many the image has; 0 where only presence is known.
     """
     counted = f" ({objects} object{'s' if objects > 1 else ''})" if objects else ""
-    by_kinship = one.kind in ("near_kinship", "far_kinship")
+    by_kinship = judged.kind in ("near_kinship", "far_kinship")
     return Evidence(
-        kind=one.kind,
-        detail=f"{one.category}{counted} {one.phrase}",
-        score=_kinship_text(one),
+        kind=judged.kind,
+        detail=f"{judged.category}{counted} {judged.phrase}",
+        score=_kinship_text(judged),
         threshold=str(near_wup) if by_kinship else "",
-        id_class=one.id_class if one.judgement != "unjudged" else "",
+        id_class=judged.id_class if judged.judgement != "unjudged" else "",
     )
 
 
-def _kinship_text(one: Judged) -> str:
+def _kinship_text(judged: Judged) -> str:
     # By Wu-Palmer as NLTK has it a person is 0.86 similar to a person (two ways lead up to the root).
-    if one.kind in ("label_name", "label_alias", "label_synonym"):
+    if judged.kind in ("label_name", "label_alias", "label_synonym"):
         return decimal_text(1.0)
-    return decimal_text(one.nearest.score) if one.nearest else ""
+    return decimal_text(judged.nearest.score) if judged.nearest else ""
 
 
 def _listed(categories: Collection[str], lists: Lists) -> dict[str, Literal["near", "far"]]:
-    near, far = ({name_key(one): one for one in listed} for listed in (lists.near, lists.far))
+    near, far = ({name_key(name): name for name in listed} for listed in (lists.near, lists.far))
     both, known = [near[key] for key in near.keys() & far.keys()], set(map(name_key, categories))
-    if missing := [one for key, one in (near | far).items() if key not in known]:
+    if missing := [name for key, name in (near | far).items() if key not in known]:
         what, expected = "A list names an unknown category of the source", "names as the annotation file writes them"
         raise ProposalError(what, where="near and far classes", expected=expected, found=", ".join(missing[:5])[:200])
     if both:
@@ -322,7 +322,7 @@ def label_evidence(source: Source, judged: Sequence[Judged], *, near_wup: Decima
         pairs[image].append((pair[0], pair[1]))
     # A large source repeats few pairs of category and number of objects: each is put into words once.
     worded = cache(lambda category, n: evidence_of(judged[category], n, near_wup))
-    return [tuple(worded(*pair) for pair in _decisive(one, judged)) or (_NOTHING,) for one in pairs]
+    return [tuple(worded(*pair) for pair in _decisive(category, judged)) or (_NOTHING,) for category in pairs]
 
 
 def _decisive(pairs: list[tuple[int, int]], judged: Sequence[Judged]) -> list[tuple[int, int]]:

@@ -109,15 +109,15 @@ _ITSELF, _LIKE = "is itself among the ID images", "looks like "
 
 def nearest_id_image(image: str, evidence: Sequence[Evidence]) -> str:
     """Return the ID image that `look_evidence` names for an image, ``""`` where none of its evidence does."""
-    for one in evidence:
-        if one.kind == "image_image":
-            return image if one.detail == _ITSELF else one.detail.removeprefix(_LIKE)
+    for piece in evidence:
+        if piece.kind == "image_image":
+            return image if piece.detail == _ITSELF else piece.detail.removeprefix(_LIKE)
     return ""
 
 
 def digest_of(embeddings: Embeddings) -> str:
     """Return a digest of what was embedded, by which encoder: of ids, image digests and encoder, not of floats."""
-    lines = (f"{one} {image}" for one, image in zip(embeddings.ids, embeddings.images, strict=True))
+    lines = (f"{id_} {image}" for id_, image in zip(embeddings.ids, embeddings.images, strict=True))
     return sha256_of_lines([embeddings.encoder.digest, *lines])
 
 
@@ -175,16 +175,16 @@ def read_categories(path: Path, classes: Sequence[IdClass]) -> dict[int, str]:
     data, example = read_bytes(path, kind="category table"), '{"categories": [{"id": 1, "name": "person"}, …]}'
     what = "The category table cannot be read"
     table = decode_json(data, _Table, ProposalError, what, where=str(path), expected=example).categories
-    if len({one.id for one in table}) < len(table):
+    if len({row.id for row in table}) < len(table):
         raise ProposalError("Duplicate category id", where=str(path))
     by_name = owners(classes)
-    found = {one.id: by_name[key][0] for one in table if (key := name_key(one.name)) in by_name}
+    found = {row.id: by_name[key][0] for row in table if (key := name_key(row.name)) in by_name}
     if not found:
         raise ProposalError(
             "No category of the detector is an ID class",
             where=str(path),
-            expected=", ".join(one.name for one in classes[:5]),
-            found=", ".join(one.name for one in table[:5])[:200],
+            expected=", ".join(entry.name for entry in classes[:5]),
+            found=", ".join(row.name for row in table[:5])[:200],
         )
     return found
 

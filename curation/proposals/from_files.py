@@ -150,7 +150,7 @@ def _classes(id_classes: Path | None, manifest: str | None) -> tuple[tuple[IdCla
         return read_id_classes(id_classes), {}, [_input("id_classes", id_classes)]
     locked = load_manifest(manifest or "")
     header = locked.header
-    numbers = {one.index: one.name for one in header.classes if one.role == "known"}
+    numbers = {known.index: known.name for known in header.classes if known.role == "known"}
     entry = Input(use="manifest", name=f"{header.name}@{header.version}", sha256=locked.digest)
     return classes_of(header), numbers, [entry]
 
@@ -210,7 +210,7 @@ def _embeddings(path: Path, use: str, inputs: list[Input]) -> Embeddings:
 
 
 def _split(names: str | Sequence[str]) -> tuple[str, ...]:
-    return tuple(one.strip() for one in (names.split(",") if isinstance(names, str) else names) if one.strip())
+    return tuple(name.strip() for name in (names.split(",") if isinstance(names, str) else names) if name.strip())
 
 
 def _input(use: str, path: Path) -> Input:

@@ -83,8 +83,8 @@ def read_id_classes(path: Path) -> tuple[IdClass, ...]:
 
 def classes_of(header: Header) -> tuple[IdClass, ...]:
     """Return the known classes of a manifest with their aliases, in the order of their index."""
-    known = sorted((one for one in header.classes if one.role == "known"), key=lambda one: one.index)
-    return checked_classes((IdClass(one.name, one.aliases) for one in known), f"{header.name}@{header.version}")
+    known = sorted((cls for cls in header.classes if cls.role == "known"), key=lambda cls: cls.index)
+    return checked_classes((IdClass(cls.name, cls.aliases) for cls in known), f"{header.name}@{header.version}")
 
 
 def checked_classes(classes: Iterable[IdClass], where: str) -> tuple[IdClass, ...]:
@@ -96,8 +96,8 @@ def checked_classes(classes: Iterable[IdClass], where: str) -> tuple[IdClass, ..
             "Wrong number of ID classes", where=where, expected=expected, found=str(len(found)), hint=_HINT
         )
     owner: dict[str, str] = {}
-    for one in found:
-        for position, name in enumerate((one.name, *one.aliases)):
+    for entry in found:
+        for position, name in enumerate((entry.name, *entry.aliases)):
             key = name_key(name)
             if not key or len(name) > _LONGEST_NAME or not name.isprintable():
                 raise ProposalError(
@@ -108,17 +108,17 @@ def checked_classes(classes: Iterable[IdClass], where: str) -> tuple[IdClass, ..
                     hint=_HINT,
                 )
             # An alias may repeat its own class (Bird of bird); a class may not be listed twice.
-            if key in owner and (owner[key] != one.name or position == 0):
-                found_names = f"{name!r}: {owner[key]!r} and {one.name!r}"
+            if key in owner and (owner[key] != entry.name or position == 0):
+                found_names = f"{name!r}: {owner[key]!r} and {entry.name!r}"
                 raise ProposalError("Two ID classes share a name", where=where, found=found_names)
-            owner[key] = one.name
+            owner[key] = entry.name
     return found
 
 
 def owners(classes: Sequence[IdClass]) -> dict[str, tuple[str, bool]]:
     """Return for each key of a name the class it means, and whether it is the class's own name."""
-    names = {name_key(alias): (one.name, False) for one in classes for alias in one.aliases}
-    return names | {name_key(one.name): (one.name, True) for one in classes}
+    names = {name_key(alias): (entry.name, False) for entry in classes for alias in entry.aliases}
+    return names | {name_key(entry.name): (entry.name, True) for entry in classes}
 
 
 def synsets_of(names: Iterable[str], *, dataset: str = "", given: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -134,11 +134,11 @@ def synsets_of(names: Iterable[str], *, dataset: str = "", given: Mapping[str, s
         Name to synset, of the user's: goes before all; ``""`` says that a name has none.
     """
     mine = {name_key(name): synset for name, synset in (given or {}).items()}
-    order = sorted(DATASETS, key=lambda one: one != dataset)
+    order = sorted(DATASETS, key=lambda name: name != dataset)
     found: dict[str, str] = {}
     for name in names:
         key = name_key(name)
-        synset = mine[key] if key in mine else next((s for one in order if (s := _by_key(one).get(key))), "")
+        synset = mine[key] if key in mine else next((s for other in order if (s := _by_key(other).get(key))), "")
         if synset:
             found[name] = synset
     return found

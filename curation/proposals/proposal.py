@@ -335,7 +335,7 @@ class ProposalSet(_Made, frozen=True, kw_only=True, dict=True):
 
     def counts(self) -> dict[str, int]:
         """Return the number of proposals by verdict, in the order remove, near, far, farther, undecided."""
-        found = Counter(one.proposal for one in self.proposals)
+        found = Counter(proposal.proposal for proposal in self.proposals)
         return {verdict: found[verdict] for verdict in get_args(Verdict)}
 
 

@@ -84,19 +84,19 @@ def finding(evidence: Sequence[Evidence], *, agreeing: int) -> Finding:
     4. Else a near category: *near*. Else a category that nobody judged, or no annotation: *undecided*. Else *far*.
     """
     strongest = ordered(evidence)
-    if overlap := [one for one in strongest if one.kind in OVERLAPS]:
+    if overlap := [piece for piece in strongest if piece.kind in OVERLAPS]:
         return Finding("remove", f"remove: {overlap[0].id_class}", 0)
-    if suspicions := [one for one in strongest if one.kind in SUSPICIONS]:
+    if suspicions := [piece for piece in strongest if piece.kind in SUSPICIONS]:
         # The ID class that most kinds may mean; among equals that of the strongest evidence.
-        names = list(dict.fromkeys(one.id_class for one in suspicions if one.id_class)) or [""]
-        support = {name: len({one.kind for one in suspicions if one.id_class in ("", name)}) for name in names}
+        names = list(dict.fromkeys(piece.id_class for piece in suspicions if piece.id_class)) or [""]
+        support = {name: len({piece.kind for piece in suspicions if piece.id_class in ("", name)}) for name in names}
         name = max(names, key=lambda name: support[name])
         if support[name] >= agreeing:
             return Finding("remove", f"remove: suspected {name or 'ID class'}", 1)
         return Finding("undecided", f"suspected: {name or 'looks like ID'}", 2)
-    if near := [one for one in strongest if one.kind in ("near_listed", "near_kinship")]:
+    if near := [piece for piece in strongest if piece.kind in ("near_listed", "near_kinship")]:
         return Finding("near", f"near: {near[0].id_class or 'listed'}", 4)
-    if not strongest or any(one.kind == "unjudged" for one in strongest):
+    if not strongest or any(piece.kind == "unjudged" for piece in strongest):
         return Finding("undecided", "undecided: nothing says how near", 3)
     return Finding("far", "far", 5)
 
@@ -120,30 +120,30 @@ def combine(suspects: Sequence[Suspect], *, agreeing: int, farther: Collection[s
     """
     pool_of: dict[str, str] = {}
     rows = []
-    for one in suspects:
-        if one.image_id in pool_of:
+    for suspect in suspects:
+        if suspect.image_id in pool_of:
             raise ProposalError(
                 "An image is in two OOD sources",
-                where=one.image_id,
+                where=suspect.image_id,
                 expected="sources that share no image, or one run for each",
-                found=f"{pool_of[one.image_id]} and {one.pool}",
+                found=f"{pool_of[suspect.image_id]} and {suspect.pool}",
             )
-        pool_of[one.image_id] = one.pool
-        evidence = ordered(one.evidence)
+        pool_of[suspect.image_id] = suspect.pool
+        evidence = ordered(suspect.evidence)
         found = finding(evidence, agreeing=agreeing)
         against = [piece for piece in evidence if piece.kind in OVERLAPS or piece.kind in SUSPICIONS]
         first = next(iter(against or evidence), None)
         strength, score = (STRENGTH[first.kind], _number(first.score)) if first else (len(STRENGTH), Decimal(0))
         kinds = len({piece.kind for piece in against})
-        rows.append(((found.urgency, -kinds, strength, -score, one.image_id), one, evidence, found))
+        rows.append(((found.urgency, -kinds, strength, -score, suspect.image_id), suspect, evidence, found))
     proposals = []
-    for rank, (_, one, evidence, found) in enumerate(sorted(rows, key=lambda row: row[0]), 1):
+    for rank, (_, case, evidence, found) in enumerate(sorted(rows, key=lambda row: row[0]), 1):
         verdict, reason = found.verdict, found.reason
-        if verdict == "far" and one.pool in farther:
+        if verdict == "far" and case.pool in farther:
             verdict, reason = "farther", "farther"
         proposals.append(
             Proposal(
-                image_id=one.image_id, proposal=verdict, reason=reason, evidence=evidence, rank=rank, pool=one.pool
+                image_id=case.image_id, proposal=verdict, reason=reason, evidence=evidence, rank=rank, pool=case.pool
             )
         )
     return tuple(proposals)
@@ -151,7 +151,7 @@ def combine(suspects: Sequence[Suspect], *, agreeing: int, farther: Collection[s
 
 def ordered(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """Return evidence by kind, the strongest first; within a kind by falling score, then by detail."""
-    return tuple(sorted(evidence, key=lambda one: (STRENGTH[one.kind], -_number(one.score), one.detail)))
+    return tuple(sorted(evidence, key=lambda piece: (STRENGTH[piece.kind], -_number(piece.score), piece.detail)))
 
 
 def _number(score: str) -> Decimal:
@@ -259,24 +259,24 @@ def propose(
     if not names or len(set(names)) < len(names):
         found = ", ".join(names) or "none"
         raise ProposalError("Every OOD source needs a unique name", expected="one or more names", found=found)
-    known = synsets_of([one.name for one in classes], given=id_synsets)
+    known = synsets_of([entry.name for entry in classes], given=id_synsets)
     reference = _Reference(references, reference_statistics(references)) if references else None
     seen = [
         _look_into(pool, classes, known, reference, prompts, chosen)
         for pool in tqdm(pools, desc="looking into OOD sources", disable=None, leave=False)
     ]
     sets = propose_sets(
-        [one for pool in seen for one in _statistics(pool, chosen)], chosen, reference.encoder if reference else ""
+        [row for pool in seen for row in _statistics(pool, chosen)], chosen, reference.encoder if reference else ""
     )
-    suspects = [Suspect(one.pool.name, image, evidence) for one in seen for image, evidence in one.evidence.items()]
-    unmapped = len(classes) - len(known.keys() & {one.name for one in classes})
-    left_out = {"ID classes without a synset": unmapped} | {key: n for one in seen for key, n in one.left_out.items()}
+    suspects = [Suspect(pool.pool.name, image, evidence) for pool in seen for image, evidence in pool.evidence.items()]
+    unmapped = len(classes) - len(known.keys() & {entry.name for entry in classes})
+    left_out = {"ID classes without a synset": unmapped} | {key: n for pool in seen for key, n in pool.left_out.items()}
     return ProposalSet(
-        id_classes=tuple(one.name for one in classes),
+        id_classes=tuple(entry.name for entry in classes),
         thresholds=chosen.as_texts(),
-        inputs=(*inputs, *(entry for one in seen for entry in one.inputs)),
+        inputs=(*inputs, *(entry for pool in seen for entry in pool.inputs)),
         proposals=combine(suspects, agreeing=chosen.agreeing, farther=farther_pools(sets)),
-        categories=tuple(row for one in seen for row in one.categories),
+        categories=tuple(row for pool in seen for row in pool.categories),
         sets=sets,
         reference=reference.as_texts() if reference else {},
         left_out={key: n for key, n in left_out.items() if n},
@@ -308,8 +308,8 @@ def _look_into(
         median, sigma = reference.found.median, reference.found.sigma
         if median is not None and sigma is not None:
             found.append(look_evidence(look, median=median, sigma=sigma, sigmas=thresholds.look_sigma))
-    for image, one in (pair for by_image in found for pair in by_image.items()):
-        evidence[image] = (*evidence[image], one)
+    for image, piece in (pair for by_image in found for pair in by_image.items()):
+        evidence[image] = (*evidence[image], piece)
     if pool.detections is not None:
         detector = detector_evidence(
             pool.detections, source, pool.detector_classes, threshold=thresholds.detector_score, pool=pool.name
@@ -326,7 +326,7 @@ def _of_pool(pool: OodPool, images: Collection[str]) -> tuple[Embeddings | None,
     """Return the embeddings of the pool's images, and how many images or embeddings have no counterpart."""
     if (given := pool.embeddings) is None:
         return None, {}
-    rows = [row for row, one in enumerate(given.ids) if one in images]
+    rows = [row for row, id_ in enumerate(given.ids) if id_ in images]
     if not rows:
         raise ProposalError(
             "The embeddings hold none of the source's images",
@@ -345,11 +345,11 @@ def _statistics(seen: _Seen, thresholds: Thresholds) -> list[SetStatistics]:
     # By annotations alone: a group from which similar images were taken out is dissimilar by construction.
     verdicts = {
         image: finding(
-            [one for one in evidence if one.kind not in SEEN_BY_MACHINE], agreeing=thresholds.agreeing
+            [piece for piece in evidence if piece.kind not in SEEN_BY_MACHINE], agreeing=thresholds.agreeing
         ).verdict
         for image, evidence in seen.evidence.items()
     }
-    scores = {one.category: one.nearest.score for one in seen.judged if one.nearest}
+    scores = {row.category: row.nearest.score for row in seen.judged if row.nearest}
     source, groups = seen.pool.source, grouped(verdicts, lambda image: verdicts[image])
     groups_of: tuple[tuple[Group, list[str]], ...] = (
         ("near", groups.get("near", [])),
@@ -361,7 +361,7 @@ def _statistics(seen: _Seen, thresholds: Thresholds) -> list[SetStatistics]:
     for group, images in groups_of:
         if images:
             held = set(images)
-            chosen = np.array([one in held for one in source.image_ids.tolist()], np.bool_)
+            chosen = np.array([id_ in held for id_ in source.image_ids.tolist()], np.bool_)
             shown = {source.categories.names[index] for index in np.unique(category[chosen[image]]).tolist()}
             kinships = [scores[name] for name in sorted(shown) if name in scores]
             found.append(set_statistics(seen.pool.name, group, images, seen.look, kinships))
@@ -417,7 +417,7 @@ def set_statistics(
     """
     held, kin = set(images), list(kinships)
     scores = zip(look.ids, look.similarity.tolist(), strict=True) if look is not None else ()
-    near = np.array([score for one, score in scores if one in held], np.float64)
+    near = np.array([score for id_, score in scores if id_ in held], np.float64)
     return SetStatistics(
         pool=pool,
         group=group,
@@ -444,25 +444,25 @@ def propose_sets(sets: Sequence[SetStatistics], thresholds: Thresholds, encoder:
         Digest of the encoder of all embeddings.
     """
     made = []
-    for one in sets:
-        if one.group == "near":
-            far = next((two for two in sets if (two.pool, two.group) == (one.pool, "far")), None)
-            verdict, reason = _near(one, far, thresholds)
+    for own in sets:
+        if own.group == "near":
+            far = next((two for two in sets if (two.pool, two.group) == (own.pool, "far")), None)
+            verdict, reason = _near(own, far, thresholds)
         else:
-            rivals = [two for two in sets if two.group == "far" and two.pool != one.pool]
-            verdict, reason = _against_sets(one, rivals, thresholds)
-        mean, error, kinship = (None if x is None else decimal_text(x) for x in (one.mean, one.error, one.kinship))
+            rivals = [two for two in sets if two.group == "far" and two.pool != own.pool]
+            verdict, reason = _against_sets(own, rivals, thresholds)
+        mean, error, kinship = (None if x is None else decimal_text(x) for x in (own.mean, own.error, own.kinship))
         made.append(
             SetProposal(
-                name=one.name,
-                group=one.group,
+                name=own.name,
+                group=own.group,
                 proposal=verdict,
                 reason=reason,
-                images=one.images,
+                images=own.images,
                 mean_similarity=mean,
                 standard_error=error,
                 mean_kinship=kinship,
-                encoder="" if one.mean is None else encoder,
+                encoder="" if own.mean is None else encoder,
             )
         )
     return tuple(made)
@@ -470,31 +470,31 @@ def propose_sets(sets: Sequence[SetStatistics], thresholds: Thresholds, encoder:
 
 def farther_pools(sets: Sequence[SetProposal]) -> set[str]:
     """Return the pools whose far group is proposed farther: their far images are called farther too."""
-    return {one.name.rpartition(" ")[0] for one in sets if one.group == "far" and one.proposal == "farther"}
+    return {row.name.rpartition(" ")[0] for row in sets if row.group == "far" and row.proposal == "farther"}
 
 
-def _near(one: SetStatistics, far: SetStatistics | None, thresholds: Thresholds) -> tuple[Verdict, str]:
+def _near(near: SetStatistics, far: SetStatistics | None, thresholds: Thresholds) -> tuple[Verdict, str]:
     if far is None:
         return "undecided", "there is no far group to compare with"
-    if (gap := _gap(one, far)) is None:
+    if (gap := _gap(near, far)) is None:
         return "undecided", _TOO_FEW
     reason = f"{gap:.1f} standard errors nearer than {far.name}"
     return ("near", reason) if gap > thresholds.standard_errors else ("undecided", f"only {reason}")
 
 
-def _against_sets(one: SetStatistics, rivals: Sequence[SetStatistics], thresholds: Thresholds) -> tuple[Verdict, str]:
+def _against_sets(near: SetStatistics, rivals: Sequence[SetStatistics], thresholds: Thresholds) -> tuple[Verdict, str]:
     known = [two for two in rivals if two.mean is not None and two.error is not None]
     if not known:
         return "undecided", "there is no other far set to compare with"
     lowest = min(known, key=lambda two: (two.mean or 0.0, two.name))
-    if (gap := _gap(lowest, one)) is None:
+    if (gap := _gap(lowest, near)) is None:
         return "undecided", _TOO_FEW
     reason = f"{gap:.1f} standard errors below {lowest.name}"
     if gap <= thresholds.standard_errors:
         return "undecided", f"{reason}: not farther by similarity"
-    if one.kinship is None or lowest.kinship is None:
+    if near.kinship is None or lowest.kinship is None:
         return "undecided", f"{reason}, but WordNet says nothing"
-    if one.kinship >= lowest.kinship:
+    if near.kinship >= lowest.kinship:
         return "undecided", f"{reason}, but WordNet has the other order"
     return "farther", f"{reason}, and WordNet agrees"
 

@@ -73,16 +73,16 @@ def card_text(request: Request, configs: Configs, date: str = "") -> str:
         results=request.results,
         stated=lambda name: _texts(stated.get(name)),
         limits=_limits(members, _texts(stated.get("dataLimitations"))),
-        differing=sum(one.paper != one.obtained for member in members for one in member.manifest.header.figures),
+        differing=sum(row.paper != row.obtained for member in members for row in member.manifest.header.figures),
         not_for=_NOT_FOR,
         hub=HUB,
-        papers={paper: links(paper) for paper in dict.fromkeys(one.manifest.header.paper for one in members)},
+        papers={paper: links(paper) for paper in dict.fromkeys(member.manifest.header.paper for member in members)},
         class_groups=_class_groups,
         folded=40,
         own_bibtex=own_bibtex(repository, tag, members, date),
         origins=_ORIGINS,
         spdx=STATED,
-        class_roles=lambda header, part: Counter(one.role for one in classes_in(header, part)),
+        class_roles=lambda header, part: Counter(entry.role for entry in classes_in(header, part)),
         shown=_shown,
     )
     return text.rstrip("\n") + "\n"
@@ -106,9 +106,9 @@ def card_header(data: Mapping[str, Any]) -> str:
 def card_data(repository: str, members: Sequence[Member], configs: Configs) -> dict[str, Any]:
     """Return the YAML header of the card as plain data, as `huggingface_hub.DatasetCardData` has it."""
     kinds = {member.manifest.header.taxonomy == "OSC" for member in members}
-    images = sum(len(ids) for one in members for ids in one.manifest.lists.values())
-    annotators = [who for one in members for terms in one.terms().values() for who in terms.annotators]
-    datasets = [entry.dataset for one in members for entry in one.manifest.header.sources]
+    images = sum(len(ids) for member in members for ids in member.manifest.lists.values())
+    annotators = [who for member in members for terms in member.terms().values() for who in terms.annotators]
+    datasets = [entry.dataset for member in members for entry in member.manifest.header.sources]
     data = {
         "pretty_name": title_of(members),
         # The lists are facts; labels and photos have the terms of their sources, which no one identifier names.
@@ -189,7 +189,7 @@ def _class_groups(header: Header) -> list[tuple[str, list[str]]]:
     groups = [(f"introduced in {task.name}", list(task.introduced)) for task in header.tasks]
     of_tasks = {name for _, names in groups for name in names}
     rest = [entry for entry in header.classes if entry.name not in of_tasks]
-    return [*groups, *((role, names) for role in _ROLES if (names := [one.name for one in rest if one.role == role]))]
+    return [*groups, *((role, names) for role in _ROLES if (names := [cls.name for cls in rest if cls.role == role]))]
 
 
 def _loading(repository: str, tag: str, configs: Configs) -> str:
@@ -211,20 +211,20 @@ def _shown(value: ParameterValue) -> str:
 
 
 def _commands(repository: str, tag: str, members: Sequence[Member]) -> list[str]:
-    member = next((one for one in members if one.splits), members[0])
+    member = next((candidate for candidate in members if candidate.splits), members[0])
     header = member.manifest.header
     manifest = "pulled" if len(members) == 1 else f"pulled/{member.folder}"
     lines = ["pip install 'curation[publish]'", f"curation pull {repository}@{tag} --out pulled"]
     if not member.splits:
         # Without a list there is nothing yet to verify or to export.
         from_lists = f"import {manifest} --lists DIR"
-        from_data = f"build {manifest}{_source_options(one.name for one in header.sources)}"
+        from_data = f"build {manifest}{_source_options(src.name for src in header.sources)}"
         made = from_lists if header.origin == "as_published" else from_data
         lines.append(f"curation {made} --out complete")
         manifest = "complete"
     used = {name for part in header.parts for name in part.sources}
-    lines.append(f"curation verify {manifest}{_source_options(one.name for one in header.sources if one.name in used)}")
-    for part in [one for one in header.parts if one.name in member.splits or not member.splits][:1]:
+    lines.append(f"curation verify {manifest}{_source_options(src.name for src in header.sources if src.name in used)}")
+    for part in [entry for entry in header.parts if entry.name in member.splits or not member.splits][:1]:
         options = f"--part {part.name} --format coco{_source_options(part.sources)} --out {part.name}.json"
         lines.append(f"curation export {manifest} {options}")
     return lines
@@ -236,7 +236,7 @@ def _source_options(names: Iterable[str]) -> str:
 
 def _columns(tables: Sequence[PlannedTable]) -> list[tuple[str, str, str]]:
     """Return name, type and meaning of each column of a part; none where no table has a row."""
-    table = next((one for one in tables if not one.empty), None)
+    table = next((candidate for candidate in tables if not candidate.empty), None)
     schema = () if table is None else table.schema
     return [(field.name, _kind(field.type), COLUMNS.get(field.name, "")) for field in schema]
 

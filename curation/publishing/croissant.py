@@ -73,7 +73,7 @@ def croissant_bytes(
     headers = [member.manifest.header for member in members]
     ctx = mlc.Context(conforms_to="http://mlcommons.org/croissant/1.1", rdf=mlc.Rdf(context=dict(_DECLARED["context"])))
     owner, _, name = repository.partition("/")
-    named = "; ".join(f"{one.name} {one.version} ({' '.join(one.title.split())})" for one in headers)
+    named = "; ".join(f"{header.name} {header.version} ({' '.join(header.title.split())})" for header in headers)
     urls = {terms.url for member in members for terms in member.terms().values() if terms.url}
     stated = {key: request.statements.get(key) for key in PROPERTIES}
     data = mlc.Metadata(
@@ -115,9 +115,9 @@ def croissant_bytes(
         extra_properties={
             "alternateName": title_of(members),
             "isLiveDataset": False,
-            **{f"rai:{key}": list(one) if isinstance(one, tuple) else one for key, one in stated.items()},
+            **{f"rai:{key}": list(value) if isinstance(value, tuple) else value for key, value in stated.items()},
             "prov:wasDerivedFrom": _entities(members),
-            "prov:wasGeneratedBy": [one for member in members for one in _activities(member, date)],
+            "prov:wasGeneratedBy": [activity for member in members for activity in _activities(member, date)],
         },
     )
     # The library makes a moment of a day.
@@ -133,7 +133,7 @@ def described_digest(digests: Mapping[str, str], statements: Mapping[str, Statem
     digests : mapping of str to str
         The identity of each file, by path.
     """
-    said = {key: list(one) if isinstance(one, tuple) else one for key, one in sorted(statements.items())}
+    said = {key: list(value) if isinstance(value, tuple) else value for key, value in sorted(statements.items())}
     return sha256_of_value({"files": dict(sorted(digests.items())), "statements": said})
 
 
@@ -147,7 +147,7 @@ def _field(ctx: Any, parent: str, path: str, field: pa.Field, column: str = "") 
     kind = field.type.value_type if array else field.type
     shared = {"ctx": ctx, "id": name, "name": name, "description": "" if column else COLUMNS.get(field.name, "")}
     if array and types.is_struct(kind):
-        return mlc.Field(**shared, repeated=True, sub_fields=[_field(ctx, name, path, one, field.name) for one in kind])
+        return mlc.Field(**shared, repeated=True, sub_fields=[_field(ctx, name, path, f, field.name) for f in kind])
     source = mlc.Source(
         ctx=ctx,
         file_object=path,
@@ -214,7 +214,7 @@ def _activities(member: Member, date: str) -> Iterator[dict[str, Any]]:
             **moment,
             "prov:wasAttributedTo": [_agent("Person", name) for name in reviewers]
             or _agent("Agent", "reviewers who are not named"),
-            "identifier": [one for one in (header.decisions, header.overlay and header.overlay.sha256) if one],
+            "identifier": [digest for digest in (header.decisions, header.overlay and header.overlay.sha256) if digest],
         }
 
 

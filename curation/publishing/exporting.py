@@ -86,27 +86,27 @@ class Format:
     tables: Callable[[Member, FormatOptions], list[PlannedTable]] | None = None
 
 
-def _plan_yolo(one: Request) -> Plan:
-    sizes = photo_sizes(one.manifest, one.parts, one.sources, one.photos) if one.photos else None
-    return plan_yolo(one.manifest, one.parts, one.sources, unknown=one.options.unknown or "last", sizes=sizes)
+def _plan_yolo(asked: Request) -> Plan:
+    sizes = photo_sizes(asked.manifest, asked.parts, asked.sources, asked.photos) if asked.photos else None
+    return plan_yolo(asked.manifest, asked.parts, asked.sources, unknown=asked.options.unknown or "last", sizes=sizes)
 
 
 COCO = Format(
     "coco",
-    lambda one: plan_coco(one.manifest, one.parts, one.sources, one.options),
+    lambda asked: plan_coco(asked.manifest, asked.parts, asked.sources, asked.options),
     ("category_ids", "unknown_id"),
     file=".json",
     each="file",
 )
-VOC = Format("voc", lambda one: plan_voc(one.manifest, one.parts, one.sources), each="folder")
+VOC = Format("voc", lambda asked: plan_voc(asked.manifest, asked.parts, asked.sources), each="folder")
 YOLO = Format("yolo", _plan_yolo, ("unknown", "photos"), each="folder")
 ID_LISTS = Format(
     "txt",
-    lambda one: plan_lists(one.manifest, one.parts, one.sources, one.options.id_form or "namespaced"),
+    lambda asked: plan_lists(asked.manifest, asked.parts, asked.sources, asked.options.id_form or "namespaced"),
     ("id_form",),
     file=".txt",
 )
-FORMATS: Mapping[str, Format] = {one.name: one for one in (COCO, VOC, YOLO, ID_LISTS)}
+FORMATS: Mapping[str, Format] = {form.name: form for form in (COCO, VOC, YOLO, ID_LISTS)}
 """The formats that belong to no benchmark, by name."""
 
 
@@ -254,7 +254,7 @@ def _require_own_options(
 ) -> None:
     for name, value in {**_values(options), "photos": photos}.items():
         if value and name not in form.options:
-            owner = next((one.name for one in formats.values() if name in one.options), "another")
+            owner = next((offered.name for offered in formats.values() if name in offered.options), "another")
             flag = "images" if name == "photos" else name.replace("_", "-")
             raise UsageError(f"--{flag} belongs to --format {owner}", found=form.name)
 
@@ -262,7 +262,7 @@ def _require_own_options(
 def _require_output(
     form: Format, formats: Mapping[str, Format], parts: Sequence[str], out: Path, *, each: bool, single: bool
 ) -> None:
-    if out.suffix in {one.file for one in formats.values() if one.file} and not (single or out.is_dir()):
+    if out.suffix in {offered.file for offered in formats.values() if offered.file} and not (single or out.is_dir()):
         raise UsageError(
             f"--out {out.suffix} does not fit --format {form.name}",
             where=str(out),
@@ -296,7 +296,7 @@ def _sources(
     chosen = [slot for slot in manifest.slots if slot.name in useful]
     wanted = {name for slot in chosen for name in (slot.name, slot.dataset)}
     idle = {name for slot in manifest.slots for name in (slot.name, slot.dataset)} - wanted
-    useful_given = {key: one for key, one in given.items() if key.partition("@")[0] not in idle}
+    useful_given = {key: value for key, value in given.items() if key.partition("@")[0] not in idle}
     optional = form is ID_LISTS and options.id_form not in NEEDS_SOURCES
     # Ids alone need no source: what a build remembers is not read for them.
     sources = (
@@ -345,12 +345,12 @@ def _summary(request: Request, form: str, plan: Plan) -> dict[str, Any]:
         },
         **_counts(plan),
         "notes": list(plan.notes),
-    } | ({"by_part": {part: _counts(one) for part, one in plan.by_part.items()}} if plan.by_part else {})
+    } | ({"by_part": {part: _counts(planned) for part, planned in plan.by_part.items()}} if plan.by_part else {})
 
 
 def _values(options: FormatOptions) -> dict[str, Any]:
     # The caller's record may have further fields.
-    return {one.name: getattr(options, one.name) for one in dataclasses.fields(FormatOptions)}
+    return {field.name: getattr(options, field.name) for field in dataclasses.fields(FormatOptions)}
 
 
 def _stated(value: object) -> object:

@@ -226,8 +226,8 @@ def translate_errors(doing: str, where: str) -> Iterator[None]:
 
 def status_of(error: BaseException | None) -> int | None:
     """Return the HTTP status behind an error, None where there is none."""
-    for one in _chain(error):
-        status = getattr(getattr(one, "response", None), "status_code", None)
+    for cause in _chain(error):
+        status = getattr(getattr(cause, "response", None), "status_code", None)
         if isinstance(status, int):
             return status
     return None
@@ -250,7 +250,7 @@ def without_secrets(text: str) -> str:
         from huggingface_hub import get_token
 
         secrets.append(get_token() or "")
-    for secret in [one for one in secrets if len(one) >= _SHORTEST_TOKEN]:
+    for secret in [known for known in secrets if len(known) >= _SHORTEST_TOKEN]:
         text = text.replace(secret, "***")
     text = re.sub(r"\bhf_[A-Za-z0-9_]{4,}|[Bb]earer\s+\S+", "***", text)
     text = re.sub(r"(https?://)[^\s/@]*@", r"\1", text)
@@ -271,14 +271,14 @@ _STATUS = {
 def _translated(error: Exception, doing: str, where: str) -> PublishError | None:
     """Return what an error of the client is reported as, None where neither the hub nor the network caused it."""
     chain = list(_chain(error))
-    homes = {type(one).__module__.partition(".")[0] for one in chain}
-    broken = [one for one in chain if isinstance(one, OSError)]
+    homes = {type(cause).__module__.partition(".")[0] for cause in chain}
+    broken = [cause for cause in chain if isinstance(cause, OSError)]
     text = getattr(chain[-1], "server_message", None) or str(chain[-1]) or type(chain[-1]).__name__
     found, hint = " ".join(without_secrets(str(text)).split())[:300], None
     if (status := status_of(error)) is not None:
         what, hint = _STATUS.get(status, ("The hub failed", "try again later"))
         what, found = f"{what} ({doing})", f"HTTP {status}: {found}"
-    elif any(one.filename for one in broken):
+    elif any(cause.filename for cause in broken):
         return None  # A file of this machine: the command line reports it.
     elif broken or homes & _NETWORK:
         what = f"The hub cannot be reached, or broke off, while {doing}"
@@ -362,7 +362,7 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
 
 def _require_latest(hub: HubRepository, tag: str, tags: Iterable[str]) -> None:
     """Raise `PublishError` where a later version is published: whoever names no version would get the older one."""
-    published = sorted((version_numbers(one), one) for one in tags if re.fullmatch(VERSION, one))
+    published = sorted((version_numbers(name), name) for name in tags if re.fullmatch(VERSION, name))
     if published and published[-1][0] > version_numbers(tag):
         raise PublishError(
             f"A later version than {tag} is published, and the main branch would fall behind it",

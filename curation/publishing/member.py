@@ -227,7 +227,7 @@ def check_member(member: Member) -> None:
             expected="all sources of a part, and a part with a list",
             hint="leave it out, or complete the manifest first: curation build, curation import",
         )
-    failures = [one for one in verify_sources(member.manifest, member.sources) if one.outcome == "failure"]
+    failures = [finding for finding in verify_sources(member.manifest, member.sources) if finding.outcome == "failure"]
     if member.sources and failures:
         first = failures[0]
         raise PublishError(

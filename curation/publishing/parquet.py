@@ -175,7 +175,7 @@ class _ContentDigest:
 
     @property
     def digest(self) -> str:
-        data = [[path, one.hexdigest()] for path, one in sorted(self._hashes.items())]
+        data = [[path, digest.hexdigest()] for path, digest in sorted(self._hashes.items())]
         return sha256_of_value({"columns": self._columns, "data": data, "rows": self._rows})
 
     def _array(self, path: str, array: pa.Array) -> None:
@@ -216,9 +216,9 @@ def _type_name(kind: pa.DataType) -> str:
     if types.is_list(kind):
         return f"list<{_type_name(kind.value_type)}>"
     if types.is_struct(kind):
-        return f"struct<{', '.join(f'{one.name}: {_type_name(one.type)}' for one in kind)}>"
+        return f"struct<{', '.join(f'{field.name}: {_type_name(field.type)}' for field in kind)}>"
     plain = (types.is_string, types.is_binary, types.is_boolean, types.is_integer, types.is_floating)
-    if not any(one(kind) for one in plain):
+    if not any(is_kind(kind) for is_kind in plain):
         raise PublicationMismatchError(
             "A table has a column of a type that no publication has", found=ascii(str(kind)[:100])[1:-1]
         )

@@ -11,6 +11,7 @@ import numpy as np
 
 from curation.decisions.decision import Decision, row_of
 from curation.errors import PublishError
+from curation.grouping import grouped
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, Header, PartEntry, classes_in, unknown_index
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartImages, PartObjects, locate_images, stated_pairs, view_objects
@@ -196,7 +197,7 @@ def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source], sche
         shown = "labels"
     bounds = np.searchsorted(rows, np.arange(len(located) + 1)).astype(np.int32)
     kind = schema.field(shown).type
-    inner = [pa.array(fields[one.name], one.type) for one in kind.value_type]
+    inner = [pa.array(fields[field.name], field.type) for field in kind.value_type]
     columns[shown] = pa.ListArray.from_arrays(bounds, pa.StructArray.from_arrays(inner, fields=list(kind.value_type)))
     roles, ends = fields["role"], bounds.tolist()
     each = [sorted(set(roles[start:end])) for start, end in pairwise(ends)]
@@ -234,11 +235,11 @@ def _labels(
         what, found = "An image shows a class that has no role in the manifest", ids[int(images[labels < 0][0])]
         raise PublishError(what, where=f"part {entry.name}", found=found)
     pairs = np.unique(np.stack([images, labels], axis=1), axis=0).tolist()
-    treatments = [getattr(entry.view, one.role) for one in classes]
+    treatments = [getattr(entry.view, cls.role) for cls in classes]
     shown = [pair for pair in pairs if treatments[pair[1]] != "drop"]
-    renamed = [one == "rename:unknown" for one in treatments]
-    names = [UNKNOWN_NAME if new else one.name for new, one in zip(renamed, classes, strict=True)]
-    numbers = [unknown if new else one.index for new, one in zip(renamed, classes, strict=True)]
+    renamed = [treatment == "rename:unknown" for treatment in treatments]
+    names = [UNKNOWN_NAME if new else cls.name for new, cls in zip(renamed, classes, strict=True)]
+    numbers = [unknown if new else cls.index for new, cls in zip(renamed, classes, strict=True)]
     fields = {
         "category": [names[position] for _, position in shown],
         "category_id": [numbers[position] for _, position in shown],
@@ -250,19 +251,15 @@ def _labels(
 
 def _slots(header: Header, entry: PartEntry, ids: Sequence[str]) -> list[str | None]:
     """Return the source of each image by its namespace; null where two sources of the part share it."""
-    of_namespace: dict[str, list[str]] = {}
-    for source in header.sources:
-        if source.name in entry.sources:
-            of_namespace.setdefault(source.namespace, []).append(source.name)
-    only = {namespace: names[0] for namespace, names in of_namespace.items() if len(names) == 1}
+    own = (source for source in header.sources if source.name in entry.sources)
+    of_namespace = grouped(own, lambda source: source.namespace)
+    only = {namespace: found[0].name for namespace, found in of_namespace.items() if len(found) == 1}
     return [only.get(image.partition(":")[0]) for image in ids]
 
 
 def _evidence(ids: Sequence[str], evidence: Sequence[Decision], entry: PartEntry) -> list[list[dict[str, str]]]:
     """Return the verdicts on each image, those that speak of another part aside."""
-    of_image: dict[str, list[dict[str, str]]] = {}
-    for item in evidence:
-        # A decision may speak of a part, or of the pool of images that the namespace names.
-        if item.dataset in ("", entry.name, item.image_id.partition(":")[0]):
-            of_image.setdefault(item.image_id, []).append({name: getattr(item, name) for name in EVIDENCE})
-    return [of_image.get(image, []) for image in ids]
+    # A decision may speak of a part, or of the pool of images that the namespace names.
+    own = (item for item in evidence if item.dataset in ("", entry.name, item.image_id.partition(":")[0]))
+    of_image = grouped(own, lambda item: item.image_id)
+    return [[{name: getattr(item, name) for name in EVIDENCE} for item in of_image.get(image, ())] for image in ids]

@@ -168,8 +168,8 @@ def _read_query(text: str) -> _Query | None:
     class Found(graphql.Visitor):
         def enter_operation_definition(self, node: Any, *_: Any) -> None:
             if node.operation != graphql.OperationType.QUERY:
-                for one in node.selection_set.selections:
-                    changes.add(one.name.value if isinstance(one, graphql.FieldNode) else one.kind)
+                for selection in node.selection_set.selections:
+                    changes.add(selection.name.value if isinstance(selection, graphql.FieldNode) else selection.kind)
 
         def enter_string_value(self, node: Any, *_: Any) -> None:
             texts.add(node.value)
@@ -192,10 +192,10 @@ def _refuse_query(asked: Mapping[str, Any], reviewed: Reviewed) -> Refusal | Non
     if query.changes - _MUTATIONS:
         return Refusal("The saved views and colours of a review cannot be changed")
     # A form is a variable that holds the name; the App's own queries hold no text.
-    forms = [one for one in variables.values() if isinstance(one, dict)]
+    forms = [value for value in variables.values() if isinstance(value, dict)]
     named = [variables.get(name) for name in query.datasets]
     named += [form.get(name) for form in forms for name in _DATASET_NAMES]
-    if {*query.texts, *(one for one in named if isinstance(one, str))} - {"", reviewed.name}:
+    if {*query.texts, *(name for name in named if isinstance(name, str))} - {"", reviewed.name}:
         return _other_dataset(reviewed)
     return None
 
@@ -316,13 +316,13 @@ def read_edit(path: str, query: str, headers: Mapping[str, str], body: bytes, *,
         return Refusal("The edit is not a list of JSON Patch operations", status=400)
     label = parts.get("label", "")
     allowed = _PATH_IN_A_BOX if label else _PATH
-    if not all(_is_operation(one, allowed) for one in operations):
+    if not all(_is_operation(op, allowed) for op in operations):
         return _ELSEWHERE
     return EditRequest(parts["sample"], label, headers.get("if-match", "").strip('"'), tuple(operations))
 
 
-def _is_operation(one: Any, allowed: re.Pattern[str]) -> bool:
+def _is_operation(op: Any, allowed: re.Pattern[str]) -> bool:
     """Return whether this is an operation, and each path that it names one of a drawn box."""
-    if not isinstance(one, dict) or one.get("op") not in _OPERATIONS or "path" not in one:
+    if not isinstance(op, dict) or op.get("op") not in _OPERATIONS or "path" not in op:
         return False
-    return all(isinstance(one[name], str) and allowed.fullmatch(one[name]) for name in ("path", "from") if name in one)
+    return all(isinstance(op[name], str) and allowed.fullmatch(op[name]) for name in ("path", "from") if name in op)

@@ -173,7 +173,7 @@ def save_views(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
     """
     field = fiftyone.ViewField
     verdict, proposal = field("verdict"), field("proposal")
-    proposals = [one for one in images.proposals if one is not None]
+    proposals = [offered for offered in images.proposals if offered is not None]
 
     views = {
         OPEN_VIEW: (dataset.match(verdict == None), "no verdict yet"),  # noqa: E711
@@ -182,7 +182,7 @@ def save_views(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
     if proposals:
         decided = (verdict != None) & (proposal != None) & (verdict.concat("?") != proposal)  # noqa: E711
         views[AGAINST_VIEW] = dataset.match(decided), "the verdict is not what was proposed"
-    if any(_score(one.evidence) is not None for one in proposals):
+    if any(_score(offered.evidence) is not None for offered in proposals):
         scored = dataset.match(field("score") != None).sort_by([("score", -1), ("rank", 1)])  # noqa: E711
         views[SCORE_VIEW] = scored, "the highest score of evidence first"
     for name, (view, description) in views.items():
@@ -285,13 +285,13 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
             "proposal": proposed(proposal.proposal),
             "reason": proposal.reason,
             "rank": proposal.rank,
-            "evidence": [_evidence_line(one) for one in proposal.evidence],
-            "evidence_kinds": list(dict.fromkeys(one.kind for one in proposal.evidence)),
+            "evidence": [_evidence_line(e) for e in proposal.evidence],
+            "evidence_kinds": list(dict.fromkeys(e.kind for e in proposal.evidence)),
             # As the panel beside the image shows them.
             "evidence_rows": [
-                {"kind": one.kind, "why": KINDS[one.kind], **msgspec.structs.asdict(one)} for one in proposal.evidence
+                {"kind": e.kind, "why": KINDS[e.kind], **msgspec.structs.asdict(e)} for e in proposal.evidence
             ],
-            "id_classes": sorted({one.id_class for one in proposal.evidence if one.id_class}),
+            "id_classes": sorted({e.id_class for e in proposal.evidence if e.id_class}),
         }
         if (score := _score(proposal.evidence)) is not None:
             values["score"] = score
@@ -303,7 +303,7 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
 
 def _score(evidence: Sequence[Evidence]) -> float | None:
     """Return the score of the strongest evidence that has one; evidence stands by strength."""
-    return next((float(one.score) for one in evidence if one.score), None)
+    return next((float(e.score) for e in evidence if e.score), None)
 
 
 def _evidence_line(evidence: Evidence) -> str:
@@ -335,7 +335,7 @@ def _documents(images: ReviewImages, template: Mapping[str, Any]) -> Iterator[di
             document["metadata"] = {"_cls": "ImageMetadata", "width": width, "height": height}
         for name, boxes in found.items():
             detections = [
-                {"_id": ObjectId(), "_cls": "Detection", "attributes": {}, "tags": [], **one} for one in boxes
+                {"_id": ObjectId(), "_cls": "Detection", "attributes": {}, "tags": [], **box} for box in boxes
             ]
             document[name] = {"_cls": "Detections", "detections": detections}
         yield document
@@ -357,8 +357,8 @@ def _index_by_look(dataset: Any, images: ReviewImages, embeddings: Embeddings) -
     """Give the dataset a similarity index over the images that have an embedding, cosine distance."""
     import fiftyone.brain as brain
 
-    row_of = {one: row for row, one in enumerate(embeddings.ids)}
-    found = [(row, row_of[one]) for row, one in enumerate(images.ids) if one in row_of]
+    row_of = {id_: row for row, id_ in enumerate(embeddings.ids)}
+    found = [(row, row_of[id_]) for row, id_ in enumerate(images.ids) if id_ in row_of]
     if not found:
         expected, shown = (
             f"ids such as {next(iter(images.ids), '')}",

@@ -95,7 +95,7 @@ class Guard:
         """Opens the App once: for the command line of a browser, which other users of the machine can read."""
         self._app = app
         self._hosts = frozenset(hosts)
-        self._origins = frozenset(f"http://{one}" for one in hosts)
+        self._origins = frozenset(f"http://{host}" for host in hosts)
         self._cookie = f"curation_review_{port}"
         self._reviewed = reviewed
         self._find_files = files
@@ -180,9 +180,9 @@ class Guard:
             return Refusal("Requests from other pages are refused")
         given = parameters(scope["query_string"]).get(TOKEN, [])
         given += [value for name, value in _cookies(headers) if name == self._cookie]
-        if any(_same(one, self.token) for one in given):
+        if any(_same(token, self.token) for token in given):
             return None
-        if self.ticket and any(_same(one, self.ticket) for one in given):
+        if self.ticket and any(_same(ticket, self.ticket) for ticket in given):
             self.ticket = ""
             return None
         hint = "open the address that `curation review start` printed, with all that follows ?token="
@@ -312,7 +312,7 @@ def real_files(dataset: Any) -> frozenset[str]:
     for name in named:
         # Few boxes name a file, where they can.
         found.update(dataset.distinct(name) if "." in name else dataset.values(name))
-    return frozenset(_real(one) for one in found if isinstance(one, str))
+    return frozenset(_real(value) for value in found if isinstance(value, str))
 
 
 def _real(path: str) -> str:
@@ -322,8 +322,8 @@ def _real(path: str) -> str:
         return ""
 
 
-def _same(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode(errors="replace"), other.encode())
+def _same(given: str, other: str) -> bool:
+    return hmac.compare_digest(given.encode(errors="replace"), other.encode())
 
 
 def _headers(scope: Scope) -> dict[str, str]:
@@ -336,7 +336,7 @@ def _headers(scope: Scope) -> dict[str, str]:
 
 
 def _cookies(headers: Mapping[str, str]) -> list[tuple[str, str]]:
-    found = [one.strip().partition("=") for one in headers.get("cookie", "").split(";")]
+    found = [cookie.strip().partition("=") for cookie in headers.get("cookie", "").split(";")]
     return [(name, value) for name, _, value in found]
 
 

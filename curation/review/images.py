@@ -182,13 +182,13 @@ def arranged(
     """
     if batch_size < 1:
         raise ReviewError("A batch needs at least one image", found=str(batch_size), hint="--set batch_size=100")
-    by_id = {one.image_id: one for one in proposals}
+    by_id = {proposal.image_id: proposal for proposal in proposals}
     if len(by_id) < len(proposals):
-        repeated, _ = Counter(one.image_id for one in proposals).most_common(1)[0]
+        repeated, _ = Counter(proposal.image_id for proposal in proposals).most_common(1)[0]
         raise ReviewError("An image has two proposals", where=repeated[:200])
-    found = [by_id.get(one) for one in images.ids]
-    last = max((one.rank for one in proposals), default=0) + 1
-    ranks = np.array([last if one is None else one.rank for one in found], np.int64)
+    found = [by_id.get(image) for image in images.ids]
+    last = max((proposal.rank for proposal in proposals), default=0) + 1
+    ranks = np.array([last if proposal is None else proposal.rank for proposal in found], np.int64)
     order = np.argsort(ranks, kind="stable")
     if only_proposed:
         order = order[ranks[order] < last]
@@ -208,7 +208,7 @@ def arranged(
 
 def known_names(proposals: ProposalSet) -> frozenset[str]:
     """Return the names under which annotations may name ID classes: their own, and categories that are one of them."""
-    overlaps = (one.category for one in proposals.categories if one.judgement == "overlap")
+    overlaps = (category.category for category in proposals.categories if category.judgement == "overlap")
     return frozenset((*proposals.id_classes, *overlaps))
 
 
@@ -247,12 +247,12 @@ def _part_group(manifest: Manifest, name: str, sources: Mapping[str, Source]) ->
     entry, lines = manifest.part(name), manifest.ids(name)
     ids = list(dict.fromkeys(lines))
     group = _bare_group(name, ids, entry.sources[0] if len(entry.sources) == 1 else "")
-    if not entry.sources or any(one not in sources for one in entry.sources):
+    if not entry.sources or any(slot not in sources for slot in entry.sources):
         return group
     located = locate_images(manifest, name, sources)
     # A list may name an image again; it is looked at once.
-    first = {one: line for line, one in reversed(list(enumerate(lines)))}
-    rows = np.array([first[one] for one in ids], np.int64)
+    first = {image: line for line, image in reversed(list(enumerate(lines)))}
+    rows = np.array([first[image] for image in ids], np.int64)
     for number, (slot, source) in enumerate(zip(entry.sources, located.sources, strict=True)):
         of_source = np.flatnonzero(located.source[rows] == number)
         _describe(group, slot, source, of_source, located.position[rows[of_source]])
@@ -268,7 +268,7 @@ def _source_group(name: str, source: Source) -> _Group:
         return group
     objects = source.require_pixels("Review")
     order = np.argsort(objects.image, kind="stable")
-    labels = tuple(source.categories.names[one] for one in objects.category[order].tolist())
+    labels = tuple(source.categories.names[code] for code in objects.category[order].tolist())
     flags = tuple(objects.crowd[order].tolist())
     return replace(group, boxes=Boxes(objects.image[order], objects.boxes[order], labels, ("",) * len(labels), flags))
 
@@ -276,7 +276,7 @@ def _source_group(name: str, source: Source) -> _Group:
 def _bare_group(name: str, ids: Sequence[str], folder: str) -> _Group:
     """Return images of which nothing but the id is known."""
     no_boxes = Boxes(np.zeros(0, np.int32), np.zeros((0, 4)), (), (), ())
-    names: list[tuple[str, ...]] = [(one.partition(":")[2],) for one in ids]
+    names: list[tuple[str, ...]] = [(image.partition(":")[2],) for image in ids]
     sizes = np.zeros((len(ids), 2), np.int32)
     return _Group(name, ids, names, [folder] * len(ids), sizes, [set() for _ in ids], no_boxes)
 
@@ -291,8 +291,8 @@ def _describe(group: _Group, slot: str, source: Source, rows: np.ndarray, positi
         group.names[row], group.folders[row] = (str(stated[position]), str(native[position])), slot
     images, categories = source.class_pairs()
     row = row_of[images]
-    for one, category in zip(row[row >= 0].tolist(), categories[row >= 0].tolist(), strict=True):
-        group.classes[one].add(source.categories.names[category])
+    for index, category in zip(row[row >= 0].tolist(), categories[row >= 0].tolist(), strict=True):
+        group.classes[index].add(source.categories.names[category])
 
 
 def _viewed_boxes(manifest: Manifest, objects: PartObjects, rows: np.ndarray) -> Boxes:
@@ -332,17 +332,17 @@ def _gathered(groups: Sequence[_Group], photos: Mapping[str, PhotoFolder], pool:
     boxes = Boxes(
         image=np.concatenate([np.zeros(0, np.int32), *images]).astype(np.int32),
         xywh=np.concatenate([np.zeros((0, 4)), *(group.boxes.xywh for group in groups)]),
-        labels=tuple(one for group in groups for one in group.boxes.labels),
-        roles=tuple(one for group in groups for one in group.boxes.roles),
-        ignore=tuple(one for group in groups for one in group.boxes.ignore),
+        labels=tuple(label for group in groups for label in group.boxes.labels),
+        roles=tuple(role for group in groups for role in group.boxes.roles),
+        ignore=tuple(ignored for group in groups for ignored in group.boxes.ignore),
     )
     return ReviewImages(
-        ids=tuple(str(one) for group in groups for one in group.ids),
+        ids=tuple(str(image) for group in groups for image in group.ids),
         parts=tuple(group.name for group in groups for _ in group.ids),
         pools=tuple(pool or group.name for group in groups for _ in group.ids),
         paths=tuple(paths),
         sizes=np.concatenate([np.zeros((0, 2), np.int32), *(group.sizes for group in groups)]),
-        classes=tuple(tuple(sorted(one)) for group in groups for one in group.classes),
+        classes=tuple(tuple(sorted(classes)) for group in groups for classes in group.classes),
         boxes=boxes,
     )
 

@@ -165,7 +165,7 @@ class LiveReview:
         stale = {}
         for sample, key in self._key_of.items():
             values = _field_values(standing.get(key, Standing(())))
-            if [one or None for one in shown[sample]] != [one or None for one in values]:
+            if [value or None for value in shown[sample]] != [value or None for value in values]:
                 stale[sample] = values
         self._write(stale)
         return len(stale)
@@ -176,11 +176,11 @@ class LiveReview:
             raise ReviewError("No image is selected", hint=hint)
         if len(samples) > MOST_AT_ONCE:
             raise ReviewError("Too many images are selected", found=str(len(samples)), expected=str(MOST_AT_ONCE))
-        if unmatched := [one for one in samples if not isinstance(one, str) or one not in self._key_of]:
+        if unmatched := [sample for sample in samples if not isinstance(sample, str) or sample not in self._key_of]:
             what = f"{len(unmatched)} of the {len(samples)} selected items are not images of this review"
             hint = "select whole images: leave views of patches or groups, and reload the page"
             raise ReviewError(what, found=ascii(unmatched[0])[:80], hint=hint)
-        return list(dict.fromkeys(self._key_of[one] for one in samples))
+        return list(dict.fromkeys(self._key_of[sample] for sample in samples))
 
     def _show(self, keys: Iterable[Key]) -> None:
         changed = {}
@@ -228,7 +228,7 @@ def open_review(dataset: Any) -> LiveReview:
     if dataset is None:
         raise ReviewError("No dataset is open", hint="choose the review's dataset in the App")
     info = info_of(dataset)
-    stage = next((one for one in STAGES if one == info.get("stage")), None)
+    stage = next((offered for offered in STAGES if offered == info.get("stage")), None)
     if info.get("state") != READY or stage is None:
         name, hint = str(dataset.name)[:80], "create one with `curation review start`"
         raise ReviewError("This dataset is not a review", where=name, hint=hint)
@@ -267,7 +267,7 @@ def _field_values(standing: Standing) -> tuple[Any, ...]:
     last = standing.last
     if last is None:
         return None, None, None, None, None
-    names = [one.reviewer for one in standing.verdicts]
+    names = [verdict.reviewer for verdict in standing.verdicts]
     return standing.verdict, last.reason or None, last.reviewer, standing.texts(), names
 
 

@@ -89,7 +89,7 @@ class MissingBoxes:
     ) -> Refusal | int:
         replay = self.log.read()
         image = sample["image_id"]
-        changed = [one for one in dict.fromkeys([*before, *after]) if before.get(one) != after.get(one)]
+        changed = [box for box in dict.fromkeys([*before, *after]) if before.get(box) != after.get(box)]
         for (drawn_on, reviewer), boxes in replay.boxes.items():
             if drawn_on == image and reviewer != self.reviewer and not boxes.keys().isdisjoint(changed):
                 return Refusal(f"This box was drawn by {reviewer}", "draw your own", 409)
@@ -101,13 +101,13 @@ class MissingBoxes:
                 "edit",
                 number + offset,
                 image_id=image,
-                operation=operation_of(before.get(one), after.get(one)),
-                box_id=one,
-                before=before.get(one),
-                after=after.get(one),
+                operation=operation_of(before.get(box), after.get(box)),
+                box_id=box,
+                before=before.get(box),
+                after=after.get(box),
                 size=sample["size"],
             )
-            for offset, one in enumerate(changed)
+            for offset, box in enumerate(changed)
         ]
         try:
             self.log.extend(rows)
@@ -139,19 +139,19 @@ class MissingBoxes:
     def settle(self) -> RecoveryReport:
         """Find out what became of the reviewer's edits without an outcome, and bring the database up to the log."""
         with self._lock:
-            pending = [one for one in self.log.read().pending if one.reviewer == self.reviewer]
+            pending = [row for row in self.log.read().pending if row.reviewer == self.reviewer]
             counts = self._settle_rows(pending, "looked up in the database at a start")
             return RecoveryReport(**counts, images=self._bring(self.log.read(), self._samples()))
 
     def declare(self, samples: Sequence[str], *, complete: bool = True) -> str:
         """Say of some images that every unknown object of them is boxed, or that it is not; a sentence that says so."""
-        if not samples or not all(isinstance(one, str) for one in samples):
+        if not samples or not all(isinstance(sample, str) for sample in samples):
             raise ReviewError("No image is selected", hint="open an image, or tick images in the grid")
         with self._lock:
-            found = [self._sample(one) for one in dict.fromkeys(samples)]
+            found = [self._sample(sample) for sample in dict.fromkeys(samples)]
             replay = self.log.read()
-            images = [one["image_id"] for one in found]
-            images = [one for one in dict.fromkeys(images) if ((one, self.reviewer) in replay.complete) != complete]
+            images = [sample["image_id"] for sample in found]
+            images = [id_ for id_ in dict.fromkeys(images) if ((id_, self.reviewer) in replay.complete) != complete]
             number = replay.next_number(self.reviewer)
             word = "complete" if complete else "reopen"
             self.log.extend([self._row(word, number + offset, image_id=image) for offset, image in enumerate(images)])
@@ -163,29 +163,29 @@ class MissingBoxes:
         return BoxRow(row=row, number=number, reviewer=self.reviewer, date=now(), **fields)
 
     def _conclude(self, rows: Iterable[BoxRow], outcome: Outcome, *, status: int = 0, note: str = "") -> None:
-        self.log.extend([self._row("outcome", one.number, outcome=outcome, status=status, note=note) for one in rows])
+        self.log.extend([self._row("outcome", row.number, outcome=outcome, status=status, note=note) for row in rows])
 
     def _settle_rows(self, rows: Sequence[BoxRow], note: str) -> dict[str, int]:
         """Add the outcome of edits by what the database shows of their boxes, and return how many have which."""
         shown: dict[str, dict[str, BoxState]] = {}
-        for sample in self._samples({one.image_id for one in rows}):
+        for sample in self._samples({row.image_id for row in rows}):
             shown.setdefault(sample["image_id"], {}).update(self._states(sample))
         counts = {"applied": 0, "refused": 0, "unknown": 0}
-        for (image, box), edits in grouped(rows, lambda one: (one.image_id, one.box_id)).items():
+        for (image, box), edits in grouped(rows, lambda row: (row.image_id, row.box_id)).items():
             state = shown.get(image, {}).get(box)
             # The last edit whose outcome the database shows was applied, and those before it.
-            reached = max((position for position, one in enumerate(edits) if one.after == state), default=-1)
+            reached = max((position for position, row in enumerate(edits) if row.after == state), default=-1)
             untouched = reached < 0 and edits[0].before == state
             otherwise: Outcome = "refused" if untouched or reached >= 0 else "unknown"
-            for position, one in enumerate(edits):
+            for position, row in enumerate(edits):
                 outcome = "applied" if position <= reached else otherwise
-                self._conclude([one], outcome, note=note)
+                self._conclude([row], outcome, note=note)
                 counts[outcome] += 1
         return counts
 
     def _bring(self, replay: Replay, samples: Iterable[Mapping[str, Any]]) -> int:
         """Bring the boxes of some samples up to the log, edits under way aside, and return how many changed."""
-        waiting = {(one.image_id, one.box_id) for one in replay.pending}
+        waiting = {(row.image_id, row.box_id) for row in replay.pending}
         wanted: dict[str, dict[str, BoxState]] = {}
         for (image, _), boxes in replay.boxes.items():
             wanted.setdefault(image, {}).update(boxes)
@@ -195,11 +195,11 @@ class MissingBoxes:
             image, detections = sample["image_id"], _detections(sample)
             logged, shown = wanted.get(image, {}), self._states(sample)
             kept = [
-                one
-                for one in detections
-                if (image, box := str(one["_id"])) in waiting or (box in logged and shown.get(box) == logged[box])
+                drawn
+                for drawn in detections
+                if (image, box := str(drawn["_id"])) in waiting or (box in logged and shown.get(box) == logged[box])
             ]
-            present = {str(one["_id"]) for one in kept}
+            present = {str(drawn["_id"]) for drawn in kept}
             missing = [box for box in logged if box not in present and (image, box) not in waiting]
             by = [reviewer for _, reviewer in complete.get(image, [])]
             if len(kept) == len(detections) and not missing and (sample.get(BOXED_FIELD) or []) == by:
@@ -231,8 +231,8 @@ class MissingBoxes:
                 shown = [{f"{name}.0": {"$exists": True}} for name in (f"{MISSING}.detections", BOXED_FIELD)]
                 query = {"$or": [query, *shown]}
         names = dict.fromkeys(("image_id", "filepath", "metadata", MISSING, BOXED_FIELD), 1)
-        for one in self.dataset._sample_collection.find(query, names):
-            yield {**one, "size": _size(one)}
+        for document in self.dataset._sample_collection.find(query, names):
+            yield {**document, "size": _size(document)}
 
     def _states(self, sample: Mapping[str, Any]) -> dict[str, BoxState]:
         return _states(_detections(sample), sample["size"], lenient=True)
@@ -242,7 +242,7 @@ def _size(sample: Mapping[str, Any]) -> tuple[int, int]:
     """Return width and height of an image, from its photo where the dataset does not say; zeros where nothing does."""
     stated = sample.get("metadata") or {}
     size: tuple[Any, Any] = stated.get("width"), stated.get("height")
-    if not all(isinstance(one, int) and one > 0 for one in size):
+    if not all(isinstance(side, int) and side > 0 for side in size):
         try:
             size = size_of_photo(Path(sample["filepath"]))
         except CurationError:
@@ -260,26 +260,26 @@ def _states(
 ) -> dict[str, BoxState]:
     """Return boxes by their id, in pixels; what cannot be one is an error, or left out where that is lenient."""
     found = {}
-    for one in detections:
+    for drawn in detections:
         try:
-            box = pixels(_inside(one["bounding_box"], size), size)
+            box = pixels(_inside(drawn["bounding_box"], size), size)
         except (CurationError, KeyError, TypeError):
             if lenient:
                 continue
             raise
-        found[str(one["_id"])] = BoxState(box=box, label=str(one.get("label") or UNNAMED))
+        found[str(drawn["_id"])] = BoxState(box=box, label=str(drawn.get("label") or UNNAMED))
     return found
 
 
 def _inside(box: Sequence[float], size: tuple[int, int]) -> Sequence[float]:
     """Return a box cut off at the edges of its image, where it reaches beyond them by no more than a hand's slip."""
-    is_box = len(box) == 4 and all(isinstance(one, int | float) and abs(one) < MAX_COORDINATE for one in box)
+    is_box = len(box) == 4 and all(isinstance(number, int | float) and abs(number) < MAX_COORDINATE for number in box)
     if not is_box or min(size) < 1:
         return box
     ends = [box[0] + box[2], box[1] + box[3]]
     slack = _SLACK / size[0], _SLACK / size[1]
-    low = [0.0 if -slip <= one < 0 else one for one, slip in zip(box[:2], slack, strict=True)]
-    high = [1.0 if 1 < one <= 1 + slip else one for one, slip in zip(ends, slack, strict=True)]
+    low = [0.0 if -slip <= start < 0 else start for start, slip in zip(box[:2], slack, strict=True)]
+    high = [1.0 if 1 < end <= 1 + slip else end for end, slip in zip(ends, slack, strict=True)]
     if low == list(box[:2]) and high == ends:
         return box
     return [*low, high[0] - low[0], high[1] - low[1]]
@@ -298,22 +298,22 @@ def _patched(detections: Sequence[Mapping[str, Any]], request: EditRequest) -> l
     from jsonpatch import JsonPatchException, apply_patch
     from jsonpointer import JsonPointerException
 
-    numbers = {str(one["_id"]): number for number, one in enumerate(detections)}
+    numbers = {str(drawn["_id"]): number for number, drawn in enumerate(detections)}
     if request.label and request.label not in numbers:
         raise ReviewError("There is no such box", found=request.label[:40])
     within = f"/{MISSING}/detections/{numbers[request.label]}" if request.label else ""
-    if strange := [one["op"] for one in request.operations if one["op"] not in ("add", "replace", "remove", "test")]:
+    if strange := [op["op"] for op in request.operations if op["op"] not in ("add", "replace", "remove", "test")]:
         raise ReviewError("An edit adds, replaces or removes", found=", ".join(strange)[:80])
     operations = [
-        {**one, **{name: within + one[name] for name in ("path", "from") if name in one}}
-        for one in request.operations
-        if one["op"] != "test"
+        {**op, **{name: within + op[name] for name in ("path", "from") if name in op}}
+        for op in request.operations
+        if op["op"] != "test"
     ]
     try:
         field = apply_patch({MISSING: {"detections": list(detections)}}, operations).get(MISSING) or {}
     except (JsonPatchException, JsonPointerException) as error:
         raise ReviewError("The edit cannot be applied", found=str(error)[:80]) from None
-    boxes = [dict(one) for one in (field.get("detections") if isinstance(field, Mapping) else field) or []]
+    boxes = [dict(box) for box in (field.get("detections") if isinstance(field, Mapping) else field) or []]
     for box in boxes:
         if strange := sorted(key for key, value in box.items() if key not in PARTS_OF_A_BOX and value not in _BLANK):
             raise ReviewError("A drawn box has a rectangle and a class only", found=", ".join(strange)[:80])

@@ -87,23 +87,23 @@ def measure_progress(batch_of: Mapping[Key, str], standing: Mapping[Key, Standin
     standing : mapping
         What stands on images; those that are not under review are counted as `strangers`.
     """
-    known = {key: one for key, one in standing.items() if key in batch_of and one.verdicts}
-    verdict_of = {key: one.verdict for key, one in known.items()}
+    known = {key: judged for key, judged in standing.items() if key in batch_of and judged.verdicts}
+    verdict_of = {key: judged.verdict for key, judged in known.items()}
     sizes = Counter(batch_of.values())
     decided = Counter(batch_of[key] for key in known)
     conflicts = Counter(batch_of[key] for key, verdict in verdict_of.items() if verdict == CONFLICT)
-    found = agreement(decision for one in known.values() for decision in one.verdicts)
+    found = agreement(decision for judged in known.values() for decision in judged.verdicts)
     verdicts = Counter(str(verdict) for verdict in verdict_of.values())
     return Progress(
         images=len(batch_of),
         decided=len(known),
         conflicts=sum(conflicts.values()),
         verdicts={word: verdicts[word] for word in (*VERDICTS, CONFLICT) if verdicts[word]},
-        batches=tuple(BatchProgress(one, sizes[one], decided[one], conflicts[one]) for one in sorted(sizes)),
+        batches=tuple(BatchProgress(batch, sizes[batch], decided[batch], conflicts[batch]) for batch in sorted(sizes)),
         reviewers=_reviewers(known),
         agreement=found[0].pairs if found else (),
         fleiss=found[0].fleiss if found else None,
-        strangers=sum(bool(one.verdicts) for key, one in standing.items() if key not in batch_of),
+        strangers=sum(bool(judged.verdicts) for key, judged in standing.items() if key not in batch_of),
     )
 
 
@@ -120,14 +120,14 @@ def next_batch(
     waiting = {
         batch
         for key, batch in batch_of.items()
-        if not any(not reviewer or one.reviewer == reviewer for one in standing.get(key, Standing(())).verdicts)
+        if not any(not reviewer or verdict.reviewer == reviewer for verdict in standing.get(key, Standing(())).verdicts)
     }
     return min(waiting, key=lambda batch: (batch <= after, batch), default=None)
 
 
 def _reviewers(standing: Mapping[Key, Standing]) -> tuple[ReviewerProgress, ...]:
-    decisions = [decision for one in standing.values() for decision in one.verdicts]
-    words = {name: Counter(map(word_of, some)) for name, some in grouped(decisions, lambda one: one.reviewer).items()}
+    decisions = [decision for judged in standing.values() for decision in judged.verdicts]
+    words = {name: Counter(map(word_of, some)) for name, some in grouped(decisions, lambda row: row.reviewer).items()}
     return tuple(
         ReviewerProgress(name, n.total(), {word: n[word] for word in VERDICTS if n[word]})
         for name, n in sorted(words.items())
@@ -167,10 +167,10 @@ def folder_progress(folder: Path) -> tuple[ReviewRecord, Progress]:
     book = VerdictBook(folder / LOG_FILE, stage=record.stage)
     book.refresh()
     standing = book.all_standing()
-    stated = {key: next((row.batch for row in one.verdicts if row.batch), "") for key, one in standing.items()}
+    stated = {key: next((row.batch for row in judged.verdicts if row.batch), "") for key, judged in standing.items()}
     batch_of = {key: batch for key, batch in stated.items() if batch in record.batches}
     measured = measure_progress(batch_of, standing)
-    found = {one.batch: one for one in measured.batches}
+    found = {batch.batch: batch for batch in measured.batches}
     batches = tuple(
         replace(found.get(batch, BatchProgress(batch, 0, 0, 0)), images=size) for batch, size in record.batches.items()
     )
@@ -183,24 +183,24 @@ _MOST_BATCHES = 12
 def progress_tables(progress: Progress) -> list[Table]:
     """Return tables of reviewers, of their agreement, and of the batches with work left; none without rows."""
     reviewers = [
-        (one.reviewer or "unnamed", f"{one.images:,}", ", ".join(f"{word} {n}" for word, n in one.verdicts.items()))
-        for one in progress.reviewers
+        (row.reviewer or "unnamed", f"{row.images:,}", ", ".join(f"{word} {n}" for word, n in row.verdicts.items()))
+        for row in progress.reviewers
     ]
     pairs = [
-        (f"{one.first}, {one.second}", f"{one.images:,}", f"{one.same:,}", kappa_text(one.kappa))
-        for one in progress.agreement
+        (f"{pair.first}, {pair.second}", f"{pair.images:,}", f"{pair.same:,}", kappa_text(pair.kappa))
+        for pair in progress.agreement
     ]
     waiting = [
-        (one.batch, f"{one.decided:,} of {one.images:,}", f"{one.conflicts:,}")
-        for one in progress.batches
-        if one.decided < one.images or one.conflicts
+        (batch.batch, f"{batch.decided:,} of {batch.images:,}", f"{batch.conflicts:,}")
+        for batch in progress.batches
+        if batch.decided < batch.images or batch.conflicts
     ]
     tables = [
         Table("Reviewers", ("reviewer", "images", "verdicts"), tuple(reviewers)),
         Table("Agreement", ("reviewers", "both", "same", "Cohen's kappa"), tuple(pairs)),
         Table("Batches with work left", ("batch", "decided", "conflicts"), tuple(waiting)),
     ]
-    return [one for one in tables if one.rows]
+    return [table for table in tables if table.rows]
 
 
 def progress_markdown(progress: Progress) -> str:

@@ -156,10 +156,10 @@ async def _run(guard: Any, listener: socket.socket, at_work: Callable[[], None])
     import hypercorn.config
 
     ended, loop = asyncio.Event(), asyncio.get_running_loop()
-    for one in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM):
         # A shell without job control starts background programs with Ctrl-C ignored: it ends something else then.
-        if signal.getsignal(one) != signal.SIG_IGN:
-            signal.signal(one, lambda _number, _frame: loop.call_soon_threadsafe(ended.set))
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda _number, _frame: loop.call_soon_threadsafe(ended.set))
 
     def report(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         # A page's connection that is cut at the end is no fault.

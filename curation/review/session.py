@@ -159,7 +159,7 @@ def review_from_files(
 
 def _require_writable(folder: Path) -> None:
     """Refuse a folder that nothing can be written to, before anything is built."""
-    nearest = next(one for one in (folder.absolute(), *folder.absolute().parents) if os.path.exists(one))  # noqa: PTH110  (of Path it raises)
+    nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.exists(path))  # noqa: PTH110  (of Path it raises)
     effective = os.access in os.supports_effective_ids
     if nearest.is_dir() and not os.access(nearest, os.W_OK | os.X_OK, effective_ids=effective):
         raise ReviewError(
@@ -184,7 +184,7 @@ def _named(reviewer: str) -> str:
 
 def _folders(given: Mapping[str, Path] | Path | None) -> dict[str, PhotoFolder]:
     named = {"": given} if isinstance(given, Path) else given or {}
-    return {name: PhotoFolder(one, FURTHER_SUFFIXES) for name, one in named.items()}
+    return {name: PhotoFolder(folder, FURTHER_SUFFIXES) for name, folder in named.items()}
 
 
 def _images(
@@ -330,9 +330,9 @@ def _digest(images: ReviewImages, stage: Stage, manifest: str, embeddings: Embed
     rows = zip(images.ids, images.parts, images.pools, images.batches, strict=True)
     proposals = [
         None
-        if one is None
-        else [one.proposal, one.reason, str(one.rank), [[e.kind, e.detail, e.score] for e in one.evidence]]
-        for one in images.proposals
+        if offer is None
+        else [offer.proposal, offer.reason, str(offer.rank), [[e.kind, e.detail, e.score] for e in offer.evidence]]
+        for offer in images.proposals
     ]
     boxes = zip(images.boxes.image.tolist(), images.boxes.labels, images.boxes.roles, strict=True)
     return sha256_of_value(
@@ -343,7 +343,7 @@ def _digest(images: ReviewImages, stage: Stage, manifest: str, embeddings: Embed
             "images": [list(row) for row in rows],
             "paths": [str(path) for path in images.paths],
             "nearest": [str(path or "") for path in images.nearest_paths],
-            "classes": [list(one) for one in images.classes],
+            "classes": [list(row) for row in images.classes],
             "proposals": proposals,
             "boxes": [list(row) for row in boxes],
             "xywh": images.boxes.xywh.astype("<f8").tobytes().hex() if len(images.boxes) else "",

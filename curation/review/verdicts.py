@@ -53,19 +53,19 @@ class Standing:
     @property
     def verdict(self) -> str | None:
         """The verdict that all reviewers share, ``conflict`` where they differ, None where nobody decided."""
-        words = {word_of(one) for one in self.verdicts}
+        words = {word_of(verdict) for verdict in self.verdicts}
         return CONFLICT if len(words) > 1 else next(iter(words), None)
 
     @property
     def last(self) -> Decision | None:
         """The verdict that was given last, None where nobody decided."""
-        return max(self.verdicts, key=lambda one: one.date, default=None)
+        return max(self.verdicts, key=lambda verdict: verdict.date, default=None)
 
     def texts(self) -> list[str]:
         """Return one line a reviewer: ``anna: near (zebra beside horse)``."""
         return [
-            f"{one.reviewer or 'unnamed'}: {word_of(one)}{f' ({one.reason})' if one.reason else ''}"
-            for one in self.verdicts
+            f"{verdict.reviewer or 'unnamed'}: {word_of(verdict)}{f' ({verdict.reason})' if verdict.reason else ''}"
+            for verdict in self.verdicts
         ]
 
 

@@ -236,7 +236,7 @@ def test_ten_million_lines_take_bounded_memory(tmp_path: Path) -> None:
 
 def shared_images(lists: ListSet, *names: str) -> int:
     """How many images two lists share; of one, how many it has."""
-    first, last = (lists.place[name] for name in (names[0], names[-1]))
+    first, last = (lists.index[name] for name in (names[0], names[-1]))
     return int(lists.images.overlaps[first, last])
 
 
@@ -290,7 +290,7 @@ def check_a_test_and_a_validation_list_are_a_third(shared: Path, tmp_path: Path)
         shutil.copy(shared / "data/atlas" / folder / f"{name}.txt", tmp_path)
     lists = read_lists(tmp_path)
     assert (shared_images(lists, whole), shared_images(lists, val, test)) == (17_632, 0)
-    stems = [set(one.read.stems.split()) for one in (lists.lists[lists.place[name]] for name in (val, test, whole))]
+    stems = [set(one.read.stems.split()) for one in (lists.lists[lists.index[name]] for name in (val, test, whole))]
     assert stems[0] | stems[1] == stems[2]
 
 
@@ -374,7 +374,7 @@ def check_rwd_and_ovcoco(shared: Path) -> None:
 @real_files("atlas_lists")
 def check_nuowodb_opendet_and_prob(shared: Path) -> None:
     lists = read_lists(shared / "data/atlas/nuowodb/nuOWODB")
-    assert tuple(lists.place) == ("t1_train", "t2_train", "t3_train", "test")
+    assert tuple(lists.index) == ("t1_train", "t2_train", "t3_train", "test")
     overlap = lists.images.overlaps
     assert overlap.diagonal().tolist() == [53_850, 34_957, 25_682, 14_884]
     assert (overlap[0, 1], overlap[0, 2], overlap[1, 2]) == (30_007, 22_218, 15_547)

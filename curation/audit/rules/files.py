@@ -38,115 +38,116 @@ _LABEL = "of labels"
 def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
     """PL9: an image has one label: in its list, in other lists of its family, and as its folder says."""
     lists = published_of(target)
-    labelled = [one for one in lists.lists if _values(one) is not None]
+    labelled = [listed for listed in lists.lists if _values(listed) is not None]
     sound = []
-    for one in labelled:
-        found = [*_two_labels(lists, one), *_against_folders(one)]
+    for listed in labelled:
+        found = [*_two_labels(lists, listed), *_against_folders(listed)]
         yield from found
         if not found:
-            sound.append(one.name)
-    for one, two in combinations(labelled, 2):
-        yield from _between(lists, one, two)
+            sound.append(listed.name)
+    for first, second in combinations(labelled, 2):
+        yield from _between(lists, first, second)
     for pair in target.pairs:
         if min(pair.places) >= 0:
-            yield from _shifted(*(lists.lists[place] for place in pair.places))
+            yield from _shifted(*(lists.lists[index] for index in pair.places))
     if sound:
         text = f"{counted(len(sound), 'list')} with one label for each image"
         yield Finding("pass", "lists", text=text, lists=tuple(sound), asked=len(sound))
 
 
-def _values(one: AuditedList) -> Int32s | None:
-    if one.read.is_multilabel or one.read.pairs:
+def _values(listed: AuditedList) -> Int32s | None:
+    if listed.read.is_multilabel or listed.read.pairs:
         return None
-    return one.read.labels if one.read.labels is not None else one.read.group_of
+    return listed.read.labels if listed.read.labels is not None else listed.read.group_of
 
 
-def _labels(one: AuditedList, rows: Int32s | Int64s) -> npt.NDArray[Any]:
+def _labels(listed: AuditedList, rows: Int32s | Int64s) -> npt.NDArray[Any]:
     """Return the labels of some entries, names as texts."""
-    values = _values(one)
+    values = _values(listed)
     assert values is not None  # noqa: S101
-    return values[rows] if one.read.labels is not None else np.array(one.read.groups)[values[rows]]
+    return values[rows] if listed.read.labels is not None else np.array(listed.read.groups)[values[rows]]
 
 
-def _two_labels(lists: ListSet, one: AuditedList) -> Iterator[Finding]:
+def _two_labels(lists: ListSet, listed: AuditedList) -> Iterator[Finding]:
     import pandas as pd
 
-    pairs = pd.DataFrame({"image": one.members, "label": _values(one)}).drop_duplicates()
+    pairs = pd.DataFrame({"image": listed.members, "label": _values(listed)}).drop_duplicates()
     conflict = np.unique(pairs["image"][pairs["image"].duplicated()])
     if not len(conflict):
         return
     examples = []
     for row in conflict[:SHOWN_EXAMPLES].tolist():
-        rows = np.flatnonzero(one.members == row)
-        told = dict.fromkeys(repr(str(label)) for label in _labels(one, rows).tolist())
-        where = ", ".join(map(str, one.read.lines[rows][:4].tolist()))
-        examples.append(f"{lists.images.ids([row])[0]}: {' and '.join(told)} (lines {where})")
-    by_design = len(conflict) > max(_BY_DESIGN * len(one.unique), _FEW)
+        rows = np.flatnonzero(listed.members == row)
+        labels = dict.fromkeys(repr(str(label)) for label in _labels(listed, rows).tolist())
+        where = ", ".join(map(str, listed.read.lines[rows][:4].tolist()))
+        examples.append(f"{lists.images.ids([row])[0]}: {' and '.join(labels)} (lines {where})")
+    by_design = len(conflict) > max(_BY_DESIGN * len(listed.unique), _FEW)
     text = f"{counted(len(conflict), 'image')} with two labels{': apparently one line per label' * by_design}"
     yield Finding(
-        "info" if by_design else "warn", one.name, len(conflict), text, tuple(examples), of=len(one.unique),
-        lists=(one.name,), asked=0,
+        "info" if by_design else "warn", listed.name, len(conflict), text, tuple(examples), of=len(listed.unique),
+        lists=(listed.name,), asked=0,
     )  # fmt: skip
 
 
-def _against_folders(one: AuditedList) -> Iterator[Finding]:
+def _against_folders(listed: AuditedList) -> Iterator[Finding]:
     """Yield the entries whose label differs from that of nearly all others of their folder."""
-    if one.read.labels is None or not one.read.has_folders or len(np.unique(one.read.labels)) < 2:
+    read = listed.read
+    if read.labels is None or not read.has_folders or len(np.unique(read.labels)) < 2:
         return
-    names, folders = folders_of(one)
+    names, folders = folders_of(listed)
     if len(names) < 2:
         return
-    pairs, counts = np.unique((folders.astype(np.int64) << 32) + one.read.labels - NO_LABEL, return_counts=True)
+    pairs, counts = np.unique((folders.astype(np.int64) << 32) + read.labels - NO_LABEL, return_counts=True)
     # Of the labels of a folder, the most frequent comes last; of several such, the largest.
     usual = np.zeros(len(names), np.int64)
     order = np.argsort(counts, kind="stable")
     usual[pairs[order] >> 32] = (pairs[order] & 0xFFFFFFFF) + NO_LABEL
-    odd = np.flatnonzero((usual[folders] != one.read.labels) & (one.read.labels != NO_LABEL))
+    odd = np.flatnonzero((usual[folders] != read.labels) & (read.labels != NO_LABEL))
     # Folders of patients or videos share their few labels, and differ within.
     are_classes = len(np.unique(usual)) >= _MATCHED * len(names)
-    if are_classes and 0 < len(odd) <= (1 - _MATCHED) * len(one):
-        text = f"a label unlike the others of its folder for {len(odd):,} of {counted(len(one), 'entry', 'entries')}"
+    if are_classes and 0 < len(odd) <= (1 - _MATCHED) * len(listed):
+        text = f"a label unlike the others of its folder for {len(odd):,} of {counted(len(listed), 'entry', 'entries')}"
         examples = tuple(
-            f"line {one.read.lines[row]}: {names[folders[row]]} has {usual[folders[row]]}, here {one.read.labels[row]}"
+            f"line {read.lines[row]}: {names[folders[row]]} has {usual[folders[row]]}, here {read.labels[row]}"
             for row in odd[:SHOWN_EXAMPLES].tolist()
         )
-        yield Finding("warn", one.name, len(odd), text, examples, of=len(one), lists=(one.name,))
+        yield Finding("warn", listed.name, len(odd), text, examples, of=len(listed), lists=(listed.name,))
 
 
-def folders_of(one: AuditedList) -> tuple[list[str], Int32s]:
+def folders_of(listed: AuditedList) -> tuple[list[str], Int32s]:
     """Return the last folders of the entries, each once, and that of each entry as a position among them."""
     from pyarrow import compute
 
-    folders = compute.replace_substring_regex(cells_of(one.read.parent_stems), "/?[^/]*$", "")
+    folders = compute.replace_substring_regex(cells_of(listed.read.parent_stems), "/?[^/]*$", "")
     encoded = folders.dictionary_encode()
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
 
 
 def are_versions(first: str, second: str) -> bool:
     """Return whether the names of two lists say versions or folds, which may number and name classes otherwise."""
-    one, two = read_role(first), read_role(second)
-    return one.folder != two.folder or bool(one.family and two.family and one.family != two.family)
+    a, b = read_role(first), read_role(second)
+    return a.folder != b.folder or bool(a.family and b.family and a.family != b.family)
 
 
-def _between(lists: ListSet, one: AuditedList, two: AuditedList) -> Iterator[Finding]:
+def _between(lists: ListSet, first: AuditedList, second: AuditedList) -> Iterator[Finding]:
     """Yield whether two lists label the images that they share alike, where both use numbers or both names."""
-    if (one.read.labels is None) != (two.read.labels is None) or not lists.shared(one, two):
+    if (first.read.labels is None) != (second.read.labels is None) or not lists.shared(first, second):
         return
-    shared, rows = lists.images.in_both(lists.place[one.name], lists.place[two.name])
-    left, right = (_labels(side, own) for side, own in zip((one, two), rows, strict=True))
+    shared, rows = lists.images.in_both(lists.index[first.name], lists.index[second.name])
+    left, right = (_labels(side, own) for side, own in zip((first, second), rows, strict=True))
     # Labels that are one throughout say what a list is for, not what its images show.
     if (left == left[0]).all() or (right == right[0]).all():
         return
-    given = np.ones(len(left), np.bool_) if one.read.labels is None else (left >= 0) & (right >= 0)
+    given = np.ones(len(left), np.bool_) if first.read.labels is None else (left >= 0) & (right >= 0)
     odd = np.flatnonzero((left != right) & given)
-    about, names = f"{one.name} and {two.name}", (one.name, two.name)
+    about, names = f"{first.name} and {second.name}", (first.name, second.name)
     if not len(odd):
         text = f"both hold {counted(len(shared), 'image')}, each with one label"
         like = "images in both lists have one label"
         yield Finding("pass", about, text=text, lists=names, pairs=(names,), like=like)
-    elif not are_versions(one.name, two.name):
+    elif not are_versions(first.name, second.name):
         text = f"both hold {counted(len(shared), 'image')}, {len(odd):,} of them with different labels"
-        yield _differing(lists, (one, two), text, odd, (left, right))
+        yield _differing(lists, (first, second), text, odd, (left, right))
 
 
 def _differing(
@@ -154,25 +155,25 @@ def _differing(
 ) -> Finding:
     """Return the finding that two lists say other things of some of the images that both name."""
     names = (pair[0].name, pair[1].name)
-    shared, rows = lists.images.in_both(lists.place[names[0]], lists.place[names[1]])
-    told = [
+    shared, rows = lists.images.in_both(lists.index[names[0]], lists.index[names[1]])
+    cited = [
         [f"{value[row]} ({side.file} line {side.read.lines[own[row]]})" for row in odd[:SHOWN_EXAMPLES].tolist()]
         for side, own, value in zip(pair, rows, values, strict=True)
     ]
     images = lists.images.ids(shared[odd[:SHOWN_EXAMPLES]])
-    examples = tuple(f"{image}: {one} and {two}" for image, one, two in zip(images, *told, strict=True))
+    examples = tuple(f"{image}: {left} and {right}" for image, left, right in zip(images, *cited, strict=True))
     about = f"{names[0]} and {names[1]}"
     return Finding("warn", about, len(odd), text, examples, of=len(shared), lists=names, pairs=(names,))
 
 
-def _shifted(one: AuditedList, two: AuditedList) -> Iterator[Finding]:
+def _shifted(a: AuditedList, b: AuditedList) -> Iterator[Finding]:
     """Yield whether two lists number classes otherwise: by folder, or by a range that is moved by one."""
-    if one.read.labels is None or two.read.labels is None:
+    if a.read.labels is None or b.read.labels is None:
         return
-    sides = [np.unique(labels[labels != NO_LABEL]) for labels in (one.read.labels, two.read.labels)]
+    sides = [np.unique(labels[labels != NO_LABEL]) for labels in (a.read.labels, b.read.labels)]
     if min(map(len, sides)) < _LEAST_CLASSES:
         return
-    usual = [_usual(side) for side in (one, two)]
+    usual = [_usual(side) for side in (a, b)]
     both = sorted(usual[0].keys() & usual[1].keys())
     steps = {usual[1][name] - usual[0][name] for name in both}
     moved = [name for name in both if usual[0][name] != usual[1][name]]
@@ -186,24 +187,24 @@ def _shifted(one: AuditedList, two: AuditedList) -> Iterator[Finding]:
     text = f"different labels for {len(moved):,} of {len(both):,} folders that both name"
     if len(steps) == 1:
         text = (
-            f"classes are numbered {sides[1].min()} to {sides[1].max()} in {two.name} and {sides[0].min()} to "
-            f"{sides[0].max()} in {one.name}: labels of the same class differ by {min(steps):+d}"
+            f"classes are numbered {sides[1].min()} to {sides[1].max()} in {b.name} and {sides[0].min()} to "
+            f"{sides[0].max()} in {a.name}: labels of the same class differ by {min(steps):+d}"
         )
-    names = (one.name, two.name)
+    names = (a.name, b.name)
     yield Finding(
-        "warn", f"{one.name} and {two.name}", len(moved) or len(sides[1]), text, examples, lists=names, pairs=(names,),
+        "warn", f"{a.name} and {b.name}", len(moved) or len(sides[1]), text, examples, lists=names, pairs=(names,),
         asked=0, hint="number the classes alike in both lists",
     )  # fmt: skip
 
 
-def _usual(one: AuditedList) -> dict[str, int]:
+def _usual(listed: AuditedList) -> dict[str, int]:
     """Return the label of each folder whose entries have one label alone, where folders are classes."""
     import pandas as pd
 
-    if not one.read.has_folders:
+    if not listed.read.has_folders:
         return {}
-    names, folders = folders_of(one)
-    labels = pd.DataFrame({"folder": folders, "label": one.read.labels}).drop_duplicates()
+    names, folders = folders_of(listed)
+    labels = pd.DataFrame({"folder": folders, "label": listed.read.labels}).drop_duplicates()
     alone = labels[~labels["folder"].duplicated(keep=False)].sort_values("folder")
     found = {names[folder]: label for folder, label in alone.itertuples(index=False)}
     return found if len(set(found.values())) == len(found) > 1 else {}
@@ -212,46 +213,46 @@ def _usual(one: AuditedList) -> dict[str, int]:
 def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
     """PL16: two tables give an image that both name one value in a column of one name."""
     lists = published_of(target)
-    for one, two in combinations(lists.lists, 2):
-        columns = _columns_of_both(lists, one, two)
-        if not columns or not lists.shared(one, two):
+    for first, second in combinations(lists.lists, 2):
+        columns = _columns_of_both(lists, first, second)
+        if not columns or not lists.shared(first, second):
             continue
-        shared, rows = lists.images.in_both(lists.place[one.name], lists.place[two.name])
-        names = (one.name, two.name)
+        shared, rows = lists.images.in_both(lists.index[first.name], lists.index[second.name])
+        names = (first.name, second.name)
         for column in columns:
-            left, right = (_cells(side, column, own) for side, own in zip((one, two), rows, strict=True))
+            left, right = (_cells(side, column, own) for side, own in zip((first, second), rows, strict=True))
             odd = np.flatnonzero((left != right) & (left != "") & (right != ""))
             if not len(odd):
                 text = f"the column {column} agrees for {counted(len(shared), 'file')}"
-                yield Finding("pass", f"{one.name} and {two.name}", text=text, lists=names, pairs=(names,))
+                yield Finding("pass", f"{first.name} and {second.name}", text=text, lists=names, pairs=(names,))
                 continue
             text = f"the column {column} differs for {len(odd):,} of {counted(len(shared), 'file')}"
-            yield _differing(lists, (one, two), text, odd, (left, right))
+            yield _differing(lists, (first, second), text, odd, (left, right))
 
 
-def _columns_of_both(lists: ListSet, one: AuditedList, two: AuditedList) -> list[str]:
+def _columns_of_both(lists: ListSet, first: AuditedList, second: AuditedList) -> list[str]:
     """Return the columns that can be compared; that of labels where PL9 does not, in tables of another kind."""
-    both = one.read.columns.keys() & two.read.columns.keys()
-    columns = sorted(name for name in both if not (_numbers_rows(one, name) or _numbers_rows(two, name)))
-    apart = are_versions(one.name, two.name)
-    if apart and all(read_role(side.name).roles for side in (one, two)):
+    both = first.read.columns.keys() & second.read.columns.keys()
+    columns = sorted(name for name in both if not (_numbers_rows(first, name) or _numbers_rows(second, name)))
+    apart = are_versions(first.name, second.name)
+    if apart and all(read_role(side.name).roles for side in (first, second)):
         return []
-    tables = {lists.files[side.file].form for side in (one, two)} <= _TABLES
-    named = one.read.group_of is not None and two.read.group_of is not None
+    tables = {lists.files[side.file].form for side in (first, second)} <= _TABLES
+    named = first.read.group_of is not None and second.read.group_of is not None
     return [*columns, _LABEL] if apart and tables and named else columns
 
 
-def _numbers_rows(one: AuditedList, column: str) -> bool:
+def _numbers_rows(listed: AuditedList, column: str) -> bool:
     """Return whether a column is a number of the row, as an exported index is, and says nothing of the image."""
-    values = one.read.columns[column].values
-    return len(values) >= _MATCHED * len(one) and all(text.isdecimal() for text in values)
+    values = listed.read.columns[column].values
+    return len(values) >= _MATCHED * len(listed) and all(text.isdecimal() for text in values)
 
 
-def _cells(one: AuditedList, column: str, rows: Int32s) -> npt.NDArray[Any]:
+def _cells(listed: AuditedList, column: str, rows: Int32s) -> npt.NDArray[Any]:
     """Return the values of a column in some entries, empty where there is none."""
     if column == _LABEL:
-        return _labels(one, rows)
-    return np.array([*one.read.columns[column].values, ""])[one.read.columns[column].of[rows]]
+        return _labels(listed, rows)
+    return np.array([*listed.read.columns[column].values, ""])[listed.read.columns[column].of[rows]]
 
 
 _SOURCE_NAME = re.compile(rb"\.rf\.[0-9a-f]{32}$", re.MULTILINE)
@@ -270,16 +271,16 @@ def coco_facts(target: AuditTarget) -> dict[str, CocoFacts]:
 def lists_fit_their_json(target: AuditTarget) -> Iterator[Finding]:
     """PL5: a list and the COCO JSON of its name hold the same images."""
     lists = published_of(target)
-    by_file = {one.file: one for one in lists.lists}
+    by_file = {listed.file: listed for listed in lists.lists}
     for name, facts in coco_facts(target).items():
         text = PurePosixPath(name).with_suffix(".txt").as_posix()
         if text in by_file:
             yield _compared(by_file[text], lists.files[name], facts, f"{text} against {name}")
 
 
-def _compared(one: AuditedList, file: PublishedFile, facts: CocoFacts, about: str) -> Finding:
-    mine, theirs = (set(found.split(b"\n")[:-1]) for found in (one.read.stems, file.lists[0].stems))
-    numbers = set(_ZEROS.sub(b"", one.read.stems).split(b"\n")[:-1])
+def _compared(listed: AuditedList, file: PublishedFile, facts: CocoFacts, about: str) -> Finding:
+    mine, theirs = (set(found.split(b"\n")[:-1]) for found in (listed.read.stems, file.lists[0].stems))
+    numbers = set(_ZEROS.sub(b"", listed.read.stems).split(b"\n")[:-1])
     ids = {str(number).encode() for number in facts.images}
     if not mine & theirs and numbers & ids:
         # The numbers of the annotation file, as lists may name images.
@@ -291,20 +292,20 @@ def _compared(one: AuditedList, file: PublishedFile, facts: CocoFacts, about: st
         both = len(sources[0] & sources[1])
         text += f"; by the name before .rf. {both:,} of {len(sources[0]):,} and {len(sources[1]):,}"
     if mine == theirs:
-        return Finding("pass", about, text=text, lists=(one.name,))
+        return Finding("pass", about, text=text, lists=(listed.name,))
     missing = sorted(theirs - mine) if shared else sorted(mine)
     examples = tuple(stem.decode() for stem in missing[:SHOWN_EXAMPLES])
     verdict: Verdict = "warn" if shared else "fail"
-    return Finding(verdict, about, len(mine ^ theirs), text, examples, of=len(theirs), lists=(one.name,))
+    return Finding(verdict, about, len(mine ^ theirs), text, examples, of=len(theirs), lists=(listed.name,))
 
 
 def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
     """PL6: image, annotation and category ids of a COCO JSON occur once."""
     for name, facts in coco_facts(target).items():
-        twice, told = facts.repeated_images, list[str]()
+        twice, texts = facts.repeated_images, list[str]()
         concerned = sum(map(len, twice.values()))
         if twice:
-            told.append(
+            texts.append(
                 f"{len(facts.images):,} images with {counted(len(set(facts.images)), 'id')}: "
                 f"{counted(len(twice), 'repeated id')}, on {concerned:,} images with {facts.on_repeated:,} of "
                 f"{counted(facts.annotations, 'annotation')}"
@@ -318,14 +319,14 @@ def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
             size += again if what == "category" else 0
             if repeated:
                 several = "categories" if what == "category" else "annotations"
-                told.append(f"{size:,} {several} with {counted(size - again, 'id')}")
+                texts.append(f"{size:,} {several} with {counted(size - again, 'id')}")
             examples += [
                 f"{what} {key} occurs {len(own)} times, {on} {joined(list(map(str, own)), 3)}"
                 for key, own in list(repeated.items())[:SHOWN_EXAMPLES]
             ]
         lists = (_list(name),)
-        if told:
-            yield Finding("fail", name, concerned or 1, "; ".join(told), tuple(examples), lists=lists)
+        if texts:
+            yield Finding("fail", name, concerned or 1, "; ".join(texts), tuple(examples), lists=lists)
         else:
             counts = counted(len(facts.images), "image"), counted(facts.annotations, "annotation")
             text = f"{' and '.join(counts)}, each with a unique id"
@@ -345,16 +346,16 @@ def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
                 f"{counted(len(facts.categories), 'category', 'categories')}, {facts.used:,} with an annotation"
             )
             yield Finding("pass", name, text=text, lists=(_list(name),))
-    for one, two in combinations(numbers, 2):
-        if are_versions(_list(one), _list(two)):
+    for first, second in combinations(numbers, 2):
+        if are_versions(_list(first), _list(second)):
             continue
-        if told := _numbered_otherwise(numbers[one], numbers[two]):
-            names = (_list(one), _list(two))
-            categories = counted(len(told), "category", "categories")
+        if moved := _numbered_otherwise(numbers[first], numbers[second]):
+            names = (_list(first), _list(second))
+            categories = counted(len(moved), "category", "categories")
             text = f"{categories} with different numbers: a model trained on one mislabels the other"
             yield Finding(
-                "fail", f"{one} and {two}", len(told), text, tuple(told[:SHOWN_EXAMPLES]),
-                of=len(numbers[one].keys() | numbers[two].keys()), lists=names, pairs=(names,),
+                "fail", f"{first} and {second}", len(moved), text, tuple(moved[:SHOWN_EXAMPLES]),
+                of=len(numbers[first].keys() | numbers[second].keys()), lists=names, pairs=(names,),
             )  # fmt: skip
 
 
@@ -381,14 +382,14 @@ def _broken(name: str, facts: CocoFacts) -> Iterator[Finding]:
         yield Finding("fail", name, len(twice), text, tuple(examples), of=len(facts.images), lists=lists)
 
 
-def _numbered_otherwise(one: dict[str, Any], two: dict[str, Any]) -> list[str]:
+def _numbered_otherwise(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
     """Return the classes that two files both name and number differently, and the numbers of two classes."""
-    moved = [f"{name!r} is {one[name]} and {two[name]}" for name in one if name in two and one[name] != two[name]]
-    if moved or not one.keys() & two.keys():
+    moved = [f"{name!r} is {a[name]} and {b[name]}" for name in a if name in b and a[name] != b[name]]
+    if moved or not a.keys() & b.keys():
         return moved
-    other = {number: name for name, number in two.items()}
+    other = {number: name for name, number in b.items()}
     return [
-        f"{number} is {name!r} and {other[number]!r}" for name, number in one.items() if other.get(number, name) != name
+        f"{number} is {name!r} and {other[number]!r}" for name, number in a.items() if other.get(number, name) != name
     ]
 
 
@@ -436,9 +437,9 @@ def no_class_is_known_and_unknown(target: AuditTarget) -> Iterator[Finding]:
         found = False
         for where, names in known:
             for other, others, guess in unknown:
-                for told in _alike(names, others, f"{other} against {where}", guess=guess):
-                    found |= told.verdict != "info"
-                    yield told
+                for finding in _alike(names, others, f"{other} against {where}", guess=guess):
+                    found |= finding.verdict != "info"
+                    yield finding
         if known and unknown and not found:
             count = len({name for _, names in known for name in names})
             text = f"{counted(count, 'known class', 'known classes')}, none of them unknown"
@@ -457,13 +458,13 @@ def _forms(name: str) -> tuple[str, str, str, str]:
 
 
 def _alike(known: Sequence[str], unknown: Sequence[str], about: str, *, guess: bool) -> Iterator[Finding]:
-    told: set[str] = set()
+    done: set[str] = set()
     for level, (how, verdict) in enumerate(_SPELLINGS):
         forms = {_forms(name)[level]: name for name in known}
-        pairs = [(forms[form], name) for name in unknown if (form := _forms(name)[level]) in forms and name not in told]
-        told |= {name for _, name in pairs}
+        pairs = [(forms[form], name) for name in unknown if (form := _forms(name)[level]) in forms and name not in done]
+        done |= {name for _, name in pairs}
         if pairs:
-            examples = tuple(f"{one} and {two}" if one != two else one for one, two in pairs[:SHOWN_EXAMPLES])
+            examples = tuple(f"{left} and {right}" if left != right else left for left, right in pairs[:SHOWN_EXAMPLES])
             text = f"the files share {counted(len(pairs), 'class', 'classes')} {how}"
             if guess:
                 text += "; the second lists guesses or prompts, which are not a role"

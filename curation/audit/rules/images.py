@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -46,7 +47,7 @@ def tests_are_annotated_exhaustively(target: AuditTarget) -> Outcome:
             findings.append(_exhaustive(target, source.name, source.exhaustive, mine, tests))
     if len(rest := images[home < 0]):
         findings += _by_entries(target, rest, tests)
-    return Outcome(tuple(findings), sum(one.count for one in findings if one.verdict == "fail"))
+    return Outcome(tuple(findings), sum(finding.count for finding in findings if finding.verdict == "fail"))
 
 
 def _exhaustive(
@@ -55,7 +56,7 @@ def _exhaustive(
     if not stated:
         text = f"{counted(len(images), 'test image')} from {name}, of which nothing is known"
         return undecidable(name, EXHAUSTIVE, text)
-    covered = {target.names.folded(one) for one in stated}
+    covered = {target.names.folded(stated_name) for stated_name in stated}
     lacking = [entry.name for entry in target.classes if target.names.folded(entry.name) not in covered]
     if not lacking:
         return Finding("pass", name, text=f"{counted(len(images), 'test image')}, annotated with every class")
@@ -72,13 +73,13 @@ def _by_entries(target: AuditTarget, images: Int32s, tests: list[AuditedList]) -
         return [undecidable("sources", SOURCES, f"{counted(len(images), 'test image')} in no available source")]
     spaces = np.array([str(text).partition(":")[0] for text in target.ids[images].tolist()], object)
     findings = []
-    drawn_from = {name for one in tests for name in one.sources}
+    drawn_from = {name for test in tests for name in test.sources}
     for space in sorted(set(spaces.tolist())):
         mine = images[spaces == space]
-        entries = [one for one in target.entries if one.namespace == space and one.name in drawn_from]
-        stated = [set(one.exhaustive) for one in entries]
+        entries = [entry for entry in target.entries if entry.namespace == space and entry.name in drawn_from]
+        stated = [set(entry.exhaustive) for entry in entries]
         common = sorted(set.intersection(*stated)) if stated else []
-        name = joined([one.name for one in entries]) or "no available source"
+        name = joined([entry.name for entry in entries]) or "no available source"
         if entries:
             findings.append(_exhaustive(target, name, common, mine, tests))
         else:
@@ -90,44 +91,44 @@ def tests_have_annotations(target: AuditTarget) -> Outcome:
     """LI2: every test image has an annotation of some class in the raw file."""
     findings = []
     bare = np.empty(0, np.int32)
-    for one in _distinct(target.with_role("test")):
-        images = target.held(one)
+    for test in _distinct(target.with_role("test")):
+        images = target.held(test)
         shown = np.zeros(len(images), np.bool_)
         for number, source in enumerate(target.sources):
             annotated = np.zeros(len(source.raw.images), np.bool_)
             annotated[source.raw.class_pairs()[0]] = True
             mine = target.home[images] == number
             shown[mine] = annotated[target.positions[number][images[mine]]]
-        findings += [*unlocated(target, one), _bare(target, one, images, images[~shown])]
+        findings += [*unlocated(target, test), _bare(target, test, images, images[~shown])]
         bare = np.union1d(bare, images[~shown & ~target.incomplete(images)])
     return Outcome(tuple(findings), len(bare))
 
 
-def _bare(target: AuditTarget, one: AuditedList, images: Int32s, bare: Int32s) -> Finding:
+def _bare(target: AuditTarget, part: AuditedList, images: Int32s, bare: Int32s) -> Finding:
     proven = bare[~target.incomplete(bare)]
     size = counted(len(images), "image")
     if len(proven):
         text = f"no annotation on {len(proven):,} of {size}"
-        return Finding("fail", one.name, len(proven), text, target.examples(proven, [one]))
+        return Finding("fail", part.name, len(proven), text, target.examples(proven, [part]))
     if len(bare):
         text = f"the table names no class for {len(bare):,} of {size}"
-        return undecidable(one.name, COMPLETE, text, target.examples(bare, [one]))
-    return Finding("pass" if len(images) else "not applicable", one.name, text=f"{size}, each with an annotation")
+        return undecidable(part.name, COMPLETE, text, target.examples(bare, [part]))
+    return Finding("pass" if len(images) else "not applicable", part.name, text=f"{size}, each with an annotation")
 
 
 def _distinct(lists: Sequence[AuditedList]) -> list[AuditedList]:
     """Return lists without those that hold the very lines of an earlier one."""
     seen: dict[bytes, AuditedList] = {}
-    for one in lists:
-        seen.setdefault(one.members.tobytes() if one.available else one.name.encode(), one)
+    for part in lists:
+        seen.setdefault(part.members.tobytes() if part.available else part.name.encode(), part)
     return list(seen.values())
 
 
 def raw_tests_are_sound(target: AuditTarget) -> Iterator[Finding]:
     """LI3: test images are in the raw file, its boxes there are sound, its classes are the benchmark's."""
     tests = target.with_role("test")
-    for one in _distinct(tests):
-        yield from _presence(target, one)
+    for test in _distinct(tests):
+        yield from _presence(target, test)
     listed = target.mask(tests)
     for number, source in enumerate(target.sources):
         rows = target.positions[number][listed & (target.home == number)]
@@ -143,14 +144,14 @@ def raw_tests_are_sound(target: AuditTarget) -> Iterator[Finding]:
             yield undecidable(source.name, BOXES, "a table does not state boxes")
 
 
-def _presence(target: AuditTarget, one: AuditedList) -> list[Finding]:
-    if not one.available:
-        return missing_lists([one])
-    absent, findings = target.absent(one), unlocated(target, one)
+def _presence(target: AuditTarget, part: AuditedList) -> list[Finding]:
+    if not part.available:
+        return missing_lists([part])
+    absent, findings = target.absent(part), unlocated(target, part)
     if len(absent):
         text = f"{counted(len(absent), 'image')} missing from the raw file"
-        findings.append(Finding("warn", one.name, len(absent), text, target.examples(absent, [one])))
-    return findings or [Finding("pass", one.name, text="every image is in a raw file")]
+        findings.append(Finding("warn", part.name, len(absent), text, target.examples(absent, [part])))
+    return findings or [Finding("pass", part.name, text="every image is in a raw file")]
 
 
 def _foreign(target: AuditTarget, source: AuditedSource, wanted: Bools) -> Finding:
@@ -161,7 +162,7 @@ def _foreign(target: AuditTarget, source: AuditedSource, wanted: Bools) -> Findi
         for name in source.raw.categories.names
     ]
     foreign = np.array([*outside, False], np.bool_)[category]
-    names = [source.raw.categories.names[place] for place in np.unique(category[foreign]).tolist()]
+    names = [source.raw.categories.names[code] for code in np.unique(category[foreign]).tolist()]
     if not names:
         return Finding("pass", source.name, text="every annotation is of a class of the benchmark")
     text = f"{counted(int(foreign.sum()), 'annotation')} of classes outside the benchmark: {joined(names)}"
@@ -208,11 +209,11 @@ def share_of_unknown(target: AuditTarget) -> Outcome:
 def _shares(case: ListInTask) -> list[Finding]:
     target, labels, judged = case.target, case.labels, case.covered
     if labels is None or not len(labels):
-        return case.uncovered_finding or unlocated(target, case.one)
+        return case.uncovered_finding or unlocated(target, case.part)
     is_unknown = labels.label == target.unknown_label
     with_unknown, with_known = (target.where(labels.image[kind])[judged] for kind in (is_unknown, ~is_unknown))
     none, alone = int((~with_unknown).sum()), int((with_unknown & ~with_known).sum())
-    left, size = len(case.one.unique) - len(judged), counted(len(judged), "image")
+    left, size = len(case.part.unique) - len(judged), counted(len(judged), "image")
     rest = f"; nothing is known about {left:,} more" if left else ""
     if case.file is None and target.tasks[case.task].unknown and target.incomplete(judged).any():
         # A table may miss an unknown object as well as a known one: the first number is a bound, the second nothing.
@@ -229,56 +230,56 @@ def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
     """DS1: no line says again what another one said: an image with other labels or columns is for PL9."""
     if not target.files:
         yield undecidable("lists", "a folder with lists of images")
-    yield from missing_lists([one for one in target.files if not one.stated_repeats])
-    for one in target.files:
-        if one.stated_repeats and not one.available:
-            text = f"{counted(one.stated_repeats, 'repeated line')}, as the manifest states"
-            yield Finding("fail", one.name, one.stated_repeats, text, lists=(one.name,))
+    yield from missing_lists([part for part in target.files if not part.stated_repeats])
+    for part in target.files:
+        if part.stated_repeats and not part.available:
+            text = f"{counted(part.stated_repeats, 'repeated line')}, as the manifest states"
+            yield Finding("fail", part.name, part.stated_repeats, text, lists=(part.name,))
     sound = []
-    for one in (one for one in target.files if one.available):
-        if len(one.members) > len(one.unique) and (found := _repeated(target, one)):
+    for part in (known for known in target.files if known.available):
+        if len(part.members) > len(part.unique) and (found := _repeated(target, part)):
             yield found
         else:
-            sound.append(one.name)
+            sound.append(part.name)
     if sound:
         text = f"no repeated line in {counted(len(sound), 'list')}"
         yield Finding("pass", "lists", text=text, lists=tuple(sound), asked=len(sound))
 
 
-def _repeated(target: AuditTarget, one: AuditedList) -> Finding | None:
+def _repeated(target: AuditTarget, part: AuditedList) -> Finding | None:
     """Return what is wrong with the repeats of a list; nothing where its lines give an image several labels."""
-    rows = np.arange(len(one.members))
-    again = _said_again(one)
-    repeats = len(rows) - len(one.unique)
+    rows = np.arange(len(part.members))
+    again = _said_again(part)
+    repeats = len(rows) - len(part.unique)
     other = repeats - len(again)
     if not len(again):
         return None
     if other > len(again):
         # Most repeats are by design: a line a label.
-        ids: Int64s = np.unique(one.members[again]).astype(np.int64)
+        ids: Int64s = np.unique(part.members[again]).astype(np.int64)
         repeats, other = len(again), 0
     else:
-        ids = np.flatnonzero(np.bincount(one.members) > 1)
+        ids = np.flatnonzero(np.bincount(part.members) > 1)
     text = (
-        f"{counted(repeats, 'repeated line')}: {len(rows):,} lines, {counted(len(one.unique), 'image')}, "
-        f"{len(ids):,} of them more than once (up to {int(np.bincount(one.members).max())} times)"
+        f"{counted(repeats, 'repeated line')}: {len(rows):,} lines, {counted(len(part.unique), 'image')}, "
+        f"{len(ids):,} of them more than once (up to {int(np.bincount(part.members).max())} times)"
     ) + (f"; {other:,} of these lines with another label" if other else "")
     examples = []
     for image in target.first(ids):
-        lines = one.lines_of(image)
-        examples.append(f"{target.ids[image]} ({one.whole} lines {', '.join(map(str, lines[:4]))})")
+        lines = part.lines_of(image)
+        examples.append(f"{target.ids[image]} ({part.whole} lines {', '.join(map(str, lines[:4]))})")
     like = "lines are repeated"
-    return Finding("fail", one.name, repeats, text, tuple(examples), of=len(rows), lists=(one.name,), like=like)
+    return Finding("fail", part.name, repeats, text, tuple(examples), of=len(rows), lists=(part.name,), like=like)
 
 
-def _said_again(one: AuditedList) -> Int64s:
+def _said_again(part: AuditedList) -> Int64s:
     """Return the rows whose image, label, second file and columns are in an earlier row."""
     import pandas as pd
 
-    read = one.read
+    read = part.read
     if read.pairs:
         return np.empty(0, np.int64)
-    given: dict[str, Any] = {"image": one.members, "label": read.labels, "class": read.group_of}
+    given: dict[str, Any] = {"image": part.members, "label": read.labels, "class": read.group_of}
     given["labels"] = read.label_counts
     given |= {f"column {name}": column.of for name, column in read.columns.items()}
     given["second"] = None if read.companions is None else np.array(read.companions.split(b"\n")[:-1], object)
@@ -296,7 +297,7 @@ def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
     """Return which pairs of lists share images, and how many images some pair shares."""
     if not pairs:
         return not_applicable("there are no lists of two roles" if target.with_role(*_GROUPS) else "there are no roles")
-    findings = [*missing_lists([one for one in target.lists if one.role in ("finetune", *_GROUPS)])]
+    findings = [*missing_lists([part for part in target.lists if part.role in ("finetune", *_GROUPS)])]
     anywhere, sound = np.zeros(len(target.ids), np.bool_), list[ComparedPair]()
     for pair in pairs:
         if not (pair.first.available and pair.second.available):
@@ -316,18 +317,18 @@ def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
 
 def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     """Return what is said of two lists that share images by their whole names."""
-    one, two = pair.first, pair.second
+    first, second = pair.first, pair.second
     inside = target.where(images)
-    lines = [int(inside[side.members].sum()) for side in (one, two)]
-    sizes, here = [len(side.members) for side in (one, two)], (len(one.unique), len(two.unique))
+    lines = [int(inside[side.members].sum()) for side in (first, second)]
+    sizes, here = [len(side.members) for side in (first, second)], (len(first.unique), len(second.unique))
     found = Finding(
         "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail",
         pair.about,
         len(images),
         f"both hold {counted(len(images), 'image')}, on {lines[0]:,} of {sizes[0]:,} and {lines[1]:,} of "
         f"{counted(sizes[1], 'line')}",
-        target.examples(images, [one, two]),
-        of=len(two.unique),
+        target.examples(images, [first, second]),
+        of=len(second.unique),
         lists=pair.names,
         pairs=(pair.names,),
         like="the lists share images",
@@ -345,18 +346,18 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
             if how
             else "the same images, with other repeats"
         )
-        like = f"{one.role} and {two.role} are the same list twice, {how or 'with other repeats'}"
+        like = f"{first.role} and {second.role} are the same list twice, {how or 'with other repeats'}"
         return replace(found, text=text, like=like, hint=_WHOLE_DOMAINS)
-    if len(images) == here[1] and one.role == "train":
+    if len(images) == here[1] and first.role == "train":
         rest = [
             other.name
             for other in target.files
             if len(other.unique) == here[0] - here[1]
-            and np.isin(other.unique, one.unique).all()
+            and np.isin(other.unique, first.unique).all()
             and not inside[other.unique].any()
         ]
-        text = f"{one.name} holds all {counted(here[1], 'image')} of {two.name}"
-        hint = f"train on {rest[0]}, which is {one.name} without {two.name}" if rest else _BOTH
+        text = f"{first.name} holds all {counted(here[1], 'image')} of {second.name}"
+        hint = f"train on {rest[0]}, which is {first.name} without {second.name}" if rest else _BOTH
         return replace(found, text=text, hint=hint)
     return found
 
@@ -364,22 +365,22 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
 def _counted_by_folder(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
     """Return whether bare names that count are in folders of train and test: each may count its own images."""
     lists = (pair.first, pair.second)
-    if any(one.read.has_folders for one in lists) or len({one.file.rpartition("/")[0] for one in lists}) == 1:
+    if any(part.read.has_folders for part in lists) or len({part.file.rpartition("/")[0] for part in lists}) == 1:
         return False
-    if not all(read_role(one.file).why.startswith("its folder") for one in lists):
+    if not all(read_role(part.file).why.startswith("its folder") for part in lists):
         return False
     return all(_COUNTS.fullmatch(str(target.ids[image])) for image in images.tolist())
 
 
 def _equal(target: AuditTarget, pair: ComparedPair) -> str:
     """Return how two lists of the same images are equal; ``""`` where one repeats some more often."""
-    digests = [one.sha256 for one in (pair.first, pair.second)]
+    digests = [part.sha256 for part in (pair.first, pair.second)]
     if digests[0] and digests[0] == digests[1]:
         return "byte for byte"
-    one, two = pair.first.members, pair.second.members
-    if np.array_equal(one, two):
+    first, second = pair.first.members, pair.second.members
+    if np.array_equal(first, second):
         return "line for line"
-    return "in another order" if np.array_equal(np.sort(one), np.sort(two)) else ""
+    return "in another order" if np.array_equal(np.sort(first), np.sort(second)) else ""
 
 
 def _perhaps(target: AuditTarget, pair: ComparedPair) -> Finding | None:
@@ -391,8 +392,8 @@ def _perhaps(target: AuditTarget, pair: ComparedPair) -> Finding | None:
     ):
         return None
     examples = tuple(
-        f"{target.ids[one]} and {target.ids[two]} ({pair.first.line_of(one)}; {pair.second.line_of(two)})"
-        for one, two in found.examples
+        f"{target.ids[left]} and {target.ids[right]} ({pair.first.line_of(left)}; {pair.second.line_of(right)})"
+        for left, right in found.examples
     )
     is_likely = found.strength == "likely"
     if is_likely:
@@ -467,8 +468,8 @@ def _file_names(target: AuditTarget, name: str, images: Int64s) -> list[tuple[in
     raw, places = target.sources[numbers[0]].raw, target.positions[numbers[0]]
     rows: list[tuple[int, tuple[str, ...]]] = []
     for image in images[places[images] >= 0].tolist():
-        place = int(places[image])
-        stated, native = str(raw.images.file_names[place]), str(raw.images.native[place])
+        row = int(places[image])
+        stated, native = str(raw.images.file_names[row]), str(raw.images.native[row])
         rows.append((image, (stated, native)))
     return rows
 
@@ -486,9 +487,9 @@ def _alike(target: AuditTarget, hashes: PhotoHashes, alike: AlikePhotos, roles: 
     images = np.array([int(name) for name in hashes.names], np.int64)
     first, second = images[alike.first], images[alike.second]
     findings: list[Finding] = []
-    for one, two in ((0, 1), (0, 2), (1, 2)):
-        apart = (roles[one][first] & roles[two][second]) | (roles[two][first] & roles[one][second])
-        about = f"{_GROUPS[two]} against {_GROUPS[one]}"
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        apart = (roles[a][first] & roles[b][second]) | (roles[b][first] & roles[a][second])
+        about = f"{_GROUPS[b]} against {_GROUPS[a]}"
         for same in (True, False):
             rows = np.flatnonzero(apart & (alike.same_pixels == same))
             if len(rows):
@@ -501,12 +502,12 @@ def _alike(target: AuditTarget, hashes: PhotoHashes, alike: AlikePhotos, roles: 
 
 def _pairs(target: AuditTarget, about: str, first: Int64s, second: Int64s, distance: Int32s, same: bool) -> Finding:
     named = sorted(
-        (bits, *sorted((str(target.ids[one]), str(target.ids[two]))))
-        for one, two, bits in zip(first.tolist(), second.tolist(), distance.tolist(), strict=True)
+        (bits, *sorted((str(target.ids[left]), str(target.ids[right]))))
+        for left, right, bits in zip(first.tolist(), second.tolist(), distance.tolist(), strict=True)
     )
     examples = tuple(
-        f"{one} and {two}" + ("" if same else f" (pHash differs in {bits} of 64 bits)")
-        for bits, one, two in named[:SHOWN_EXAMPLES]
+        f"{left} and {right}" + ("" if same else f" (pHash differs in {bits} of 64 bits)")
+        for bits, left, right in named[:SHOWN_EXAMPLES]
     )
     what = "with the same pixels" if same else "that are nearly the same"
     text = f"{counted(len(named), 'pair')} of photos under different ids {what}"
@@ -518,9 +519,9 @@ def validation_is_apart(target: AuditTarget) -> Outcome:
     if target.compared is not None:
         return _apart(target, [pair for pair in target.pairs if pair.roles == ("train", "val")])
     pairs = [
-        ComparedPair(one, two, roles=("val", "val"))
-        for one, two in combinations(target.with_role("val"), 2)
-        if one.tasks and two.tasks and not set(one.tasks) & set(two.tasks)
+        ComparedPair(first, second, roles=("val", "val"))
+        for first, second in combinations(target.with_role("val"), 2)
+        if first.tasks and second.tasks and not set(first.tasks) & set(second.tasks)
     ]
     return _apart(target, pairs) if pairs else not_applicable("there are no validation lists of different tasks")
 
@@ -540,10 +541,8 @@ def ids_name_one_file(target: AuditTarget) -> list[Finding]:
 
 
 def _namespaced(target: AuditTarget) -> list[Finding]:
-    datasets: dict[str, set[str]] = {}
-    for entry in target.entries:
-        datasets.setdefault(entry.namespace, set()).add(namespace_of(entry.dataset))
-    mixed = sorted(space for space, names in datasets.items() if len(names) > 1)
+    spaces = Counter(space for space, _ in {(entry.namespace, namespace_of(entry.dataset)) for entry in target.entries})
+    mixed = sorted(space for space, n in spaces.items() if n > 1)
     if not mixed:
         return [Finding("pass", "ids", text="every namespace belongs to one dataset")]
     text = f"datasets with different ids share the namespace {', '.join(mixed)}"
@@ -552,10 +551,10 @@ def _namespaced(target: AuditTarget) -> list[Finding]:
 
 def _collisions(target: AuditTarget) -> Iterator[Finding]:
     """Yield the ids that sources of two datasets hold; parts of one dataset share ids by right."""
-    for (one, first), (two, second) in combinations(enumerate(target.sources), 2):
+    for (a, first), (b, second) in combinations(enumerate(target.sources), 2):
         if namespace_of(first.raw.dataset) == namespace_of(second.raw.dataset):
             continue
-        images = np.flatnonzero((target.positions[one] >= 0) & (target.positions[two] >= 0))
+        images = np.flatnonzero((target.positions[a] >= 0) & (target.positions[b] >= 0))
         if len(images):
             text = f"{counted(len(images), 'id')} with an image in each"
             about = f"{first.name} and {second.name}"

@@ -32,12 +32,10 @@ def has_synsets(target: AuditTarget) -> bool:
 
 def unknown_classes_are_no_relatives(target: AuditTarget) -> Iterator[Finding]:
     """KI1: no unknown class is a known one, or below or above one in WordNet 3.0, all parents kept."""
-    roles: dict[str, list[str]] = {"known": [], "unknown": []}
-    for entry in target.classes:
-        roles.setdefault(entry.role, []).append(entry.name)
+    named = [tuple(entry.name for entry in target.classes if entry.role == role) for role in ("known", "unknown")]
     cases = [(task.name, task.known, task.unknown) for task in target.tasks if task.unknown]
     images = _images(target)
-    for about, known, unknown in cases or [("classes", tuple(roles["known"]), tuple(roles["unknown"]))]:
+    for about, known, unknown in cases or [("classes", named[0], named[1])]:
         if not (known and unknown):
             yield undecidable(about, CLASSES, f"no {'unknown' if known else 'known'} class is named")
         else:
@@ -94,19 +92,19 @@ def no_image_is_in_the_corpus(target: AuditTarget) -> Iterator[Finding]:
     if found is None:
         yield undecidable("corpus", CHECK)
         return
-    parts = {name: one for name, one in found.parts.items() if name != WHOLE} or {"all lists": found.parts[WHOLE]}
-    for name, one in parts.items():
-        if one.compared < one.images:
-            images = counted(one.images, "image")
-            text = f"no readable photo in the leak check for {one.images - one.compared:,} of {images}"
+    parts = {name: part for name, part in found.parts.items() if name != WHOLE} or {"all lists": found.parts[WHOLE]}
+    for name, part in parts.items():
+        if part.compared < part.images:
+            images = counted(part.images, "image")
+            text = f"no readable photo in the leak check for {part.images - part.compared:,} of {images}"
             yield undecidable(name, PHOTOS, text)
-        if one.leaked:
-            kinds = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in one.leaked_by.items() if count)
-            text = f"{found.corpus.name} holds {one.leaked:,} of {counted(one.compared, 'image')} ({kinds})"
-            yield Finding("fail", name, one.leaked, text, one.examples)
-        elif one.compared:
+        if part.leaked:
+            kinds = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in part.leaked_by.items() if count)
+            text = f"{found.corpus.name} holds {part.leaked:,} of {counted(part.compared, 'image')} ({kinds})"
+            yield Finding("fail", name, part.leaked, text, part.examples)
+        elif part.compared:
             text = (
-                f"none of {counted(one.compared, 'image')} found among {found.corpus.images:,} of {found.corpus.name}"
+                f"none of {counted(part.compared, 'image')} found among {found.corpus.images:,} of {found.corpus.name}"
             )
             yield Finding("pass", name, text=text + found.missed)
     if found.corpus.unreadable:

@@ -53,16 +53,16 @@ def known_and_unknown_are_apart(target: AuditTarget) -> list[Finding]:
 
 def training_labels_are_known(case: ListInTask) -> list[Finding]:
     """CO2: no label of a train, finetune or val view is outside K_t, or ``unknown`` (that of a val view: AS2)."""
-    return forbidden_labels(case, np.append(case.target.introduced_in > case.task, [case.one.role != "val", True]))
+    return forbidden_labels(case, np.append(case.target.introduced_in > case.task, [case.part.role != "val", True]))
 
 
 def tests_show_known_and_unknown(case: ListInTask) -> list[Finding]:
     """CO3: while a class is unknown the test view holds known and unknown boxes; afterwards none unknown."""
-    target, one, labels, missing = case.target, case.one, case.labels, case.missing
+    target, part, labels, missing = case.target, case.part, case.labels, case.missing
     is_file = case.file is not None
     if labels is None or (missing and not len(case.covered)):
         return missing
-    silent = not is_file and bool(target.incomplete(one.unique).any())
+    silent = not is_file and bool(target.incomplete(part.unique).any())
     if not (len(labels) or is_file):
         text = "the test view holds no boxes"
         return missing or [undecidable(case.about, COMPLETE, text) if silent else Finding("fail", case.about, 1, text)]
@@ -79,21 +79,21 @@ def tests_show_known_and_unknown(case: ListInTask) -> list[Finding]:
         return case.passed(text)
     if is_file and missing:
         return missing
-    need = unlocated_need(target, [one])
+    need = unlocated_need(target, [part])
     return [undecidable(case.about, need, text) if silent else Finding("fail", case.about, 1, text)]
 
 
 def classes_have_boxes(target: AuditTarget) -> Iterator[Finding]:
     """CO4: every class has a test box, and a training box in the task that introduces it."""
     if tests := target.with_role("test"):
-        shown = [raw_labels(target, one) for one in tests]
-        silent = any(target.incomplete(one.unique).any() for one in tests)
+        shown = [raw_labels(target, test) for test in tests]
+        silent = any(target.incomplete(test.unique).any() for test in tests)
         yield from _boxes_of(target, tests, shown, np.ones(len(target.classes), np.bool_), "test box", silent=silent)
     trains = cases(target, "train")
     for task in range(len(target.tasks)):
         if own := [case for case in trains if case.task == task]:
             labels = [case.labels for case in own if case.labels is not None]
-            lists, what = [case.one for case in own], f"training box in {target.tasks[task].name}"
+            lists, what = [case.part for case in own], f"training box in {target.tasks[task].name}"
             silent = any(len(case.unsure) for case in own)
             yield from _boxes_of(target, lists, labels, target.introduced_in == task, what, silent=silent)
             for case in own:
@@ -104,11 +104,11 @@ def _boxes_of(
     target: AuditTarget, lists: list[AuditedList], labels: list[Labels], classes: Bools, what: str, *, silent: bool
 ) -> list[Finding]:
     """Return whether each class has a box: one that is seen proves it, silence only where every image is known."""
-    about = joined([one.name for one in lists])
+    about = joined([part.name for part in lists])
     counts = np.zeros(len(target.classes) + 2, np.int64)
-    for one in labels:
-        counts += np.bincount(one.label + 1, minlength=len(target.classes) + 2)
-    lacking = [target.classes[place].name for place in np.flatnonzero(classes & (counts[1:-1] == 0)).tolist()]
+    for own in labels:
+        counts += np.bincount(own.label + 1, minlength=len(target.classes) + 2)
+    lacking = [target.classes[row].name for row in np.flatnonzero(classes & (counts[1:-1] == 0)).tolist()]
     size = int(classes.sum())
     if not lacking:
         return [Finding("pass", about, text=f"{counted(size, 'class', 'classes')}, each with a {what}")]
@@ -123,17 +123,17 @@ def _boxes_of(
 
 def hidden_unknown_objects(case: ListInTask) -> list[Finding]:
     """CO5: how many train images of each task show objects of classes still unknown, unlabelled: allowed, reported."""
-    target, one, raw = case.target, case.one, case.raw
-    if not len(target.held(one)):
-        return unlocated(target, one)
+    target, part, raw = case.target, case.part, case.raw
+    if not len(target.held(part)):
+        return unlocated(target, part)
     later = target.introduced_in > case.task
     rows = np.flatnonzero(np.append(later, [True, False])[raw.label])
     images = np.unique(raw.image[rows])
     # Where no class is left for later, none can be hidden.
-    least = "at least " if later.any() and target.unannotated(one.unique, later).any() else ""
+    least = "at least " if later.any() and target.unannotated(part.unique, later).any() else ""
     text = (
-        f"{least}{len(rows):,} {unit_of(target, one)} of classes still unknown, on {least}{len(images):,} of "
-        f"{counted(len(one.unique), 'image')}"
+        f"{least}{len(rows):,} {unit_of(target, part)} of classes still unknown, on {least}{len(images):,} of "
+        f"{counted(len(part.unique), 'image')}"
     )
     return [case.of("info", images, text)]
 
@@ -197,8 +197,8 @@ def class_indices_are_stable(target: AuditTarget) -> list[Finding]:
         moved = [(old, new) for old, new in zip(before.known, task.known, strict=False) if old != new]
         if moved or len(task.known) < len(before.known):
             lost = f"{before.known[-1]!r} of {before.name} has lost its index"
-            told = "{1!r} has the index that {0!r} has in {2}".format(*moved[0], before.name) if moved else lost
-            violations.append((task.name, told))
+            change = "{1!r} has the index that {0!r} has in {2}".format(*moved[0], before.name) if moved else lost
+            violations.append((task.name, change))
     unknown = len(target.classes)
     for entry in target.classes:
         if entry.role == "known" and entry.index >= unknown:
@@ -215,7 +215,7 @@ def class_indices_are_stable(target: AuditTarget) -> list[Finding]:
 def _file_numbers(target: AuditTarget) -> Iterator[tuple[str, str]]:
     """Yield where a label file gives a class another category id than an earlier one did."""
     number_of: dict[int, tuple[int, str]] = {}
-    for file in {id(file.source): file for one in target.lists for file in one.labels.values()}.values():
+    for file in {id(file.source): file for part in target.lists for file in part.labels.values()}.values():
         categories = file.source.categories
         for name, number in zip(categories.names, categories.numbers, strict=True):
             label = target.label_of(name)
@@ -226,25 +226,25 @@ def _file_numbers(target: AuditTarget) -> Iterator[tuple[str, str]]:
 
 def train_images_show_their_task(case: ListInTask) -> list[Finding]:
     """TI3: every train image of task t shows an object of a class that t introduces."""
-    target, one = case.target, case.one
-    if not one.available:
-        return missing_lists([one])
-    is_file = case.file is not None and not len(target.held(one))
+    target, part = case.target, case.part
+    if not part.available:
+        return missing_lists([part])
+    is_file = case.file is not None and not len(target.held(part))
     labels = case.labels if is_file else case.raw
     assert labels is not None  # noqa: S101
     own = np.append(target.introduced_in == case.task, [False, False])
     shown = target.where(labels.image[own[labels.label]])
-    judged = case.covered if is_file else target.held(one)
+    judged = case.covered if is_file else target.held(part)
     without = judged[~shown[judged]]
     silent = np.zeros(len(without), np.bool_) if is_file else target.incomplete(without)
-    findings = case.uncovered_finding if is_file else unlocated(target, one)
+    findings = case.uncovered_finding if is_file else unlocated(target, part)
     if len(proven := without[~silent]):
         text = f"{counted(len(proven), 'image')} without a class that {target.tasks[case.task].name} introduces"
         findings.append(case.of("fail", proven, text))
     if silent.any():
-        text = f"the table names no class of the task for {int(silent.sum()):,} of {counted(len(one.unique), 'image')}"
+        text = f"the table names no class of the task for {int(silent.sum()):,} of {counted(len(part.unique), 'image')}"
         findings.append(undecidable(case.about, COMPLETE, text))
-    return findings or case.passed(f"all {counted(len(one.unique), 'image')}")
+    return findings or case.passed(f"all {counted(len(part.unique), 'image')}")
 
 
 def selection_is_complete(target: AuditTarget) -> Iterator[Finding]:
@@ -255,13 +255,13 @@ def selection_is_complete(target: AuditTarget) -> Iterator[Finding]:
 
 
 def _left_out(target: AuditTarget, task: int, trains: list[AuditedList]) -> list[Finding]:
-    about, held_out = joined([one.name for one in trains]), target.with_role("val", "test")
+    about, held_out = joined([train.name for train in trains]), target.with_role("val", "test")
     drawn_from = _sources_of(target, trains)
     if not drawn_from:
         return unlocated(target, trains[0])
-    findings = [finding for one in trains for finding in unlocated(target, one)]
+    findings = [finding for train in trains for finding in unlocated(target, train)]
     given = {source.name for source in target.sources}
-    if not findings and (unseen := sorted({name for one in trains for name in one.sources} - given)):
+    if not findings and (unseen := sorted({name for train in trains for name in train.sources} - given)):
         findings.append(undecidable(about, SOURCES, f"nothing is known about the images of {joined(unseen)}"))
     listed = target.mask([*trains, *held_out])
     for number in drawn_from:
@@ -288,10 +288,10 @@ def _left_out(target: AuditTarget, task: int, trains: list[AuditedList]) -> list
 
 def _sources_of(target: AuditTarget, lists: list[AuditedList]) -> list[int]:
     """Return the available sources that some lists draw from: those they name, else those that hold their images."""
-    named = {name for one in lists for name in one.sources}
+    named = {name for part in lists for name in part.sources}
     if named:
         return [number for number, source in enumerate(target.sources) if source.name in named]
-    homes = np.unique(np.concatenate([target.home[one.unique] for one in lists]))
+    homes = np.unique(np.concatenate([target.home[part.unique] for part in lists]))
     return [int(home) for home in homes if home >= 0]
 
 
@@ -300,11 +300,11 @@ def exemplars_are_balanced(case: ListInTask) -> list[Finding]:
     target, steps = case.target, range(case.task + 1)
     earlier = [train for step in steps for train in target.with_role("train", task=step)]
     lacking = [target.tasks[step].name for step in steps if not target.with_role("train", task=step)]
-    return missing_lists([case.one]) or [*_inside(case, earlier, lacking), *_exemplars(case, earlier, lacking)]
+    return missing_lists([case.part]) or [*_inside(case, earlier, lacking), *_exemplars(case, earlier, lacking)]
 
 
 def _inside(case: ListInTask, earlier: list[AuditedList], lacking: list[str]) -> list[Finding]:
-    about, images = f"{case.about}: subset", case.one.unique
+    about, images = f"{case.about}: subset", case.part.unique
     outside = images[~case.target.mask(earlier)[images]]
     if not len(outside):
         return [Finding("pass", about, text=f"train lists up to this task hold all {counted(len(images), 'image')}")]
@@ -318,11 +318,11 @@ def _inside(case: ListInTask, earlier: list[AuditedList], lacking: list[str]) ->
 
 
 def _exemplars(case: ListInTask, earlier: list[AuditedList], lacking: list[str]) -> list[Finding]:
-    target, one, about = case.target, case.one, f"{case.about}: exemplars"
-    if not len(target.held(one)):
-        return unlocated(target, one)
+    target, part, about = case.target, case.part, f"{case.about}: exemplars"
+    if not len(target.held(part)):
+        return unlocated(target, part)
     known = target.introduced_in <= case.task
-    held, most = _images_of_classes(target, [one])
+    held, most = _images_of_classes(target, [part])
     offered, most_offered = _images_of_classes(target, earlier)
     if lacking or not all(other.available for other in earlier):
         most_offered = np.full_like(most_offered, target.exemplars)
@@ -338,13 +338,13 @@ def _exemplars(case: ListInTask, earlier: list[AuditedList], lacking: list[str])
         names = _exemplar_counts(target, few, held, most)
         findings.append(Finding("warn", about, int(few.sum()), text, names))
     if (open_classes := known & ~enough & ~few).any():
-        silent = int(target.incomplete(one.unique).sum())
+        silent = int(target.incomplete(part.unique).sum())
         text = (
             f"fewer than {target.exemplars} images seen for {int(open_classes.sum())} of {int(known.sum())} known "
-            f"classes, but {silent:,} of its {len(one.unique):,} images, and those of the train lists, may show more"
+            f"classes, but {silent:,} of its {len(part.unique):,} images, and those of the train lists, may show more"
         )
         names = _exemplar_counts(target, open_classes, held, most)
-        findings.append(undecidable(about, unlocated_need(target, [one, *earlier]), text, names))
+        findings.append(undecidable(about, unlocated_need(target, [part, *earlier]), text, names))
     smallest = int(held[known].min()) if known.any() else 0
     passed = Finding("pass", about, text=f"every known class has at least {counted(smallest, 'image')}")
     return findings or [passed]
@@ -355,8 +355,8 @@ def _exemplar_counts(target: AuditTarget, chosen: Bools, held: Int64s, most: Int
     places = np.flatnonzero(chosen)
     ranked = places[np.argsort(held[places], kind="stable")][:_SHOWN_CLASSES]
     return tuple(
-        f"{target.classes[place].name} {'at least ' if most[place] > held[place] else ''}{held[place]}"
-        for place in ranked.tolist()
+        f"{target.classes[row].name} {'at least ' if most[row] > held[row] else ''}{held[row]}"
+        for row in ranked.tolist()
     )
 
 
@@ -367,10 +367,10 @@ def _images_of_classes(target: AuditTarget, lists: list[AuditedList]) -> tuple[I
     """
     n_classes = len(target.classes)
     pairs, images = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
-    for one in lists:
-        labels = raw_labels(target, one)
+    for part in lists:
+        labels = raw_labels(target, part)
         pairs.append(labels.image.astype(np.int64) * n_classes + labels.label)
-        images.append(one.unique)
+        images.append(part.unique)
     shown = np.unique(np.concatenate(pairs))
     image, label = np.divmod(shown, max(n_classes, 1))
     least = np.bincount(label, minlength=n_classes)
@@ -397,14 +397,14 @@ def views_fit_their_purpose(target: AuditTarget) -> Iterator[Finding]:
 def _test_view(case: ListInTask) -> list[Finding]:
     if not case.is_stated:
         return [undecidable(case.about, VIEWS)]
-    if not case.one.available:
-        return missing_lists([case.one])
+    if not case.part.available:
+        return missing_lists([case.part])
     if case.file is None and (text := _lossy(case)):
         affected = 0 if case.unseen_boxes("") else int(_differences(_expected(case), _labels(case))[0].sum())
         return [Finding("fail", case.about, affected, text)]
-    located = unlocated(case.target, case.one)
+    located = unlocated(case.target, case.part)
     if missing := case.unseen_boxes(case.about):
-        return missing if len(case.target.held(case.one)) else located
+        return missing if len(case.target.held(case.part)) else located
     found = _compared(case, case.about, _expected(case), _labels(case))
     return found + case.uncovered_finding + located
 
@@ -420,23 +420,23 @@ def _written_view(case: ListInTask) -> list[Finding]:
 
     A box whose place holds a label that CO2, AS2 or the first half of AS1 forbids is reported there.
     """
-    target, one, task = case.target, case.one, case.task
+    target, part, task = case.target, case.part, case.task
     about = f"{case.about}: raw boxes"
     if missing := case.unseen_boxes(about):
         return missing
     introduced = target.introduced_in
-    allowed = np.append(introduced == task if one.role == "train" else introduced <= task, [False, False])
-    ruled = ruled_labels(target, one, task) if one.view_declared else None
+    allowed = np.append(introduced == task if part.role == "train" else introduced <= task, [False, False])
+    ruled = ruled_labels(target, part, task) if part.view_declared else None
     raw, labels = ruled or case.raw, _labels(case)
     elsewhere = labels.where(~allowed[labels.label])
     mine = allowed[raw.label] & ~raw.at_places_of(elsewhere)
     found = _compared(case, about, raw.where(mine), labels.where(allowed[labels.label]), flagged=bool(ruled))
-    return found + unlocated(target, one)
+    return found + unlocated(target, part)
 
 
 def _lossy(case: ListInTask) -> str:
     """Return how a declared view breaks the principle whatever the boxes, ``""`` where it does not."""
-    view = case.one.view
+    view = case.part.view
     assert view is not None  # noqa: S101
     labels = case.emitted()
     known = case.target.introduced_in <= case.task
@@ -464,7 +464,7 @@ def _compared(case: ListInTask, about: str, expected: Labels, labels: Labels, *,
         Whether crowd and difficult boxes must be there too: of training and validation labels it depends on a view
         that nobody declared.
     """
-    known = case.target.where(case.target.held(case.one))
+    known = case.target.where(case.target.held(case.part))
     known[case.uncovered] = False
     if not known.any():
         return []
@@ -479,12 +479,12 @@ def _compared(case: ListInTask, about: str, expected: Labels, labels: Labels, *,
     renamed = int((lost & expected.at_places_of(labels.where(gained))).sum())
     again = gained & np.isin(labels.keys(), expected.keys())
     boxes = ("box", "boxes")
-    told = [
+    kinds = [
         (int(lost.sum()), ("raw box", "raw boxes"), f"missing from {labels.origin}"),
         (int((gained & ~again).sum()), boxes, f"of {labels.origin} without a raw box of that label"),
         (int(again.sum()), boxes, f"more in {labels.origin} than among the raw boxes"),
     ]
-    parts = [f"{counted(number, *words)} {rest}" for number, words, rest in told if number]
+    parts = [f"{counted(number, *words)} {rest}" for number, words, rest in kinds if number]
     text = "; ".join([*parts, *([f"{renamed:,} of them under the name of another class"] if renamed else [])])
     return [case.of("fail", images, text, max(int(lost.sum()), int(gained.sum())), about)]
 
@@ -506,9 +506,9 @@ def _surplus(ours: Int64s, theirs: Int64s, size: int) -> Bools:
     order = np.argsort(ours, kind="stable")
     ranked = ours[order]
     starts = np.searchsorted(ranked, ranked, side="left")
-    place = np.arange(len(ours)) - starts
+    rank = np.arange(len(ours)) - starts
     beyond = np.zeros(len(ours), np.bool_)
-    beyond[order] = place >= np.bincount(theirs, minlength=size)[ranked]
+    beyond[order] = rank >= np.bincount(theirs, minlength=size)[ranked]
     return beyond
 
 
@@ -524,7 +524,7 @@ def flags_survive(case: ListInTask) -> list[Finding]:
     if unseen := case.unseen_boxes(case.about):
         return unseen
     raw, labels = case.raw, _labels(case)
-    missing = case.uncovered_finding + unlocated(case.target, case.one)
+    missing = case.uncovered_finding + unlocated(case.target, case.part)
     flagged = int((raw.crowd | raw.difficult).sum())
     if not flagged:
         return missing or [Finding("not applicable", case.about, text="no raw box of its images is flagged")]

@@ -192,7 +192,7 @@ def evaluate(
         part: inputs.detections_of(files[part], parts[part], reading.policy_of(policy), other=parts[other])
         for part, other in steps((PARTS, PARTS[::-1]), "reading detections")
     }
-    listed, unlisted = inputs.classes_listed([(parts[one], read[one]) for one in PARTS], most=_MOST_LISTED)
+    listed, unlisted = inputs.classes_listed([(parts[part], read[part]) for part in PARTS], most=_MOST_LISTED)
     (closed, inside), (wilderness, outside) = ((part.truth, found.detections) for part, found in listed)
     scene = Scene(closed, inside, wilderness, outside)
     facts = inputs.about(
@@ -282,10 +282,10 @@ def evaluate_elephant(scene: Scene, options: ElephantOptions = OPTIONS) -> Evalu
     found: dict[str, Measured] = {}
     for name, variant, difficult, counts in steps(list(_variants(options)), "variants"):
         if variant == OFFICIAL.name:
-            one = measures.official(scene, recalls_tenths=options.tenths, counts=counts)
+            measured = measures.official(scene, recalls_tenths=options.tenths, counts=counts)
         else:
-            one = measures.paper(scene, *matched(difficult), levels)
-        found[name] = one._replace(values=[*one.values, *errors.values, *owod.values])
+            measured = measures.paper(scene, *matched(difficult), levels)
+        found[name] = measured._replace(values=[*measured.values, *errors.values, *owod.values])
     gaps = measures.background_gap(closed, scene.inside, matches)
     bootstrap: dict[str, Any] = {"intervals": []}
     if options.bootstrap:
@@ -317,9 +317,9 @@ def evaluate_elephant(scene: Scene, options: ElephantOptions = OPTIONS) -> Evalu
         ],
         "detections": [
             {"part": part, "class": name, "detections": count}
-            for part, (_, one) in zip(PARTS, scene.parts, strict=True)
+            for part, (_, boxes) in zip(PARTS, scene.parts, strict=True)
             for name, count in zip(
-                closed.classes, np.bincount(one.label, minlength=len(closed.classes)).tolist(), strict=True
+                closed.classes, np.bincount(boxes.label, minlength=len(closed.classes)).tolist(), strict=True
             )
         ],
         **errors.tables,
@@ -430,7 +430,7 @@ def wilderness_curve(
     recalls = list(dict.fromkeys(row["recall"] for result in results.values() for row in result["impact"]))
     official = {name: result["impact"][0]["over_classes"] == INTERPOLATED for name, result in results.items()}
     shown_reading = INTERPOLATED if all(official.values()) else reading
-    flavours = [one for one in _FLAVOURS if (one == "mAP") in official.values()]
+    flavours = [flavour for flavour in _FLAVOURS if (flavour == "mAP") in official.values()]
     levels = {name: [row["ratio"] for row in result["levels"]] for name, result in results.items()}
     impacts = {
         (name, recall): [
@@ -525,8 +525,8 @@ def _draw_line(
 
 
 def _draw_band(axis: Axes, levels: Sequence[str], interval: Sequence[Record], colour: str) -> None:
-    band = [one for one in interval if one["low"] is not None and one["ratio"] in levels]
-    x, low, high = ([float(one[side]) for one in band] for side in ("ratio", "low", "high"))
+    band = [row for row in interval if row["low"] is not None and row["ratio"] in levels]
+    x, low, high = ([float(row[side]) for row in band] for side in ("ratio", "low", "high"))
     label = "bootstrap interval"
     is_named = label in axis.get_legend_handles_labels()[1]
     axis.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0, label="" if is_named else label)
@@ -700,12 +700,12 @@ def drawings(result: Result) -> Iterator[Figure]:
 
 def _tables(result: Result) -> Iterator[Table]:
     yield from tidy_tables(result)
-    for one in SHARED:
-        names = [column.name for column in one.columns]
-        rows = [tuple(row[name] for name in names) for row in result.data[one.name]]
-        printed = [row for row in rows if one.printed(row)] if one.printed else None
-        title, file = one.title if rows else "", bool(rows) and one.name in REPORT.files
-        yield Table(one.name, one.columns, rows, title, printed, file=file)
+    for table in SHARED:
+        names = [column.name for column in table.columns]
+        rows = [tuple(row[name] for name in names) for row in result.data[table.name]]
+        printed = [row for row in rows if table.printed(row)] if table.printed else None
+        title, file = table.title if rows else "", bool(rows) and table.name in REPORT.files
+        yield Table(table.name, table.columns, rows, title, printed, file=file)
     yield order_table(result.data["decided_by_order"])
 
 
@@ -718,7 +718,7 @@ REPORT = Report(
     # 3: average precision is in %.
     algorithm=3,
     # Figures have CSV files of what is drawn of the others.
-    files=("measures", *(one.name for one in TABLES), "fbeta", "open_set_errors", "diagnosis", "background_gaps"),
+    files=("measures", *(table.name for table in TABLES), "fbeta", "open_set_errors", "diagnosis", "background_gaps"),
     figures=("wilderness_curve", "error_diagnosis", "confusion", "precision_recall", "background_gap"),
     tidy=TABLES,
     places=("variant",),

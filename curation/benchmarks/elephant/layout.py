@@ -28,10 +28,10 @@ from curation.sources.source import Int64s, Source
 from curation.storage import read_bytes
 
 
-def _plan(one: Request) -> Plan:
-    files = _annotation_files(one)
-    strict = one.options.strict_layout
-    return plan_elephant_json(one.manifest, one.parts, one.sources, files, strict_layout=strict)
+def _plan(request: Request) -> Plan:
+    files = _annotation_files(request)
+    strict = request.options.strict_layout
+    return plan_elephant_json(request.manifest, request.parts, request.sources, files, strict_layout=strict)
 
 
 FORMATS = (Format("elephant-json", _plan, ("strict_layout",), file=".json"),)
@@ -90,19 +90,19 @@ def plan_elephant_json(
             hint="--format coco, or --format owod for the layout of the OWOD repositories",
         )
     contents = [gather(manifest, [part], sources) for part in parts]
-    files = tuple(_planned(manifest, one, sources, annotation_files, strict_layout) for one in contents)
+    files = tuple(_planned(manifest, content, sources, annotation_files, strict_layout) for content in contents)
     if not files or len({file.name for file in files}) < len(files):
         raise ExportError("Each part is exported once", expected="one or more parts", found=", ".join(parts))
     counts = {
-        "images": sum(len(one.images) for one in contents),
+        "images": sum(len(file.images) for file in contents),
         # What is passed on verbatim is held against the objects of the part: there are as many.
-        "annotations": sum(len(one.objects) for one in contents),
+        "annotations": sum(len(file.objects) for file in contents),
     }
     return Plan(
         files=files,
         records=sum(counts.values()) + 4 * len(contents),
         counts=counts,
-        left_out=present({"objects_dropped_by_view": sum(one.dropped for one in contents)}),
+        left_out=present({"objects_dropped_by_view": sum(file.dropped for file in contents)}),
     )
 
 
@@ -121,7 +121,7 @@ def _planned(
     if content.datasets[0].startswith("voc"):
         images, annotations = voc_records(content, strict_layout=strict_layout)
     else:
-        stated = {file.sha256 for one in manifest.header.sources if one.name == content.slots[0] for file in one.files}
+        stated = {f.sha256 for entry in manifest.header.sources if entry.name == content.slots[0] for f in entry.files}
         data = _stated_file(annotation_files.get(content.slots[0]), stated, content.slots[0], manifest)
         order = notebook_order(manifest, part.name, source)
         images, annotations = verbatim_records(content, source, data, order, strict_layout=strict_layout)
@@ -161,8 +161,8 @@ def notebook_order(manifest: Manifest, part: str, source: Source) -> Int64s:
         return as_listed
     shows_known = known_images(source, manifest.header.classes)
     walk = difference_order(image_numbers(source), shows_known)[: len(ids)]
-    place = {image: position for position, image in enumerate(ids)}
-    places = [place.get(image, -1) for image in source.image_ids[walk].tolist()]
+    rank = {image: position for position, image in enumerate(ids)}
+    places = [rank.get(image, -1) for image in source.image_ids[walk].tolist()]
     return as_listed if -1 in places or len(places) < len(ids) else np.array(places, np.int64)
 
 
@@ -173,7 +173,7 @@ Records = tuple[Callable[[], Iterator[Record]], Callable[[], Iterator[Record]]]
 
 def voc_records(content: Content, *, strict_layout: bool) -> Records:
     """Return images and annotations of a VOC part as the authors' files hold them; ``2008_000008`` is 2008000008."""
-    native = [native_number(one) for one in content.images.native.tolist()]
+    native = [native_number(text) for text in content.images.native.tolist()]
     numbers = content.images.numbers.tolist() if None in native else native
 
     def images() -> Iterator[Record]:
@@ -185,7 +185,7 @@ def voc_records(content: Content, *, strict_layout: bool) -> Records:
         objects = content.objects
         columns = (objects.image, objects.boxes, objects.category_id, objects.difficult)
         rows = zip(*(column.tolist() for column in columns), strict=True)
-        for place, (image, box, category, difficult) in enumerate(rows, start=1):
+        for number, (image, box, category, difficult) in enumerate(rows, start=1):
             yield {
                 "segmentation": [corners(box)],
                 "area": plain_number(box[2] * box[3]),
@@ -193,7 +193,7 @@ def voc_records(content: Content, *, strict_layout: bool) -> Records:
                 "image_id": numbers[image],
                 "bbox": [plain_number(value) for value in box],
                 "category_id": category,
-                "id": place,
+                "id": number,
             } | ({} if strict_layout else {"difficult": int(difficult)})
 
     return images, annotations
@@ -236,10 +236,10 @@ def verbatim_records(content: Content, source: Source, data: bytes, order: Int64
     decode_id = msgspec.json.Decoder(_Annotation).decode
     records: dict[int, msgspec.Raw] = {}
     shown = tqdm(file.annotations, desc="records", unit=" annotations", disable=None)
-    for place, raw in enumerate(shown, start=1):
+    for count, raw in enumerate(shown, start=1):
         # A reader numbers annotations from 1 where the file does not.
         number = decode_id(raw).id
-        row = rows.get(number if isinstance(number, int) else place)
+        row = rows.get(number if isinstance(number, int) else count)
         if row is not None:
             records[row] = raw
     if len(file.images) != len(source.images) or len(records) != len(content.objects):
@@ -251,7 +251,7 @@ def verbatim_records(content: Content, source: Source, data: bytes, order: Int64
             hint="--format coco",
         )
     # A reader keeps the images of a file in file order, so the k-th record is the source's k-th image.
-    position = {native: place for place, native in enumerate(source.images.native.tolist())}
+    position = {native: index for index, native in enumerate(source.images.native.tolist())}
     natives = content.images.native[order].tolist()
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))

@@ -123,7 +123,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         training.append(parts.make_part(slot, "train", chosen, classes, view=TRAINING_VIEW, rule=rule))
     made = {part.entry.name: part for part in (closed, wilderness, *selected, *training)}
     figures = figures_of(made, sources)
-    met = {one.name for one in figures if one.paper is not None and one.obtained == one.paper}
+    met = {figure.name for figure in figures if figure.paper is not None and figure.obtained == figure.paper}
     official = next((part for part, names in OFFICIAL_FIGURES.items() if met.issuperset(names)), "")
     return _manifest_of(
         made.values(),
@@ -225,7 +225,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     UsageError
         A parameter is another.
     """
-    if parameters != {one.name: one.read(one.default) for one in declared_parameters(__package__)}:
+    if parameters != {param.name: param.read(param.default) for param in declared_parameters(__package__)}:
         raise UsageError("--header-only writes the paper's own version", where="--set", expected="no parameters")
     stated = _FACTS["header_only"]
     classes = voc_classes()
@@ -239,7 +239,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
             for ratio in parameters["ratios"]
         ),
     ]
-    entries = {one["name"]: PartEntry(sources=(COCO,), selection=one.pop("rule"), **one) for one in wilderness}
+    entries = {facts["name"]: PartEntry(sources=(COCO,), selection=facts.pop("rule"), **facts) for facts in wilderness}
     if len(closed.ids) == WR1["images"]:
         entries["wr1"] = msgspec.structs.replace(entries["wr1"], **WR1)
     note = "instances_train2017.json of annotations_trainval2017.zip, from your own disk"

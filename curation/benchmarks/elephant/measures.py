@@ -175,9 +175,9 @@ def paper(scene: Scene, matches: Matches, points: OperatingPoints, levels: Level
 def _tables(rows: Mapping[str, Sequence[Record]]) -> dict[str, dict[str, list[Any]]]:
     """Return the tables of a variant as columns; what a row lacks is None."""
     return {
-        one.name: {column.name: [row.get(column.name) for row in rows[one.name]] for column in one.columns}
-        for one in TABLES
-        if one.name in rows
+        table.name: {column.name: [row.get(column.name) for row in rows[table.name]] for column in table.columns}
+        for table in TABLES
+        if table.name in rows
     }
 
 
@@ -235,11 +235,11 @@ def official(
     values = [Value("mAP", mean_average[0], undefined="no class has a detection on the closed images")]
     for recall, table in precision.items():
         mean = _means(table, detected)
-        impact = [mean[0] / one - 1 if mean[0] and one else None for one in mean]
+        impact = [mean[0] / value - 1 if mean[0] and value else None for value in mean]
         reading = {"recall": recall, "over_classes": INTERPOLATED}
         rows["impact"] += [
-            reading | {"ratio": ratio, "WI": value, "mean_interp_precision": one}
-            for ratio, value, one in zip(levels.names, impact, mean, strict=True)
+            reading | {"ratio": ratio, "WI": value, "mean_interp_precision": measured}
+            for ratio, value, measured in zip(levels.names, impact, mean, strict=True)
         ]
         rows["average_impact"].append(reading | open_set.average_impact(impact))
         reason = "the mean interpolated precision is 0 or has no class" if None in impact else ""
@@ -290,7 +290,7 @@ def owod(parts: Parts) -> Shared:
     lines = zip(classes, counts.tolist(), found.n_positive.tolist(), detected, strict=True)
     return Shared(
         [
-            *(Value("WI_owod", value, {"recall": str(one)}) for one, value in zip(recalls, impact, strict=True)),
+            *(Value("WI_owod", value, {"recall": str(recall)}) for recall, value in zip(recalls, impact, strict=True)),
             Value("AOSE_owod", int(counts.sum()), n=n),
             Value("AOSE_objects_owod", objects, n=n),
         ],
@@ -304,9 +304,9 @@ def owod(parts: Parts) -> Shared:
                 for name, count, positive, some in lines
             ],
             "nearest_recalls": [
-                {"recall": str(at), "class": classes[number], "nearest_recall": float(one.recall[one.nearest(at)])}
+                {"recall": str(at), "class": classes[number], "nearest_recall": float(curve.recall[curve.nearest(at)])}
                 for at in recalls
-                for number, one in by_class.items()
+                for number, curve in by_class.items()
             ],
         },
         found.decided_by_order,
@@ -360,19 +360,19 @@ def _errors(classes: Sequence[str], hits: Hits, limit: Floats) -> tuple[Int64s, 
 def _outcomes(parts: Parts, hits: Hits) -> open_set.Outcomes:
     """Return what became of the detections of all parts under the rules of the OWOD code."""
     matches = [assign(truth, detections, OWOD) for truth, detections in parts]
-    outcome = np.concatenate([one.outcome for one in matches])
+    outcome = np.concatenate([matched.outcome for matched in matches])
     on_unknown = np.concatenate([np.bincount(pairs.row, minlength=len(found)) > 0 for found, pairs in hits])
     everything = input_order.joined(*(detections for _, detections in parts))
-    claim = np.where(on_unknown, -1, input_order.joined_claims(*(one.claim for one in matches)))
+    claim = np.where(on_unknown, -1, input_order.joined_claims(*(matched.claim for matched in matches)))
     kinds = input_order.kinds(outcome, on_unknown)
     rows = np.flatnonzero(on_unknown)
     return open_set.Outcomes(
         label=everything.label,
         scores=everything.scores,
         outcome=outcome,
-        n_positive=np.sum([one.n_positive for one in matches], axis=0),
+        n_positive=np.sum([matched.n_positive for matched in matches], axis=0),
         target=np.concatenate([truth.label < 0 for truth, _ in parts]),
-        taken=np.concatenate([one.truth for one in matches]),
+        taken=np.concatenate([matched.truth for matched in matches]),
         # Which object each lies on is of no account here.
         pairs=matching.OverlappingPairs(rows, np.zeros_like(rows), np.zeros(len(rows))),
         decided_by_order=input_order.count_tie_sensitive(everything, kinds, claim=claim, read_at_first=True),
@@ -433,7 +433,7 @@ def fbeta_operating_points(
     """
     closed, inside, wilderness, outside = scene
     if ratios is None:
-        ratios = [one for one in TABLE_4_RATIOS if images_at_ratio(one, closed.n_images) <= wilderness.n_images]
+        ratios = [ratio for ratio in TABLE_4_RATIOS if images_at_ratio(ratio, closed.n_images) <= wilderness.n_images]
     for what, texts in (("wilderness ratio", ratios), ("beta", betas)):
         for text in texts:
             # Exponents are refused: "1e999999999" would fill the memory with digits.
@@ -475,7 +475,7 @@ def _best_points(
     tps, kept, scores = curve.tp[level], curve.kept[level], ranking.scores[ranking.correct]
     scores = scores[np.diff(scores, prepend=np.inf) != 0]
     if not len(scores):
-        scores, tps, kept = (one[:1] for one in distinct_points(ranking.scores[entered], ranking.correct[entered]))
+        scores, tps, kept = (array[:1] for array in distinct_points(ranking.scores[entered], ranking.correct[entered]))
     for beta in betas:
         p, q = (Fraction(beta) ** 2).as_integer_ratio()
         # Integers below 2^53 make numerator and denominator exact, so equal F are equal floats.

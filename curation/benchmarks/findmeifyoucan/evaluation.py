@@ -110,7 +110,7 @@ def _drawings(result: Result) -> Iterator[Figure]:
     for number, (method, by_split) in enumerate(result.columns.items(), 1):
         is_drawn = any(all(map(len, pair)) for pair in by_split.values())
         thresholds = {
-            one.split: detail(one.found, "threshold") for one in result.scored if (one.score or UNNAMED) == method
+            row.split: detail(row.found, "threshold") for row in result.scored if (row.score or UNNAMED) == method
         }
         is_plain = method.isascii() and method.isidentifier() and len(method) <= 40
         yield Figure(
@@ -192,7 +192,7 @@ REPORT = Report(
     drawings=_drawings,
     # 2: P_U is undefined without objects.
     algorithm=2,
-    files=tuple(one.name for one in TABLES),
+    files=tuple(table.name for table in TABLES),
     figures=("scores_*",),
     tidy=TABLES,
     places=("split", "score", "variant"),
@@ -349,7 +349,7 @@ def evaluate(
             }
             for method in names_of_scores
         },
-        notes=[note for one in scored if one.found for note in one.found.notes],
+        notes=[note for row in scored if row.found for note in row.found.notes],
     )
 
 
@@ -387,7 +387,7 @@ def _about(
         "manifest": manifest_record(manifest, parts=list(splits)),
         "option_files": file_records({"classes": classes}),
         "inputs": {name: split.file for name, split in splits.items()},
-        "variants": {one.name: one.meaning for one in select(VARIANTS, options.variant)},
+        "variants": {variant.name: variant.meaning for variant in select(VARIANTS, options.variant)},
         "settings": {
             "positive_class": "ID (higher score = ID), except in FPR95_ood_positive",
             "threshold": {"rule": rule, "meaning": THRESHOLD_RULES[rule], "unknown": UNKNOWN_IF},
@@ -443,27 +443,27 @@ def evaluate_split(
     rules = select(VARIANTS, options.variant)
     if threshold is None:
         reason = "there are no ID scores, hence no threshold"
-        values += [Value(one.key, None, undefined=reason) for one in MEASURES if one.unit in ("%", "count")]
-        return {one.name: Measured(values, {"details": _table(details)}) for one in rules}
+        values += [Value(measure.key, None, undefined=reason) for measure in MEASURES if measure.unit in ("%", "count")]
+        return {rule.name: Measured(values, {"details": _table(details)}) for rule in rules}
     unknown = unknown_detections(detections, method, threshold)
-    outcomes = [open_set_outcomes(truth, detections, unknown, one) for one in rules]
+    outcomes = [open_set_outcomes(truth, detections, unknown, rule) for rule in rules]
     intervals = {}
     if options.bootstrap:
         sample = ImageSample.of(truth, detections, id_scores, method, outcomes)
         intervals = bootstrap_intervals(sample, replicates=options.bootstrap, seed=options.seed)
     found = {}
-    for one in outcomes:
-        rates = open_set_rates(one)
+    for outcome in outcomes:
+        rates = open_set_rates(outcome)
         rounded = {name: None if rate is None else round(rate, PLACES) for name, rate in rates.items()}
         open_set = [
-            Value(name, value, n=one.n_objects, undefined="" if one.n_objects else NO_OBJECTS)
-            for name, value in {**rounded, **open_set_counts(one)}.items()
+            Value(name, value, n=outcome.n_objects, undefined="" if outcome.n_objects else NO_OBJECTS)
+            for name, value in {**rounded, **open_set_counts(outcome)}.items()
         ]
         own = {"unknown_detections": int(unknown.sum()), **{f"{name}_unrounded": rate for name, rate in rates.items()}}
         tables = {"details": _table(details | own)}
         if intervals:
-            tables["intervals"] = _intervals(intervals, one.rules.name)
-        found[one.rules.name] = Measured([*values, *open_set], tables, why_zero(one), one.decided_by_order)
+            tables["intervals"] = _intervals(intervals, outcome.rules.name)
+        found[outcome.rules.name] = Measured([*values, *open_set], tables, why_zero(outcome), outcome.decided_by_order)
     return found
 
 
@@ -556,12 +556,12 @@ def _unlike(read: ReadOodDetections, ids: IdScores, methods: Sequence[str]) -> l
     """Return what is to be said of scores that the two files hold with unlike digits."""
     pairs = [
         {
-            f"the ID file {ids.name}": (ids.stored, ids.scores[one]),
-            f"the OOD file {read.name}": ("float64", read.detections.scores[one]),
+            f"the ID file {ids.name}": (ids.stored, ids.scores[method]),
+            f"the OOD file {read.name}": ("float64", read.detections.scores[method]),
         }
-        for one in methods
+        for method in methods
     ]
-    return sorted({said for one in pairs if (said := unlike_precision(one))})
+    return sorted({said for pair in pairs if (said := unlike_precision(pair))})
 
 
 def check_apart(read: ReadOodDetections, id_scores: IdScores, *, shared: str = "error") -> list[str]:
@@ -594,7 +594,7 @@ def check_apart(read: ReadOodDetections, id_scores: IdScores, *, shared: str = "
     common = sorted(read.image_ids & set(id_scores.images or ()))
     if not common:
         return []
-    told = f"the ID file and the OOD file share {len(common)} image ids: {', '.join(common[:3])}"
+    message = f"the ID file and the OOD file share {len(common)} image ids: {', '.join(common[:3])}"
     if shared == "error":
         raise EvaluationError(
             "The ID file and the OOD file share images",
@@ -603,4 +603,4 @@ def check_apart(read: ReadOodDetections, id_scores: IdScores, *, shared: str = "
             found=f"{len(common)}: {', '.join(common[:3])}"[:300],
             hint="where equal numbers mean different images (VOC 000009 and COCO 9): --on-error shared-ids=report",
         )
-    return [told]
+    return [message]

@@ -118,15 +118,15 @@ class SplitFile:
         categories, numbers = _categories(located.sources, table, part)
         images: list[Record] = []
         ids: list[dict[int, Any]] = [{} for _ in located.sources]
-        for place, position in zip(located.source.tolist(), located.position.tolist(), strict=True):
-            one = located.sources[place].images
-            native, width, height = str(one.native[position]), int(one.widths[position]), int(one.heights[position])
-            ids[place][position] = native if has_texts else int(one.numbers[position])
-            record = {"id": ids[place][position], "file_name": str(one.file_names[position]) or f"{native}.jpg"}
+        for number, position in zip(located.source.tolist(), located.position.tolist(), strict=True):
+            raw = located.sources[number].images
+            native, width, height = str(raw.native[position]), int(raw.widths[position]), int(raw.heights[position])
+            ids[number][position] = native if has_texts else int(raw.numbers[position])
+            record = {"id": ids[number][position], "file_name": str(raw.file_names[position]) or f"{native}.jpg"}
             images.append(record | ({"height": height, "width": width} if width and height else {}))
         annotations: list[Record] = []
-        for place, source in enumerate(located.sources):
-            positions = located.position[located.source == place]
+        for number, source in enumerate(located.sources):
+            positions = located.position[located.source == number]
             objects = source.require_pixels("A split", positions)
             # A box CSV has no annotation ids: the authors count its rows from 0.
             first = 1 if source.unit_boxes else 0
@@ -134,19 +134,19 @@ class SplitFile:
                 box = objects.boxes[row].tolist()
                 record = {
                     "id": int(objects.numbers[row]) - first,
-                    "image_id": ids[place][int(objects.image[row])],
-                    "category_id": int(numbers[place][objects.category[row]]),
+                    "image_id": ids[number][int(objects.image[row])],
+                    "category_id": int(numbers[number][objects.category[row]]),
                     "bbox": [round(value, 2) if has_texts else plain_number(value) for value in box],
                     "iscrowd": int(objects.crowd[row]),
                 }
                 area = {} if has_texts else {"area": plain_number(float(objects.areas[row]))}
                 annotations.append(record | area)
-        origins = [located.sources[place].namespace for place in located.source.tolist()]
+        origins = [located.sources[number].namespace for number in located.source.tolist()]
         return cls(stem, has_texts, images, annotations, origins, categories)
 
     def notes(self) -> Iterator[str]:
         """Yield what a user must know of it."""
-        numbers = np.array([one["id"] for one in self.annotations], np.int64)
+        numbers = np.array([record["id"] for record in self.annotations], np.int64)
         if first_repeated(numbers) is not None:
             yield f"{self.stem}: annotation ids of the sources collide and are kept as they are."
         if len(numbers) and int(numbers.min()) <= 0:
@@ -156,15 +156,15 @@ class SplitFile:
         """Yield the file's bytes, one record a line; `numbered`: places in `images`, from 1, for ids that are texts."""
         images, annotations = self.images, self.annotations
         if numbered:
-            place = {one["id"]: number for number, one in enumerate(images, 1)}
-            images = [one | {"id": place[one["id"]]} for one in images]
-            annotations = [one | {"image_id": place[one["image_id"]]} for one in annotations]
-        counts = Counter(one["category_id"] for one in annotations)
+            renumbered = {image["id"]: number for number, image in enumerate(images, 1)}
+            images = [image | {"id": renumbered[image["id"]]} for image in images]
+            annotations = [record | {"image_id": renumbered[record["image_id"]]} for record in annotations]
+        counts = Counter(record["category_id"] for record in annotations)
         categories: list[Record] = [
-            {"id": one.number, "name": one.name, "supercategory": one.supercategory}
-            | ({"metacategory": one.metacategory} if one.metacategory else {})
-            | {"count": counts[one.number]}
-            for one in self.categories
+            {"id": category.number, "name": category.name, "supercategory": category.supercategory}
+            | ({"metacategory": category.metacategory} if category.metacategory else {})
+            | {"count": counts[category.number]}
+            for category in self.categories
         ]
         yield from json_file(
             info=info, licenses=(), images=iter(images), annotations=iter(annotations), categories=categories
@@ -181,12 +181,12 @@ def _categories(
         own = sources[0].categories
         columns = zip(own.numbers, own.names, own.supercategories, strict=True)
         rows = tuple(Category(number, name, group) for number, name, group in columns)
-    number_of = {one.name: one.number for one in rows}
+    number_of = {row.name: row.number for row in rows}
     numbers = []
     for source in sources:
         of_source = [number_of.get(name, -1) for name in source.categories.names]
         used = np.unique(source.require_objects("A split").category)
-        if lacking := [source.categories.names[one] for one in used.tolist() if of_source[one] < 0]:
+        if lacking := [source.categories.names[number] for number in used.tolist() if of_source[number] < 0]:
             raise ExportError(
                 "The category table lacks a class of a source",
                 where=f"part {part}",
@@ -229,14 +229,14 @@ def plan_findmeifyoucan(
     return Plan(
         files=files,
         records=sum(
-            (len(one.images) + len(one.annotations) + 3) * (2 if one.has_texts else 1) + len(one.images)
-            for one in splits.values()
+            (len(split.images) + len(split.annotations) + 3) * (2 if split.has_texts else 1) + len(split.images)
+            for split in splits.values()
         ),
         counts={
-            "images": sum(len(one.images) for one in splits.values()),
-            "annotations": sum(len(one.annotations) for one in splits.values()),
+            "images": sum(len(split.images) for split in splits.values()),
+            "annotations": sum(len(split.annotations) for split in splits.values()),
         },
-        notes=tuple(dict.fromkeys(note for one in splits.values() for note in one.notes())),
+        notes=tuple(dict.fromkeys(note for split in splits.values() for note in split.notes())),
     )
 
 
@@ -251,7 +251,7 @@ def _files(manifest: Manifest, part: str, split: SplitFile) -> Iterator[PlannedF
     yield PlannedFile(f"{split.stem}.json", partial(split.chunks, info, numbered=False))
     if split.has_texts:
         yield PlannedFile(f"{split.stem}_int_id.json", partial(split.chunks, info, numbered=True))
-    yield PlannedFile(f"{split.stem}.txt", lines([one.partition(":")[2] for one in manifest.ids(part)]))
+    yield PlannedFile(f"{split.stem}.txt", lines([image_id.partition(":")[2] for image_id in manifest.ids(part)]))
 
 
 ORIGINS = {"coco": "COCO", "openimages": "OpenImages"}
@@ -334,12 +334,12 @@ def _planned(member: Member, part: str, table: Sequence[Category]) -> PlannedTab
 
 def _table_rows(split: SplitFile, distance: str) -> Iterator[Record]:
     categories = {
-        one.number: {"id": one.number, "name": one.name, "supercategory": one.supercategory} for one in split.categories
+        row.number: {"id": row.number, "name": row.name, "supercategory": row.supercategory} for row in split.categories
     }
     objects: dict[Any, list[Record]] = {}
-    for one in split.annotations:
-        record = {"id": one["id"], "area": one.get("area"), "bbox": one["bbox"], "category_id": one["category_id"]}
-        objects.setdefault(one["image_id"], []).append(record)
+    for box in split.annotations:
+        record = {"id": box["id"], "area": box.get("area"), "bbox": box["bbox"], "category_id": box["category_id"]}
+        objects.setdefault(box["image_id"], []).append(record)
     for image, namespace in zip(split.images, split.origins, strict=True):
         mine = objects.get(image["id"], [])
         yield {
@@ -351,7 +351,7 @@ def _table_rows(split: SplitFile, distance: str) -> Iterator[Record]:
             "dataset_origin": ORIGINS.get(namespace, namespace),
             "distance_category": distance,
             "objects": mine,
-            "categories": [categories[one] for one in dict.fromkeys(row["category_id"] for row in mine)],
+            "categories": [categories[number] for number in dict.fromkeys(row["category_id"] for row in mine)],
         }
 
 
@@ -366,7 +366,7 @@ def _table(options: FormatOptions) -> Sequence[Category]:
 FORMATS = (
     Format(
         "findmeifyoucan",
-        lambda one: plan_findmeifyoucan(one.manifest, one.parts, one.sources, _table(one.options)),
+        lambda request: plan_findmeifyoucan(request.manifest, request.parts, request.sources, _table(request.options)),
         ("class_tree", "class_names"),
         usual_parts=split_parts,
         tables=lambda member, options: findmeifyoucan_tables(member, _table(options)),
@@ -397,7 +397,7 @@ def open_images_categories(tree: Path, names: Path) -> tuple[Category, ...]:
     """
     named = read_open_images_names(names)
     found: dict[str, Category] = {}
-    pending: list[tuple[LabelNode, tuple[str, ...]]] = [(one, ()) for one in reversed(read_label_tree(tree).kinds)]
+    pending: list[tuple[LabelNode, tuple[str, ...]]] = [(kind, ()) for kind in reversed(read_label_tree(tree).kinds)]
     visits = 0
     while pending:
         entry, line = pending.pop()
@@ -413,5 +413,5 @@ def open_images_categories(tree: Path, names: Path) -> tuple[Category, ...]:
         number = found[label].number if label in found else len(found) + 1
         above = (parents[max(len(parents) - 2, 0)], parents[max(len(parents) - 3, 0)])
         found[label] = Category(number, name, *above)
-        pending += [(one, parents) for one in reversed(entry.kinds)]
+        pending += [(kind, parents) for kind in reversed(entry.kinds)]
     return tuple(found.values())

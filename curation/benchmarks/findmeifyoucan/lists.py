@@ -60,7 +60,7 @@ AUTHORS_DECISIONS = fact(_ROOM, "authors_decisions", str)
 
 
 ALGORITHM_VERSION = 1
-_RULES, _PLACE = (fact(_ROOM, key, dict[str, str]) for key in ("rules", "places"))
+_RULES, _SOURCES = (fact(_ROOM, key, dict[str, str]) for key in ("rules", "places"))
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -97,7 +97,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     digest, and refuses if a figure comes out otherwise.
     """
     pair = _chosen(parameters)
-    if pair.name not in {one.name for one in PAIRS.values()}:
+    if pair.name not in {known.name for known in PAIRS.values()}:
         raise ProtocolError("Only a published pair can be declared", where="--set pair", expected=", ".join(PAIRS))
     published = {**parameters, "start": "published", "decisions": AUTHORS_DECISIONS}
     return _manifest(pair, sources, published)
@@ -204,7 +204,7 @@ class Splits:
         """
 
         def of(*kinds: tuple[str, str]) -> set[str]:
-            return {one.image_id for one in self.decisions if (one.stage, one.action) in kinds}
+            return {decision.image_id for decision in self.decisions if (decision.stage, decision.action) in kinds}
 
         removed, kept_near = ("auto_override", "remove"), ("auto_override", "keep_near")
         if part == self.pool.near_part:
@@ -251,11 +251,11 @@ def split_pool(pair: Pair, pool: Pool, sources: Mapping[str, Source], parameters
             found=", ".join(splits.shared[:5]),
             hint="take one of the two decisions back, or --set shared=report to keep the published splits",
         )
-    proposed, told = _candidates(pair, splits, parameters) if parameters["candidates"] else ({}, ())
+    proposed, remarks = _candidates(pair, splits, parameters) if parameters["candidates"] else ({}, ())
     notes = _notes(pool, source, sources, outcome)
     if shared := splits.shared:
         notes += [f"{pool.name}: near and far share {len(shared)} images, by decision: {', '.join(shared[:5])}."]
-    return replace(splits, proposed=proposed, notes=(*notes, *told))
+    return replace(splits, proposed=proposed, notes=(*notes, *remarks))
 
 
 def _start(
@@ -279,7 +279,7 @@ def _start(
             found="--set start=rule",
             hint="--set start=published",
         )
-    own = pair.name not in {one.name for one in PAIRS.values()}
+    own = pair.name not in {known.name for known in PAIRS.values()}
     if own or (by_hand and pool.rule):
         return by_rule, tuple(ids[positions].tolist()), ""
     no_rule = "" if pool.rule else ", for which there is no rule"
@@ -304,12 +304,12 @@ def _published(pool: Pool, sources: Mapping[str, Source], by_rule: Ids | None) -
 def _started_with(source: Source, start: Sequence[str], categories: Mapping[str, str]) -> set[str]:
     positions, _ = located(source, start)
     shown = images_with(source, tuple(categories))[positions].tolist()
-    return {one for one, has in zip(start, shown, strict=True) if has}
+    return {image for image, has in zip(start, shown, strict=True) if has}
 
 
 def _notes(pool: Pool, source: Source, sources: Mapping[str, Source], outcome: Replayed) -> list[str]:
     named = {"remove": pool.remove, "near": pool.near, "id_names": pool.id_names}
-    notes = [f"{pool.name}: {one}" for one in outcome.notes]
+    notes = [f"{pool.name}: {note}" for note in outcome.notes]
     for field_name, names in named.items():
         if absent := [name for name in names if name not in source.categories.names]:
             what = f"{field_name} names what is no category of the source, without effect"
@@ -341,7 +341,7 @@ def _candidates(pair: Pair, splits: Splits, parameters: Mapping[str, Any]) -> tu
     ]
     wanted = dict(zip((pool.near_part, pool.far_part), wanted_categories(pool, *counts), strict=True))
     refused = {*pool.remove, *pair.id_names(pool)}
-    everywhere = [one.image_id for one in splits.decisions]
+    everywhere = [decision.image_id for decision in splits.decisions]
     official = parameters["scan"] == "official_scan"
     decided = {part: splits.added[part] if official else everywhere for part in pool.parts}
     found: dict[str, Ids] = {}
@@ -356,8 +356,8 @@ def _candidates(pair: Pair, splits: Splits, parameters: Mapping[str, Any]) -> tu
             salt=f"{parameters['salt']}/{part}/",
         )
         found[part] = tuple(source.image_ids[positions].tolist())
-    told = "; ".join(f"{part}: {', '.join(names) or 'none'}" for part, names in wanted.items() if part in found)
-    return found, (f"{pool.name}: candidates were looked for by the categories {told}.",)
+    looked_for = "; ".join(f"{part}: {', '.join(names) or 'none'}" for part, names in wanted.items() if part in found)
+    return found, (f"{pool.name}: candidates were looked for by the categories {looked_for}.",)
 
 
 def start_by_rule(source: Source, id_names: Collection[str]) -> Int64s:
@@ -392,9 +392,9 @@ def located(source: Source, ids: Sequence[str]) -> tuple[Int64s, list[str]]:
     """Return the positions of those of the images that a source has, in the order asked for, and the others."""
     asked = set(ids)
     # Open Images has 1.7 million images: only those asked for become keys.
-    place = {one: position for position, one in enumerate(source.image_ids.tolist()) if one in asked}
-    found = [place[one] for one in ids if one in place]
-    return np.array(found, np.int64), [one for one in ids if one not in place]
+    positions = {image: position for position, image in enumerate(source.image_ids.tolist()) if image in asked}
+    found = [positions[image] for image in ids if image in positions]
+    return np.array(found, np.int64), [image for image in ids if image not in positions]
 
 
 def category_counts(source: Source, positions: Int64s) -> dict[str, int]:
@@ -459,7 +459,7 @@ def candidates(
     first_wanted = _first_annotation(source, wanted)
     first_refused = _first_annotation(source, refused)
     held = set(taken)
-    free = np.array([one not in held for one in source.image_ids.tolist()], np.bool_)
+    free = np.array([image not in held for image in source.image_ids.tolist()], np.bool_)
     never = len(source.class_pairs()[0])
     if scan == "official_scan":
         return _scanned(first_wanted, first_refused, free, most, never)
@@ -470,17 +470,17 @@ def candidates(
 def _scanned(first_wanted: Int64s, first_refused: Int64s, free: Bools, most: int, end: int) -> Int64s:
     """Return the candidates that are alive when the scan first has as many as it may."""
     # An annotation that is both wanted and refused discards the image: it never becomes a candidate.
-    becomes = np.flatnonzero(free & (first_wanted < first_refused))
-    if not len(becomes) or most < 1:
-        return becomes[:0]
-    born, dead = first_wanted[becomes], first_refused[becomes]
+    newborn = np.flatnonzero(free & (first_wanted < first_refused))
+    if not len(newborn) or most < 1:
+        return newborn[:0]
+    born, dead = first_wanted[newborn], first_refused[newborn]
     moments = np.concatenate([born, dead])
     change = np.concatenate([np.ones(len(born), np.int64), -np.ones(len(dead), np.int64)])
     order = np.argsort(moments, kind="stable")
     full = np.flatnonzero(np.cumsum(change[order]) >= most)
     stop = moments[order][full[0]] if len(full) else end - 1
     alive = (born <= stop) & (dead > stop)
-    return becomes[alive][np.argsort(born[alive], kind="stable")]
+    return newborn[alive][np.argsort(born[alive], kind="stable")]
 
 
 def _first_annotation(source: Source, names: Collection[str]) -> Int64s:
@@ -501,7 +501,7 @@ def _categories(source: Source, names: Collection[str]) -> Bools:
 def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
     splits = [split_pool(pair, pool, sources, parameters) for pool in pair.pools]
     classes = _classes(pair, sources)
-    parts = [part for one in splits for part in _parts(one, classes, parameters)]
+    parts = [part for split in splits for part in _parts(split, classes, parameters)]
     declared = any(isinstance(part, PartEntry) for part in parts)
     digest = recorded_digest(parameters["decisions"])
     configuration = sha256_of_bytes(msgspec.json.encode(pair, order="deterministic"))
@@ -526,7 +526,7 @@ def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str
 def default_name(pair: Pair, parameters: Mapping[str, Any]) -> str:
     """Return the manifest's name: ``findmeifyoucan/voc``, and ``-coco``, ``-rule``, ``-automatic`` for less."""
     marks = [name for name in parameters["pools"].split(",") if name]
-    if pair.name in {one.name for one in PAIRS.values()}:
+    if pair.name in {known.name for known in PAIRS.values()}:
         marks += ["rule"] if parameters["start"] == "rule" else []
         marks += [] if parameters["decisions"] else ["automatic"]
     return "-".join([pair.name, *marks])
@@ -549,9 +549,9 @@ def _classes(pair: Pair, sources: Mapping[str, Source]) -> tuple[ClassEntry, ...
     return (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in others))
 
 
-def _parts(one: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, Any]) -> list[Part | PartEntry]:
+def _parts(split: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, Any]) -> list[Part | PartEntry]:
     """Return the lists of a pool, those that cannot be had without images and digest."""
-    pool = one.pool
+    pool = split.pool
     # Every annotation is an unknown object, crowd and group boxes included.
     left_over: Treatment = "ignore" if parameters["id_objects"] == "ignore" else "rename:unknown"
     view = LabelView(known=left_over, unknown="rename:unknown", crowd="keep", difficult="keep")
@@ -570,18 +570,18 @@ def _parts(one: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, 
         return PartEntry(name=name, role="test", sources=tuple(slots), selection=rule, view=view, subset_of=subset_of)
 
     def located_in(ids: Ids | None, slot: str) -> list[Selection] | None:
-        return None if ids is None else [one.selection(slot, ids, f"pool {pool.name}")]
+        return None if ids is None else [split.selection(slot, ids, f"pool {pool.name}")]
 
     parts: list[Part | PartEntry] = []
     by_rule = f"{pool.name}-rule" if pool.rule else ""
     if by_rule:
-        parts.append(made(by_rule, "rule", located_in(one.rule, pool.start)))
-    if parameters["start"] == "published" and one.start is not one.rule:
-        parts.append(made(f"{pool.name}-start", "start", located_in(one.start, pool.start), by_rule))
+        parts.append(made(by_rule, "rule", located_in(split.rule, pool.start)))
+    if parameters["start"] == "published" and split.start is not split.rule:
+        parts.append(made(f"{pool.name}-start", "start", located_in(split.start, pool.start), by_rule))
     for part in pool.parts:
         kind = "near" if part == pool.near_part else pool.distance
-        parts.append(made(part, kind, None if one.missing_of(part) else one.selections(part)))
-    for part, ids in one.proposed.items():
+        parts.append(made(part, kind, None if split.missing_of(part) else split.selections(part)))
+    for part, ids in split.proposed.items():
         parts.append(made(f"{part}-candidates", "candidates", located_in(ids, pool.candidates)))
     return parts
 
@@ -606,40 +606,40 @@ def figures_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, An
     Where decisions are available the constraints that follow from them are counted too: how many images of those that a
     split must contain it has, and how many of those that it must not.
     """
-    key = next((name for name, one in PAIRS.items() if one.name == pair.name), "")
-    return [figure for one in splits for figure in _figures(key, one, parameters)] if key else []
+    key = next((name for name, known in PAIRS.items() if known.name == pair.name), "")
+    return [figure for split in splits for figure in _figures(key, split, parameters)] if key else []
 
 
-def _figures(key: str, one: Splits, parameters: Mapping[str, Any]) -> Iterator[Figure]:
-    name, published = one.pool.name, START[key][one.pool.name]
-    why = one.missing or _why(parameters)
-    if one.rule is not None:
+def _figures(key: str, split: Splits, parameters: Mapping[str, Any]) -> Iterator[Figure]:
+    name, published = split.pool.name, START[key][split.pool.name]
+    why = split.missing or _why(parameters)
+    if split.rule is not None:
         superset = f"the rule alone: a superset of the {published} that are published after a look by hand"
-        yield compared(f"{name}-rule.images", len(one.rule), None, "VOS, process_coco_ood.py", superset)
-    start = None if one.start is None else len(one.start)
+        yield compared(f"{name}-rule.images", len(split.rule), None, "VOS, process_coco_ood.py", superset)
+    start = None if split.start is None else len(split.start)
     yield compared(f"{name}-start.images", start, published, "published list of VOS", why)
-    for part in one.pool.parts:
+    for part in split.pool.parts:
         kept, added = KEPT[key][part], ADDED[key][part]
         stated = {"images": kept + added, "kept_images": kept, "added_images": added}
         stated |= {"required_images": REQUIRED[part]} if part in REQUIRED else {}
-        found, lacking = _obtained(one, part), one.missing_of(part)
+        found, lacking = _obtained(split, part), split.missing_of(part)
         for what, paper in {**stated, "excluded_images": 0}.items():
-            yield compared(f"{part}.{what}", found.get(what), paper, _PLACE[what], lacking or why)
-    removed, shared = (None, None) if one.missing else (len(one.outcome.removed), len(one.shared))
-    left_out = published - sum(KEPT[key][part] for part in one.pool.parts)
+            yield compared(f"{part}.{what}", found.get(what), paper, _SOURCES[what], lacking or why)
+    removed, shared = (None, None) if split.missing else (len(split.outcome.removed), len(split.shared))
+    left_out = published - sum(KEPT[key][part] for part in split.pool.parts)
     yield compared(f"{name}.removed_images", removed, left_out, "start list less Table 3", why)
-    if one.pool.has_near:
+    if split.pool.has_near:
         yield compared(f"{name}.near_and_far_images", shared, SHARED[name], "recorded decisions", why)
 
 
-def _obtained(one: Splits, part: str) -> dict[str, int]:
+def _obtained(split: Splits, part: str) -> dict[str, int]:
     """Return what is known of a split: where the source of its added images is not given, two numbers."""
-    if one.missing:
+    if split.missing:
         return {}
-    figures = {"kept_images": len(one.kept[part]), "added_images": len(one.added[part])}
-    if not one.missing_of(part):
-        images = set(one.images(part))
-        required, excluded = (len(several & images) for several in one.constraints(part))
+    figures = {"kept_images": len(split.kept[part]), "added_images": len(split.added[part])}
+    if not split.missing_of(part):
+        images = set(split.images(part))
+        required, excluded = (len(several & images) for several in split.constraints(part))
         figures |= {"images": len(images), "required_images": required, "excluded_images": excluded}
     return figures
 
@@ -649,8 +649,8 @@ def _why(parameters: Mapping[str, Any]) -> str:
         "the start list is what the rule gives, not the published one": parameters["start"] == "rule",
         "the automatic stage alone: no decision was given": not parameters["decisions"],
     }
-    told = "; ".join(reason for reason, applies in reasons.items() if applies)
-    return told or "other decisions, start list or annotations than the authors'"
+    reasons_given = "; ".join(reason for reason, applies in reasons.items() if applies)
+    return reasons_given or "other decisions, start list or annotations than the authors'"
 
 
 def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> tuple[str, ...]:
@@ -669,13 +669,13 @@ def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]
         for pool in pair.pools
         for found in overlaps(pair, pool, "near list", dict.fromkeys(pool.near, 0))
     ]
-    for one in splits:
-        notes += [f"Overlap: {found}" for found in _annotated(pair, one)]
-        notes += one.notes
-        if left := disregarded(parameters["decisions"], one.pool):
+    for split in splits:
+        notes += [f"Overlap: {found}" for found in _annotated(pair, split)]
+        notes += split.notes
+        if left := disregarded(parameters["decisions"], split.pool):
             notes.append(
-                f"{one.pool.name}: {left} decisions do not count: of this pool only manual removals for the reason "
-                f"{' or '.join(map(repr, one.pool.reasons))} do."
+                f"{split.pool.name}: {left} decisions do not count: of this pool only manual removals for the reason "
+                f"{' or '.join(map(repr, split.pool.reasons))} do."
             )
     if differing := contradictions(parameters["decisions"]):
         more = f"; and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
@@ -683,17 +683,17 @@ def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]
             f"Verdicts contradict each other on {len(differing)} images, and all are replayed, in the order of the "
             f"steps: {'; '.join(differing[:_SHOWN])}{more}."
         )
-    unmatched = unmatched_datasets(parameters["decisions"], [one.pool for one in splits])
+    unmatched = unmatched_datasets(parameters["decisions"], [split.pool for split in splits])
     if unmatched:
-        told = ", ".join(f"{n} of {name!r}" for name, n in unmatched.items())
-        notes.append(f"Decisions on no pool of this manifest: {told}.")
+        listed = ", ".join(f"{n} of {name!r}" for name, n in unmatched.items())
+        notes.append(f"Decisions on no pool of this manifest: {listed}.")
     return tuple(notes)
 
 
-def _annotated(pair: Pair, one: Splits) -> Iterator[str]:
+def _annotated(pair: Pair, split: Splits) -> Iterator[str]:
     """Yield the overlaps found in the annotations of the splits that are available."""
-    for part in one.pool.parts:
+    for part in split.pool.parts:
         counts: Counter[str] = Counter()
-        for selection in () if one.missing_of(part) else one.selections(part):
+        for selection in () if split.missing_of(part) else split.selections(part):
             counts.update(category_counts(selection.source, selection.positions))
-        yield from overlaps(pair, one.pool, part, +counts)
+        yield from overlaps(pair, split.pool, part, +counts)

@@ -192,48 +192,48 @@ def open_set_outcomes(truth: GroundTruth, detections: OodDetections, unknown: Bo
     )
 
 
-def open_set_rates(one: OpenSetOutcomes) -> dict[str, float | None]:
+def open_set_rates(found: OpenSetOutcomes) -> dict[str, float | None]:
     """Return nOSE, AP_U, P_U and R_U in percent, with all digits.
 
     Without unknown detections P_U, R_U and AP_U are 0 by convention; without objects (N_U = 0) all are None.
     """
-    n, counted = one.n_objects, int(one.counted.sum())
+    n, counted = found.n_objects, int(found.counted.sum())
     if not n:
         return dict.fromkeys(RATES)
-    errors = one.misclassified() if one.rules.errors == "objects" else one.on_object
-    tp = int(one.correct.sum())
+    errors = found.misclassified() if found.rules.errors == "objects" else found.on_object
+    tp = int(found.correct.sum())
     return {
         "nOSE": 100 * int(errors.sum()) / n,
-        "AP_U": 100 * average_precision(one.confidence[one.counted], one.correct[one.counted], n, one.rules),
+        "AP_U": 100 * average_precision(found.confidence[found.counted], found.correct[found.counted], n, found.rules),
         "P_U": 100 * tp / counted if counted else 0.0,
         "R_U": 100 * tp / n,
     }
 
 
-def open_set_counts(one: OpenSetOutcomes) -> dict[str, int]:
+def open_set_counts(found: OpenSetOutcomes) -> dict[str, int]:
     """Return how many objects were found, called known (AOSE counts detections) and ignored."""
-    tp, misclassified = int(one.correct.sum()), int(one.misclassified().sum())
+    tp, misclassified = int(found.correct.sum()), int(found.misclassified().sum())
     return {
-        "n_unknown_gt": one.n_objects,
+        "n_unknown_gt": found.n_objects,
         "TP_U": tp,
-        "FP_U": int(one.counted.sum()) - tp,
-        "AOSE": int(one.on_object.sum()),
+        "FP_U": int(found.counted.sum()) - tp,
+        "AOSE": int(found.on_object.sum()),
         "objects_misclassified": misclassified,
-        "objects_ignored": one.n_objects - tp - misclassified,
+        "objects_ignored": found.n_objects - tp - misclassified,
     }
 
 
-def why_zero(one: OpenSetOutcomes) -> list[str]:
+def why_zero(found: OpenSetOutcomes) -> list[str]:
     """Return why a rate is 0, for 0 says nothing by itself."""
-    if not one.n_objects:
+    if not found.n_objects:
         return ["the split has no objects: N_U = 0"]
-    if not len(one.unknown):
+    if not len(found.unknown):
         return ["there are no detections: P_U, R_U and AP_U are 0 by convention"]
-    if not one.unknown.any():
+    if not found.unknown.any():
         return ["no detection is called unknown: P_U, R_U and AP_U are 0 by convention"]
-    if not one.counted.any():
+    if not found.counted.any():
         return ["all unknown detections lie on images without annotation, which this variant leaves out: P_U is 0"]
-    return [] if one.correct.any() else ["no unknown detection matches an object: P_U, R_U and AP_U are 0"]
+    return [] if found.correct.any() else ["no unknown detection matches an object: P_U, R_U and AP_U are 0"]
 
 
 def _boxes(truth: GroundTruth, detections: OodDetections, rules: Rules) -> tuple[GroundTruth, Floats]:
@@ -309,7 +309,7 @@ class ImageSample:
             id_image[id_order].astype(np.int64),
             truth.n_images,
             len(id_names),
-            {one.rules.name: _rates(truth, detections, one) for one in outcomes},
+            {variant.rules.name: _rates(truth, detections, variant) for variant in outcomes},
         )
 
     def statistics(self, weights: Int64s, id_weights: Int64s) -> dict[str, float]:
@@ -338,14 +338,14 @@ def bootstrap_intervals(sample: ImageSample, *, replicates: int, seed: int = 0) 
 
     def statistics(drawn: Sequence[Int64s]) -> dict[str, float]:
         return sample.statistics(
-            *(weights_of(one, n) for one, n in zip(drawn, (sample.n_images, sample.n_id_images), strict=True))
+            *(weights_of(drawing, n) for drawing, n in zip(drawn, (sample.n_images, sample.n_id_images), strict=True))
         )
 
     found = resample(statistics, (sample.n_images, sample.n_id_images), replicates=replicates, seed=seed)
     return {name: found.intervals(name, _TAIL) for name in found.estimate}
 
 
-def _rates(truth: GroundTruth, detections: OodDetections, one: OpenSetOutcomes) -> _Rates:
+def _rates(truth: GroundTruth, detections: OodDetections, found: OpenSetOutcomes) -> _Rates:
     def by_image(chosen: Bools) -> Int64s:
         return np.bincount(detections.image[chosen], minlength=truth.n_images)
 
@@ -353,9 +353,9 @@ def _rates(truth: GroundTruth, detections: OodDetections, one: OpenSetOutcomes) 
         return np.bincount(truth.image[chosen], minlength=truth.n_images)
 
     return _Rates(
-        tp=by_image(one.correct),
-        counted=by_image(one.counted),
-        misclassified=objects(one.misclassified()) if one.rules.errors == "objects" else by_image(one.on_object),
+        tp=by_image(found.correct),
+        counted=by_image(found.counted),
+        misclassified=objects(found.misclassified()) if found.rules.errors == "objects" else by_image(found.on_object),
         objects=objects(np.ones(len(truth.image), bool)),
     )
 
@@ -377,8 +377,8 @@ def _separability(ids: Floats, id_weights: Int64s, oods: Floats, weights: Int64s
     less, at_most = (np.searchsorted(oods, ids, side=side) for side in ("left", "right"))
     at_least = np.cumsum(id_weights[::-1])[::-1]
     # The largest ID score at which TPR reaches 0.95; equal scores below it count too, hence the first of them.
-    place = int(np.flatnonzero(20 * at_least >= 19 * n)[-1])
+    first = int(np.flatnonzero(20 * at_least >= 19 * n)[-1])
     return {
         "AUROC": weighted_auroc(id_weights, weights, less, at_most),
-        "FPR95_first": float((m - weights[: less[place]].sum()) / m),
+        "FPR95_first": float((m - weights[: less[first]].sum()) / m),
     }

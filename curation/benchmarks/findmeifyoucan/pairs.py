@@ -237,14 +237,14 @@ def _faults(pair: Pair) -> Iterator[tuple[str, str, str]]:
         yield "aliases", "names of ID classes", name
     if pair.synsets and pair.synsets not in DATASETS:
         yield "synsets", ", ".join(DATASETS), pair.synsets
-    names = [*pair.id_classes, *(one for several in pair.aliases.values() for one in several)]
+    names = [*pair.id_classes, *(alias for several in pair.aliases.values() for alias in several)]
     listed = {"id_classes": pair.id_classes, "aliases": names, "pools: name": [pool.name for pool in pair.pools]}
     for field, values in listed.items():
         yield from ((field, "each once", f"{name} twice") for name, n in Counter(values).items() if n > 1)
     for pool in pair.pools:
         names += [
             *pool.id_names,
-            *(one for pairs in (pool.remove, pool.near) for pair in pairs.items() for one in pair),
+            *(name for pairs in (pool.remove, pool.near) for pair in pairs.items() for name in pair),
         ]
         if not pool.has_near and (pool.near or pool.wanted_near):
             yield f"pool {pool.name}: near", "none in a pool that is farther as a whole", next(iter(pool.near), "")
@@ -269,7 +269,7 @@ def id_class_of(pair: Pair, pool: Pool, categories: Iterable[str]) -> dict[str, 
     by_name = {name.casefold(): ("is", name) for name in pair.id_classes}
     by_alias = {alias.casefold(): ("is another name of", owner) for alias, owner in pair.names().items()}
     kinds = _kinds(pair, pool)
-    found = {one: (by_alias | by_name).get(one.casefold()) or kinds.get(one) for one in categories}
+    found = {name: (by_alias | by_name).get(name.casefold()) or kinds.get(name) for name in categories}
     return {category: how for category, how in found.items() if how}
 
 
@@ -285,7 +285,7 @@ def overlaps(pair: Pair, pool: Pool, where: str, counts: Mapping[str, int]) -> l
     """
     sentences = []
     found = id_class_of(pair, pool, counts)
-    for category in sorted(found, key=lambda one: (-counts[one], one)):
+    for category in sorted(found, key=lambda name: (-counts[name], name)):
         how, owner = found[category]
         seen = f" ({counts[category]} objects)" if counts[category] else ""
         sentences.append(f"{pool.name}, {where}: {category!r}{seen} {how} the ID class {owner!r}.")
@@ -301,7 +301,7 @@ def _kinds(pair: Pair, pool: Pool) -> dict[str, tuple[str, str]]:
     # Only what lies above the two maps' synsets: the whole of WordNet takes seconds.
     graph = open_wordnet().nouns({*of_id.values(), *of_ood.values()})
     kinds: dict[str, tuple[str, str]] = {}
-    for name in (one for one in pair.id_classes if one in of_id):
+    for name in (candidate for candidate in pair.id_classes if candidate in of_id):
         below = descendants(graph, [of_id[name]]) | {of_id[name]}
         for category, synset in of_ood.items():
             if synset in below:
@@ -367,8 +367,8 @@ def read_decisions_file(path: Path, allow_conflicts: bool) -> tuple[str, tuple[s
 def contradictions(text: str) -> tuple[str, ...]:
     """Return in words the images on which decisions of one stage differ, in the form of `recorded_form`."""
     return tuple(
-        f"{one.image_id} ({one.dataset}, {one.stage}): {' and '.join(action for action, _ in one.votes)}"
-        for one in resolve(_recorded(text), allow_conflicts=True).conflicts
+        f"{case.image_id} ({case.dataset}, {case.stage}): {' and '.join(action for action, _ in case.votes)}"
+        for case in resolve(_recorded(text), allow_conflicts=True).conflicts
     )
 
 
@@ -379,27 +379,27 @@ def is_pinned_only(text: str) -> bool:
 
 def decisions_of(text: str, pool: Pool) -> tuple[Decision, ...]:
     """Return the decisions on a pool, or on one of its splits, that the pool takes into account."""
-    return tuple(one for one in _recorded(text) if _is_of(one, pool) and _counts(one, pool))
+    return tuple(decision for decision in _recorded(text) if _is_of(decision, pool) and _counts(decision, pool))
 
 
 def disregarded(text: str, pool: Pool) -> int:
     """Return the number of decisions on a pool that it does not take into account."""
-    return sum(_is_of(one, pool) and not _counts(one, pool) for one in _recorded(text))
+    return sum(_is_of(decision, pool) and not _counts(decision, pool) for decision in _recorded(text))
 
 
 def unmatched_datasets(text: str, pools: Sequence[Pool]) -> dict[str, int]:
     """Return the number of decisions by data set that are on none of some pools."""
-    unmatched = (one.dataset for one in _recorded(text) if not any(_is_of(one, pool) for pool in pools))
+    unmatched = (decision.dataset for decision in _recorded(text) if not any(_is_of(decision, pool) for pool in pools))
     return dict(sorted(Counter(unmatched).items()))
 
 
-def _is_of(one: Decision, pool: Pool) -> bool:
-    return one.dataset in (pool.name, *pool.parts)
+def _is_of(decision: Decision, pool: Pool) -> bool:
+    return decision.dataset in (pool.name, *pool.parts)
 
 
-def _counts(one: Decision, pool: Pool) -> bool:
-    is_removal = (one.stage, one.action) == ("manual", "remove")
-    return not pool.reasons or (is_removal and one.reason in pool.reasons)
+def _counts(decision: Decision, pool: Pool) -> bool:
+    is_removal = (decision.stage, decision.action) == ("manual", "remove")
+    return not pool.reasons or (is_removal and decision.reason in pool.reasons)
 
 
 def _recorded(text: str) -> list[Decision]:
@@ -425,6 +425,6 @@ def _parsed(text: str) -> list[Decision]:
             found=str(error)[:200],
             hint="--decisions FILE reads a file",
         ) from None
-    for one in decisions:
-        check_decision(one, where="--set decisions")
+    for decision in decisions:
+        check_decision(decision, where="--set decisions")
     return decisions

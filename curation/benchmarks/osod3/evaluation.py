@@ -206,10 +206,10 @@ def classes_of(stated: Path | Manifest, name: str) -> ClassRoles:
     if isinstance(stated, Manifest):
         header = stated.header
         where, taxonomy = f"{header.name} {header.version}", str(header.taxonomy)
-        known, unknown = ([one for one in header.classes if one.role == role] for role in ("known", "unknown"))
-        numbers = {one.name: one.index for one in known}
-        aliases = {alias: one.name for one in header.classes for alias in one.aliases}
-        names = tuple(numbers), tuple(one.name for one in unknown)
+        known, unknown = ([entry for entry in header.classes if entry.role == role] for role in ("known", "unknown"))
+        numbers = {entry.name: entry.index for entry in known}
+        aliases = {alias: entry.name for entry in header.classes for alias in entry.aliases}
+        names = tuple(numbers), tuple(entry.name for entry in unknown)
         classes = ClassRoles(name, (), *names, f"manifest {where}", numbers, aliases=aliases, taxonomy=taxonomy)
     else:
         listed = class_file(stated)
@@ -299,7 +299,7 @@ def _kept(truth: GroundTruth, rows: Bools) -> GroundTruth:
         crowd=truth.crowd[rows],
         difficult=truth.difficult[rows],
         areas=truth.areas[rows],
-        original=None if originals is None else tuple(originals[place] for place in places.tolist()),
+        original=None if originals is None else tuple(originals[row] for row in places.tolist()),
     )
 
 
@@ -370,14 +370,14 @@ def evaluate(
     # Scores are not bounded: the paper's unknown score is a sum of three.
     policy = Policy(stray=stray, negative_sizes=negative_sizes, any_scores=True)
     opening = reading.opener()
-    inputs, told = {}, list[str]()
+    inputs, messages = {}, list[str]()
     for case, path in steps(files.items(), "reading cases"):
         source = opening(truths[case])
         held = manifests.get(case)
         ids = reading.images_of(source) if held is None else reading.listed(held, part)
         view = None if held is None else truth_view(held, part)
         source, remarks = reading.boxed(source, held, ids)
-        told += remarks
+        messages += remarks
         found = open_set_truth(source, chosen[case], ids, outside=outside, view=view, category_ids=category_ids)
         inputs[case] = found, read_task_detections(path, found.task, source, reading.policy_of(policy))
     variants = select(VARIANTS, variant)
@@ -400,9 +400,9 @@ def evaluate(
     ]
     return Result(
         REPORT,
-        facts | {"over_cases": over_cases({one.case: one.found for one in scored})},
+        facts | {"over_cases": over_cases({row.case: row.found for row in scored})},
         scored=scored,
-        notes=[*told, *(note for one in scored for note in one.found.notes)],
+        notes=[*messages, *(note for row in scored for note in row.found.notes)],
         outcomes=lambda: {
             f"{case}/{rules.name}": [single_outcomes(found, read.detections, rules)]
             for case, (found, read) in inputs.items()
@@ -423,8 +423,8 @@ def _classes(
         paths: dict[str, Path] = by_name(classes, "--classes", "case", cases, wanted=cases, shared=True)
         return {case: classes_of(path, case) for case, path in paths.items()}, {}
     named: dict[str, Any] = by_name(manifest, "--manifest", "case", cases, wanted=cases, shared=True)
-    manifests = {case: load_manifest(one) if isinstance(one, str) else one for case, one in named.items()}
-    return {case: classes_of(one, case) for case, one in manifests.items()}, manifests
+    manifests = {case: load_manifest(lists) if isinstance(lists, str) else lists for case, lists in named.items()}
+    return {case: classes_of(lists, case) for case, lists in manifests.items()}, manifests
 
 
 def _about(
@@ -436,18 +436,18 @@ def _about(
     """Return what the numbers rest on: digests of all inputs, and the classes of each case."""
     truths = {case: truth for case, (truth, _) in inputs.items()}
     return {
-        "known_classes_from": ", ".join(dict.fromkeys(one.classes.origin for one in truths.values())),
+        "known_classes_from": ", ".join(dict.fromkeys(truth.classes.origin for truth in truths.values())),
         "manifest": None,
-        "manifests": {case: manifest_record(one, part=part) for case, one in manifests.items()},
+        "manifests": {case: manifest_record(manifest, part=part) for case, manifest in manifests.items()},
         "inputs": {case: {"truth": truth.file, "detections": read.file} for case, (truth, read) in inputs.items()},
-        "category_ids": {case: one.task.task.ids_from for case, one in truths.items()},
+        "category_ids": {case: truth.task.task.ids_from for case, truth in truths.items()},
         "classes": {
-            case: {"known": list(one.classes.known), "unknown": list(one.classes.unknown), "from": one.classes.origin}
-            for case, one in truths.items()
+            case: {"known": [*truth.classes.known], "unknown": [*truth.classes.unknown], "from": truth.classes.origin}
+            for case, truth in truths.items()
         },
-        "taxonomies": {case: one.classes.taxonomy for case, one in truths.items()},
-        "outside": {one.outside: OUTSIDE[one.outside] for one in truths.values()},
-        "variants": {one.name: one.meaning for one in variants},
+        "taxonomies": {case: truth.classes.taxonomy for case, truth in truths.items()},
+        "outside": {truth.outside: OUTSIDE[truth.outside] for truth in truths.values()},
+        "variants": {rules.name: rules.meaning for rules in variants},
         "definitions": DEFINITIONS,
     }
 
@@ -546,9 +546,9 @@ def average_precisions(truth: OpenSetTruth, detections: Detections, *, engine: E
     result: dict[str, Any] = {}
     for suffix, rows in (("", slice(None)), ("50", slice(0, 1)), ("75", slice(5, 6))):
         each = [
-            float(100 * precision[place][rows].mean()) if place in precision else None for place in range(len(names))
+            float(100 * precision[label][rows].mean()) if label in precision else None for label in range(len(names))
         ]
-        defined = [one for one in each[: truth.unknown] if one is not None]
+        defined = [value for value in each[: truth.unknown] if value is not None]
         result[f"AP_known{suffix}"] = float(np.mean(defined)) if defined else None
         result[f"AP_unk{suffix}"] = None if truth.classes.taxonomy == "OSOD-I" else each[truth.unknown]
         if not suffix:
@@ -585,7 +585,7 @@ def over_cases(cases: Mapping[str, Measured]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for name in AVERAGES:
-        by_case = {case: one.value(name) for case, one in cases.items()}
+        by_case = {case: measured.value(name) for case, measured in cases.items()}
         values = [float(value) for value in by_case.values() if value is not None]
         found[name] = {
             "n": len(values),
@@ -605,18 +605,18 @@ def _tables(result: Result) -> Iterator[Table]:
         Column("mean", "%"),
         *(Column(name, "%") for name in ("std_population", "std_sample")),
     )
-    rows = [(name, *(one[column.name] for column in columns[1:])) for name, one in over.items()]
-    title = "Mean and standard deviation over cases" if max(one["n"] for one in over.values()) > 1 else ""
+    rows = [(name, *(row[column.name] for column in columns[1:])) for name, row in over.items()]
+    title = "Mean and standard deviation over cases" if max(row["n"] for row in over.values()) > 1 else ""
     yield Table("over_cases", columns, rows, title=title)
 
 
 def _drawings(result: Result) -> Iterator[Figure]:
     for variant in result.data["variants"]:
         curves = {
-            one.case: [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
-            for one in result.scored
-            if one.variant == variant and one.found is not None
-            for found in (one.found.tables["thresholds"],)
+            scored.case: [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+            for scored in result.scored
+            if scored.variant == variant and scored.found is not None
+            for found in (scored.found.tables["thresholds"],)
         }
         yield Figure(f"open_set_error_{variant}", partial(threshold_figure, curves, variant=variant))
 
@@ -645,14 +645,14 @@ def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Pa
 
     def draw() -> Canvas:
         figure, (errors, impact) = small_multiples(2, height=2.3)
-        for place, (case, rows) in enumerate(curves.items()):
+        for number, (case, rows) in enumerate(curves.items()):
             thetas = [row["theta"] for row in rows]
             # The numbers are counted at these thresholds, the marks, and change somewhere between them: no slopes.
             style: dict[str, Any] = {
-                "color": SERIES[place % len(SERIES)],
+                "color": SERIES[number % len(SERIES)],
                 "label": f"case {plain(case)}",
                 "drawstyle": "steps-post",
-                "marker": MARKERS[place % len(MARKERS)],
+                "marker": MARKERS[number % len(MARKERS)],
                 "markersize": 4 if len(rows) <= _MOST_MARKED else 0,
                 "clip_on": False,
             }
@@ -677,7 +677,7 @@ REPORT = Report(
     MEASURES,
     tables=_tables,
     drawings=_drawings,
-    files=tuple(one.name for one in TABLES),
+    files=tuple(table.name for table in TABLES),
     figures=("open_set_error_*",),
     tidy=TABLES,
     places=("case", "variant"),

@@ -241,13 +241,13 @@ def _images_of_parts(source: Source, roles: ProblemClasses) -> list[Figure]:
     ratio = f"; the largest has {max(counts) / min(counts):.1f} times the smallest" if all(counts) else ""
     return [
         Figure(
-            name=f"part_{place}.train_images",
+            name=f"part_{number}.train_images",
             paper=None,
             obtained=count,
             place="training images that show a class of the part",
             explanation=f"of {words}{ratio}",
         )
-        for place, count in enumerate(counts, 1)
+        for number, count in enumerate(counts, 1)
     ]
 
 
@@ -324,10 +324,10 @@ def _train_and_val(
     share, seed = parameters["val_fraction"], parameters["seed"]
     held, kept = split_share(chosen.source, chosen.positions, float(share), f"{seed}/val/", per_class=per_class)
     train, val = (Selection(chosen.slot, chosen.source, images) for images in (kept, held))
-    told = f"a share of {share}{' of each class' if per_class else ''} by hash rank (seed {seed})"
+    share_rule = f"a share of {share}{' of each class' if per_class else ''} by hash rank (seed {seed})"
     return [
         make_part("train", "train", train, roles.entries, view=TRAIN_VIEW, rule=f"{rule}, less those of val."),
-        make_part("val", "val", val, roles.entries, view=TEST_VIEW, rule=f"{rule}: {told}."),
+        make_part("val", "val", val, roles.entries, view=TEST_VIEW, rule=f"{rule}: {share_rule}."),
     ]
 
 
@@ -417,21 +417,21 @@ def open_images_classes(categories: Categories, parameters: _Settings) -> Proble
         )
     parts, recorded = _parts_of_four({label: (name_of[label],) for label in labels}, parameters)
     known, unknown = rotation(parts, number, "part_known")
-    inner = [name_of[one] for one in INNER_NODES.get(word, ()) if one in name_of]
+    inner = [name_of[label] for label in INNER_NODES.get(word, ()) if label in name_of]
     roles = _roles(known=map(name_of.get, known), unknown=map(name_of.get, unknown), ignored=inner)
     short = "custom" if word.startswith("[") else word
     paper, count = _PAPER_CLASSES.get(word), len(labels)
     return ProblemClasses(
         f"osod3/openimages-{short}-{number}",
         f"OSOD-III, Open Images {short}, rotation {number}: part {number} known",
-        _source_entries(roles, [name_of[one] for one in known], categories),
+        _source_entries(roles, [name_of[label] for label in known], categories),
         {
             "superclass_classes": count,
             "superclass_digest": sha256_of_lines(labels),
-            "superclass_members": tuple(sorted(name_of[one] for one in labels)),
+            "superclass_members": tuple(sorted(name_of[label] for label in labels)),
             **recorded,
         },
-        [[name_of[one] for one in part] for part in parts],
+        [[name_of[label] for label in part] for part in parts],
         (
             Figure(name="superclass.classes", paper=paper, obtained=count, place="paper, sub-classes of Open Images",
                    explanation="" if paper in (None, count) else "another super-class"),
@@ -458,9 +458,9 @@ def cub_classes(categories: Categories, parameters: _Settings) -> ProblemClasses
     return ProblemClasses(
         f"osod3/cub-{case}",
         f"OSOD-III, CUB-200-2011, case {case}: part {case} unknown",
-        _source_entries(roles, [name_of[one] for one in sorted(known)], categories),
+        _source_entries(roles, [name_of[label] for label in sorted(known)], categories),
         {"superclass_members": tuple(sorted(names)), **recorded},
-        [[name_of[one] for one in part] for part in parts],
+        [[name_of[label] for label in part] for part in parts],
         (
             Figure(name="known.classes", paper=150, obtained=len(known), place="paper, species of CUB-200"),
             Figure(name="unknown.classes", paper=50, obtained=len(unknown), place="paper, species of CUB-200"),
@@ -521,9 +521,9 @@ def mtsd_classes(train: Source, test: Source, parameters: _Settings) -> ProblemC
     )
     case = parameters["case"]
     wanted = ("unknown1", "unknown2") if case == "unknown12" else (case,)
-    left_out = [name for one in _CLUSTERS[1:] if one not in wanted for name in clusters[one]]
+    left_out = [name for cluster in _CLUSTERS[1:] if cluster not in wanted for name in clusters[cluster]]
     known, names = clusters["known"], (*signs, OTHER_SIGN)
-    unknown = [name for one in wanted for name in clusters[one]]
+    unknown = [name for cluster in wanted for name in clusters[cluster]]
     return ProblemClasses(
         f"osod3/mtsd-{case}",
         f"OSOD-III, Mapillary traffic signs, {case}",
@@ -628,7 +628,7 @@ def _entries(
     aliases: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> tuple[ClassEntry, ...]:
     """Return an entry for every name: known ones first, by index; those without a role are ``negative``."""
-    index = {name: place for place, name in enumerate(known)}
+    index = {name: number for number, name in enumerate(known)}
     others = [name for name in names if name not in index]
     return tuple(
         ClassEntry(

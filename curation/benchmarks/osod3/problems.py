@@ -52,7 +52,7 @@ class Selected(NamedTuple):
     rule: str
 
 
-SELECTED: dict[PartRole, Selected] = {name: Selected(**one) for name, one in FACTS["open_images"].items()}
+SELECTED: dict[PartRole, Selected] = {name: Selected(**facts) for name, facts in FACTS["open_images"].items()}
 
 Convention = Literal["part_known", "part_unknown"]
 Generator = Literal["hash", "python", "numpy"]
@@ -212,12 +212,12 @@ def check_effects(parameters: Mapping[str, Any]) -> None:
     if parameters["published"]:
         drawn = ("generator", "uneven", "graph_images", "weighting", "components")
         unused |= dict.fromkeys(drawn, "published alone: with the authors' lists nothing is split or cut")
-    for one in declared_parameters(_ROOM):
-        if one.name in unused and parameters[one.name] != one.read(one.default):
+    for param in declared_parameters(_ROOM):
+        if param.name in unused and parameters[param.name] != param.read(param.default):
             raise ProtocolError(
-                f"{one.name} has no effect on this problem",
-                where=f"--set {one.name}={str(parameters[one.name])[:60]}",
-                expected=unused[one.name],
+                f"{param.name} has no effect on this problem",
+                where=f"--set {param.name}={str(parameters[param.name])[:60]}",
+                expected=unused[param.name],
                 found=f"problem={parameters['problem']}",
             )
 
@@ -258,7 +258,7 @@ def split_classes(
             hint="--set uneven=first gives the first parts one more each" if size else None,
         )
     shuffled = _in_order(ordered, seed, generator)
-    ends = np.cumsum([size + (place < left) for place in range(parts)]).tolist()
+    ends = np.cumsum([size + (number < left) for number in range(parts)]).tolist()
     return tuple(tuple(sorted(shuffled[start:end])) for start, end in zip([0, *ends[:-1]], ends, strict=True))
 
 
@@ -282,4 +282,4 @@ def _in_order(ordered: list[str], seed: int, generator: Generator) -> list[str]:
         shuffled = list(ordered)
         random.Random(seed).shuffle(shuffled)  # noqa: S311 - reproducible, not secret
         return shuffled
-    return [ordered[place] for place in np.random.RandomState(seed).permutation(len(ordered)).tolist()]
+    return [ordered[position] for position in np.random.RandomState(seed).permutation(len(ordered)).tolist()]

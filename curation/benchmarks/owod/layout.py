@@ -86,7 +86,7 @@ def plan_owod_layout(manifest: Manifest, parts: Sequence[str], sources: Mapping[
 FORMATS = (
     Format(
         "owod",
-        lambda one: plan_owod_layout(one.manifest, one.parts, one.sources),
+        lambda request: plan_owod_layout(request.manifest, request.parts, request.sources),
         each="never",
         usual_parts=lambda _: ["all"],
     ),

@@ -67,7 +67,7 @@ class Given:
 
     def labels(self, task: TaskEntry) -> list[int]:
         """Return the positions of the classes that a task introduces."""
-        position = {entry.name: place for place, entry in enumerate(self.split.classes)}
+        position = {entry.name: index for index, entry in enumerate(self.split.classes)}
         return [position[name] for name in task.introduced]
 
     def show(self, slot: str) -> Shown:
@@ -129,7 +129,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     parts = [
         part
         for task in split.tasks
-        for part in (*(training.get(task.name, ())), *(one for one in tested if one.entry.task == task.name))
+        for part in (*(training.get(task.name, ())), *(test for test in tested if test.entry.task == task.name))
     ]
     return manifest_of(
         parts,
@@ -180,18 +180,18 @@ def _training(given: Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
         rules = _rules(given, task, number)
         if split.first_train and number == 1:
             # M-OWODB: VOC2007 and VOC2012 trainval are taken whole.
-            taken = [Selection(one, given.sources[one], all_images(given.sources[one])) for one in split.first_train]
+            taken = [Selection(voc, given.sources[voc], all_images(given.sources[voc])) for voc in split.first_train]
             parts[task.name].append(given.part(task, "train", taken, TRAIN_VIEW, rules["train"]))
             continue
-        place = own.index(task)
-        selected = [Selection(split.train, what.source, kept[place])]
+        index = own.index(task)
+        selected = [Selection(split.train, what.source, kept[index])]
         parts[task.name].append(given.part(task, "train", selected, TRAIN_VIEW, rules["train"]))
         if "finetune" in rules:
             every = [*whole, what]
-            parts[task.name].append(_finetuning(given, task, every, kept[: place + 1], ranks, rules["finetune"]))
+            parts[task.name].append(_finetuning(given, task, every, kept[: index + 1], ranks, rules["finetune"]))
         if validation:
-            positions = validation[place]
-            rule = _val_rule(given, task, place + 1, len(positions))
+            positions = validation[index]
+            rule = _val_rule(given, task, index + 1, len(positions))
             selected = [Selection(split.train, what.source, positions)]
             listed = given.listed() and published
             parts[task.name].append(given.part(task, "val", selected, KNOWN_VIEW, rule, listed=listed))
@@ -226,16 +226,16 @@ def _finetuning(
 ) -> Part:
     """Return the finetuning part of a task: exemplars of all classes known by then, chosen from what was kept."""
     split, size = given.split, given.parameters["exemplars"]
-    known = [label for one in split.tasks[: split.tasks.index(task) + 1] for label in given.labels(one)]
+    known = [label for earlier in split.tasks[: split.tasks.index(task) + 1] for label in given.labels(earlier)]
     *whole, what = whats
     union = np.zeros(len(what.source.images), np.bool_)
     union[np.concatenate(kept)] = True
-    pools = [*((one, one.order) for one in whole), (what, what.order[union[what.order]])]
+    pools = [*((pool, pool.order) for pool in whole), (what, what.order[union[what.order]])]
     chosen, held = exemplars(pools, known, ranks, size=size)
     short = ", ".join(f"{split.classes[label].name} {n}" for label, n in sorted(held.items()) if n < size)
     slots = (*split.first_train, split.train)
     selected = [
-        Selection(slot, one.source, positions) for slot, one, positions in zip(slots, whats, chosen, strict=True)
+        Selection(slot, pool.source, positions) for slot, pool, positions in zip(slots, whats, chosen, strict=True)
     ]
     return given.part(task, "finetune", selected, KNOWN_VIEW, rule + (f" Fewer: {short}." if short else ""))
 
@@ -370,8 +370,8 @@ def _figures(given: Given, parts: Sequence[Part], selected: Mapping[str, int] | 
     obtained = {part.entry.name: len(part.ids) for part in parts}
     if split.first_test in sources:
         what = shown(sources[split.test], split.classes)
-        added = [len(sources[split.first_test].images), *(len(what.of(given.labels(one))) for one in split.tasks[1:])]
-        obtained |= {f"{one.name}-test-selection": size for one, size in zip(split.tasks, added, strict=True)}
+        added = [len(sources[split.first_test].images), *(len(what.of(given.labels(task))) for task in split.tasks[1:])]
+        obtained |= {f"{task.name}-test-selection": size for task, size in zip(split.tasks, added, strict=True)}
     obtained |= {f"{task}-selection": size for task, size in (selected or {}).items()}
     figures = [
         Figure(
@@ -388,11 +388,11 @@ def _figures(given: Given, parts: Sequence[Part], selected: Mapping[str, int] | 
         for name, size in split.sizes.items()
         if name in obtained or selected is None
     ]
-    for slot, (size, place) in _UNANNOTATED.items():
+    for slot, (size, where) in _UNANNOTATED.items():
         if slot in sources and sources[slot].objects is not None:
             reason = f"this file holds {len(sources[slot].images)} images"
             without = len(_unannotated(sources[slot]))
-            figures.append(compared(f"{slot}.unannotated_images", without, size, place, reason))
+            figures.append(compared(f"{slot}.unannotated_images", without, size, where, reason))
     return tuple(figures)
 
 
@@ -497,9 +497,9 @@ def listed_validation(listed: Source, source: Source, n_tasks: int) -> list[Int6
     ProtocolError
         An image of the list is not in the source, or the lines cannot be shared out evenly.
     """
-    place = {native: position for position, native in enumerate(source.images.native.tolist())}
+    positions_of = {native: position for position, native in enumerate(source.images.native.tolist())}
     natives = listed.images.native.tolist()
-    missing = [native for native in natives if native not in place]
+    missing = [native for native in natives if native not in positions_of]
     if missing or not natives or len(natives) % n_tasks:
         raise ProtocolError(
             "The validation list does not belong to this training source"
@@ -509,7 +509,7 @@ def listed_validation(listed: Source, source: Source, n_tasks: int) -> list[Int6
             expected=f"images of {source.files[0].name}" if missing else f"a multiple of {n_tasks} lines",
             found=f"{len(missing)} others, the first {missing[0]}" if missing else f"{len(natives)} lines",
         )
-    positions = np.array([place[native] for native in natives], np.int64)
+    positions = np.array([positions_of[native] for native in natives], np.int64)
     return np.split(positions, n_tasks)
 
 
@@ -556,10 +556,10 @@ def exemplars(
     dict of int to int
         Images among them by label.
     """
-    rank = np.concatenate([one[images] for one, (_, images) in zip(ranks, pools, strict=True)])
+    rank = np.concatenate([ranks_of[images] for ranks_of, (_, images) in zip(ranks, pools, strict=True)])
     by_label = _places_by_label(pools, labels)
     taken = np.zeros(len(rank), np.bool_)
-    for label in sorted(labels, key=lambda one: (len(by_label[one]), one)):
+    for label in sorted(labels, key=lambda candidate: (len(by_label[candidate]), candidate)):
         candidates = by_label[label]
         lacking = size - int(taken[candidates].sum())
         if lacking > 0:
@@ -577,10 +577,10 @@ def _places_by_label(pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int
     found: dict[int, list[Int64s]] = {label: [np.empty(0, np.int64)] for label in labels}
     start = 0
     for what, images in pools:
-        place = np.full(len(what.source.images), -1, np.int64)
-        place[images] = np.arange(start, start + len(images))
-        for label, shows in what.by_label(place >= 0).items():
+        number = np.full(len(what.source.images), -1, np.int64)
+        number[images] = np.arange(start, start + len(images))
+        for label, shows in what.by_label(number >= 0).items():
             if label in found:
-                found[label].append(place[shows])
+                found[label].append(number[shows])
         start += len(images)
     return {label: np.concatenate(several) for label, several in found.items()}

@@ -291,11 +291,11 @@ def check_source(split: Split, slot: str, sources: Mapping[str, Source]) -> None
             found=f"{len(source.images)} images and no object",
             hint="give the annotation file itself: a list of ids, or a file without annotations, has no classes",
         )
-    offered = list(dict.fromkeys(name for one in SOURCES if one in sources for name in sources[one].categories.names))
+    offered = list(dict.fromkeys(name for use in SOURCES if use in sources for name in sources[use].categories.names))
     seen = {
-        place for one in SOURCES if one in sources for place in class_positions(split.classes, sources[one]).tolist()
+        index for use in SOURCES if use in sources for index in class_positions(split.classes, sources[use]).tolist()
     }
-    if declared and (missing := [name for place, name in enumerate(names) if place not in seen]):
+    if declared and (missing := [name for index, name in enumerate(names) if index not in seen]):
         near = _nearest(missing[0], offered)
         raise ProtocolError(
             "The task file names a class that no source has",
@@ -323,16 +323,16 @@ def check_source(split: Split, slot: str, sources: Mapping[str, Source]) -> None
 
 def _nearest(name: str, names: list[str]) -> list[str]:
     """Return the name that is the same but for its case, else the most alike; none where none is."""
-    same = [one for one in names if one.casefold() == name.casefold()]
+    same = [offered for offered in names if offered.casefold() == name.casefold()]
     return same or difflib.get_close_matches(name, names, n=1)
 
 
 def _hint_for(strangers: list[str], named: list[str], *, own: bool) -> str:
     """Return what to do about classes that no task names; a user's own task file has a place for each of them."""
     near = _nearest(strangers[0], named)
-    cases = [(one, known) for one in strangers for known in named if one.casefold() == known.casefold()]
+    cases = [(stranger, known) for stranger in strangers for known in named if stranger.casefold() == known.casefold()]
     if own and cases:
-        given = ", ".join(f"{json.dumps(one, ensure_ascii=False)} for {known!r}" for one, known in cases[:5])
+        given = ", ".join(f"{json.dumps(stranger, ensure_ascii=False)} for {known!r}" for stranger, known in cases[:5])
         return f"did you mean the same class? In the task file write {given[:400]}, as the annotations do"
     alias = f"is {strangers[0]!r} an alias of {near[0]!r}?" if near else None
     if not own:

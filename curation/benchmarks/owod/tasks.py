@@ -143,22 +143,22 @@ def starter_task_file(
     ProtocolError
         No class has an object; or names cannot stand in a task file, such as two that differ in case alone.
     """
-    files = ", ".join(printable(one.files[0].name if one.files else one.dataset, "?") for one in sources.values())
+    files = ", ".join(printable(raw.files[0].name if raw.files else raw.dataset, "?") for raw in sources.values())
     objects, shows = _counts(sources)
     trained = _counts({"train": sources["train"]})[1] if "train" in sources else shows
-    shown = [one for one in objects if len(trained.get(one, ()))]
+    shown = [label for label in objects if len(trained.get(label, ()))]
     if not shown:
         raise ProtocolError(
             "No class has an object here", where=files, expected="an annotation file", found=f"{len(objects)} classes"
         )
-    for place, one in enumerate(objects):
-        other = next((name for name in list(objects)[:place] if name.casefold() == one.casefold()), "")
-        if other or not _is_usable(one):
+    for index, label in enumerate(objects):
+        other = next((name for name in list(objects)[:index] if name.casefold() == label.casefold()), "")
+        if other or not _is_usable(label):
             raise ProtocolError(
                 "A class of the annotation file cannot stand in a task file under its name",
                 where=files,
                 expected=f"{_NAMES_ARE}, each once, whatever its case",
-                found=repr(one[:80]) + (f" beside {other[:80]!r}" if other else ""),
+                found=repr(label[:80]) + (f" beside {other[:80]!r}" if other else ""),
                 hint="rename the category in the annotation file",
             )
     n_tasks = min(n_tasks, len(shown))
@@ -177,7 +177,7 @@ def starter_task_file(
         "# true where every object of every class is annotated on every image: the audit cannot know (rule LI1).",
         f"exhaustive = {str(exhaustive).lower()}",
         "# Classes that never become known: their objects stay unknown at every task.",
-        *_listed("unknown", [one for one in objects if one not in shown], "no training object in the files"),
+        *_listed("unknown", [label for label in objects if label not in shown], "no training object in the files"),
         "# Classes that are neither right nor wrong.",
         "ignored = []",
         *_sizes(groups, trained if "train" in sources else {}),
@@ -186,7 +186,7 @@ def starter_task_file(
         f"# of the files, cut into {n_tasks} groups: move them to where you want them.",
     ]
     for number, group in enumerate(groups, start=1):
-        remarks = [f"{objects[one]:,} objects on {len(shows[one]):,} images" for one in group]
+        remarks = [f"{objects[label]:,} objects on {len(shows[label]):,} images" for label in group]
         lines += ["[[tasks]]", f'name = "t{number}"', *_listed("classes", group, remarks), ""]
     lines += _datasets(sources, word)
     text = "\n".join(lines).rstrip("\n") + "\n"
@@ -254,9 +254,9 @@ def _counts(sources: Mapping[str, Source]) -> tuple[dict[str, int], dict[str, se
     for use, source in sources.items():
         image, category = source.class_pairs()
         of = category if source.objects is None else source.objects.category
-        for position, one in enumerate(source.categories.names):
-            objects[one] = objects.get(one, 0) + int((of == position).sum())
-            images.setdefault(one, set()).update((use, shows) for shows in image[category == position].tolist())
+        for position, label in enumerate(source.categories.names):
+            objects[label] = objects.get(label, 0) + int((of == position).sum())
+            images.setdefault(label, set()).update((use, shows) for shows in image[category == position].tolist())
     return objects, images
 
 
@@ -270,9 +270,9 @@ def _sizes(groups: Sequence[Sequence[str]], images: Mapping[str, Collection[obje
     """Return the sizes of the validation and finetuning lists that fit the images of each class."""
     if not images:
         return ["# Sizes of the validation and finetuning lists: init tasks --source train=PATH finds what fits."]
-    of_tasks = [len(set[object]().union(*(images[one] for one in group))) for group in groups]
+    of_tasks = [len(set[object]().union(*(images[label] for label in group))) for group in groups]
     validation = fitting_validation(of_tasks)
-    rarest = min(len(images[one]) for group in groups for one in group)
+    rarest = min(len(images[label]) for group in groups for label in group)
     exemplars = min(max((rarest - validation * len(groups)) // 2, 1), _PUBLISHED_SIZES[1])
     most, usual = _PUBLISHED_SIZES
     return [
@@ -287,8 +287,8 @@ def _sizes(groups: Sequence[Sequence[str]], images: Mapping[str, Collection[obje
 def _listed(field: str, names: Sequence[str], remarks: Sequence[str] | str) -> list[str]:
     if not names:
         return [f"{field} = []"]
-    told = [remarks] * len(names) if isinstance(remarks, str) else remarks
-    rows = [f"  {_quoted(name)},  # {remark}" for name, remark in zip(names, told, strict=True)]
+    comments = [remarks] * len(names) if isinstance(remarks, str) else remarks
+    rows = [f"  {_quoted(name)},  # {remark}" for name, remark in zip(names, comments, strict=True)]
     return [f"{field} = [", *rows, "]"]
 
 

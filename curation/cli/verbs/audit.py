@@ -90,12 +90,12 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
     """
     yield made.verdict_text
     for gravity, title in _TITLES.items():
-        shown = by_need(one for one in made.statements if one.gravity == gravity)
+        shown = by_need(statement for statement in made.statements if statement.gravity == gravity)
         if shown and (whole or gravity not in ("note", "pass")):
             yield ""
             yield f"{title}:"
-            for one in shown if whole else shown[:_SHOWN_STATEMENTS]:
-                yield from _statement(one)
+            for statement in shown if whole else shown[:_SHOWN_STATEMENTS]:
+                yield from _statement(statement)
             if not whole and len(shown) > _SHOWN_STATEMENTS:
                 yield f"  and {len(shown) - _SHOWN_STATEMENTS} more: see --all"
     yield from _lists(made, whole=whole)
@@ -106,14 +106,14 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
         yield f"{counted(made.sums.notes, 'note')}: see --all"
 
 
-def _statement(one: Statement) -> Iterator[Line]:
-    yield f"  {one.rule:<4} {one.text}"
-    for text in one.examples[:SHOWN_EXAMPLES]:
+def _statement(statement: Statement) -> Iterator[Line]:
+    yield f"  {statement.rule:<4} {statement.text}"
+    for text in statement.examples[:SHOWN_EXAMPLES]:
         yield f"         such as {text}"
-    if one.hint:
-        yield f"       {'needed' if one.gravity == 'undecidable' else 'to fix it'}: {one.hint}"
-    if one.limits and one.gravity in ("error", "warning"):
-        yield f"       does not show: {one.limits}"
+    if statement.hint:
+        yield f"       {'needed' if statement.gravity == 'undecidable' else 'to fix it'}: {statement.hint}"
+    if statement.limits and statement.gravity in ("error", "warning"):
+        yield f"       does not show: {statement.limits}"
 
 
 def _lists(made: Report, *, whole: bool) -> Iterator[Line]:
@@ -121,9 +121,9 @@ def _lists(made: Report, *, whole: bool) -> Iterator[Line]:
     if made.target.kind == "manifest" and not whole:
         return
     rows: list[tuple[str, ...]] = []
-    for one in made.lists():
-        lines = "" if one["lines"] is None else f"{one['lines']:,}"
-        rows.append((one["name"].removeprefix(made.folder), lines, one["role"] or "none", one["family"], one["why"]))
+    for row in made.lists():
+        lines = "" if row["lines"] is None else f"{row['lines']:,}"
+        rows.append((row["name"].removeprefix(made.folder), lines, row["role"] or "none", row["family"], row["why"]))
     shown = rows if whole else rows[:_SHOWN_LISTS]
     if shown:
         title = "Lists and their roles" + (f" in {made.folder}" if made.folder else "")

@@ -46,8 +46,8 @@ def _refuse(missed: tuple[Figure, ...]) -> Answer:
     data = {
         "written": False,
         "missed": [
-            {"figure": one.name, "paper": one.paper, "obtained": one.obtained, "explanation": one.explanation}
-            for one in missed
+            {"figure": row.name, "paper": row.paper, "obtained": row.obtained, "explanation": row.explanation}
+            for row in missed
         ],
     }
     return Answer(data, [table], 1)

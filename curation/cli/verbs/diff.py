@@ -33,10 +33,10 @@ def run(
 
     if (found := compare_files(old, new)) is not None:
         return Answer(found.data, found.lines(), int(exit_code and found.changed > 0))
-    one, other = load_manifest(old), load_manifest(new)
-    difference = diff_manifests(one, other)
+    before, after = load_manifest(old), load_manifest(new)
+    difference = diff_manifests(before, after)
     status = int(exit_code and difference.verdict != "none")
-    return Answer(_data(one, other, difference, with_ids=ids), _lines(one, other, difference), status)
+    return Answer(_data(before, after, difference, with_ids=ids), _lines(before, after, difference), status)
 
 
 def _data(old: Manifest, new: Manifest, difference: ManifestDiff, *, with_ids: bool) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def _data(old: Manifest, new: Manifest, difference: ManifestDiff, *, with_ids: b
             }
             for part in difference.parts
         ],
-        "changes": [{"step": one.step, "subject": one.subject, "what": one.what} for one in difference.changes],
+        "changes": [{"step": row.step, "subject": row.subject, "what": row.what} for row in difference.changes],
     }
 
 
@@ -69,13 +69,13 @@ def _lines(old: Manifest, new: Manifest, difference: ManifestDiff) -> list[Line]
                 part.name,
                 counted_examples(part.added),
                 counted_examples(part.removed),
-                ", ".join(f"{count} to {other}" for other, count in part.moved_to.items()),
+                ", ".join(f"{count} to {target}" for target, count in part.moved_to.items()),
             )
             for part in changed
         )
         lines += [Table("Lists", ("part", "added", "removed", "moved"), rows)]
     if difference.changes:
-        changes = tuple((one.step, one.subject, one.what) for one in difference.changes)
+        changes = tuple((row.step, row.subject, row.what) for row in difference.changes)
         lines += [Table("Changes", ("step", "of", "what"), changes)]
     stated = f"; the version numbers say {difference.stated_step}" if difference.stated_step else ""
     return [*lines, f"verdict: {difference.verdict} ({difference.reason}){stated}"]

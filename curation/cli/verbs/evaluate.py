@@ -13,6 +13,7 @@ from curation.cli.outputs import KEPT, output_folder
 from curation.cli.signature import add_arguments as declare_options
 from curation.cli.signature import call, options_of, summary_of
 from curation.errors import UsageError
+from curation.grouping import grouped
 from curation.ledger import refuse_in_manifest
 from curation.progress import stage
 
@@ -31,12 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser, chosen: str = "") -> None:
         for name in names:
             _add_command(commands, [name], whole=name == chosen)
         return
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for name in names:
-        words = tuple(f"{option.flag} {option.key}" for option in options_of(evaluation_of(name)))
-        alike.setdefault(words, []).append(name)
-    for several in alike.values():
-        _add_command(commands, several)
+    for alike in grouped(names, lambda name: tuple((o.flag, o.key) for o in options_of(evaluation_of(name)))).values():
+        _add_command(commands, alike)
 
 
 def _add_command(commands: Any, names: Sequence[str], *, whole: bool = True) -> None:
@@ -86,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
         warn(note)
     written = []
     if options.out:
-        for missing in (one.missing for one in result.drawings if one.draw is None and one.missing):
+        for missing in (figure.missing for figure in result.drawings if figure.draw is None and figure.missing):
             warn(missing)
         with stage("writing"):
             written = result.save(options.out, figures=options.figures, outcomes=options.outcomes)

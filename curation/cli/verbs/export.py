@@ -27,7 +27,7 @@ def run(
 
 def _lines(exported: Exported) -> list[str]:
     plan = exported.plan
-    lines = [f"{part}: {line}" for part, one in plan.by_part.items() for line in _count_lines(one)]
+    lines = [f"{part}: {line}" for part, planned in plan.by_part.items() for line in _count_lines(planned)]
     lines += [("in all: " if plan.by_part else "") + line for line in _count_lines(plan)]
     lines += [
         f"{file.name}  {file.sha256}" + (f"  {file.files} files" if file.files > 1 else "") for file in exported.files

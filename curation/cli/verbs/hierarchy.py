@@ -79,7 +79,7 @@ def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, view: View) ->
     if view.edges is not None and not nodes:
         raise UsageError("Name the nodes of your hierarchy", expected="curation hierarchy dropped NODE … --edges FILE")
     asked = nodes or tuple(
-        dict.fromkeys(one for rule in RULES.values() for one in (*rule.known, *rule.negative, *rule.unknown))
+        dict.fromkeys(node for rule in RULES.values() for node in (*rule.known, *rule.negative, *rule.unknown))
     )
     found = losses(asked, view=view)
     rows = tuple(
@@ -106,61 +106,61 @@ def related(
     out
         write a row for each unknown class as CSV
     """
-    rows = [row for one in found for row in one.rows]
+    rows = [row for each in found for row in each.rows]
     if out is not None:
         write_text(out, as_csv(list(rows[0]) if rows else ["set", "class"], [list(row.values()) for row in rows]))
     data = {
         "origin": found[0].origin if found else "",
         "not_proven": list(_notes(found)),
         "sets": [
-            one.counts | {"renamed": one.renamed, "one_synset": one.one_synset, "classes_told": one.rows}
-            for one in found
+            each.counts | {"renamed": each.renamed, "one_synset": each.one_synset, "classes_told": each.rows}
+            for each in found
         ],
     }
-    return Answer(data, _related_lines(found), 1 if any(one.of("same") for one in found) else 0)
+    return Answer(data, _related_lines(found), 1 if any(each.of("same") for each in found) else 0)
 
 
 def _related_lines(found: tuple[ClassKin, ...]) -> list[Line]:
     counts = [
         (
-            one.name,
-            f"{one.counts['classes']:,}",
-            *(_with_images(one, one.of(relation)) for relation in RELATIONS),
-            f"{len(one.unknown.absent):,}",
-            f"{len(one.known.names):,}" + (f", {len(one.known.absent):,} not" if one.known.absent else ""),
+            each.name,
+            f"{each.counts['classes']:,}",
+            *(_with_images(each, each.of(relation)) for relation in RELATIONS),
+            f"{len(each.unknown.absent):,}",
+            f"{len(each.known.names):,}" + (f", {len(each.known.absent):,} not" if each.known.absent else ""),
         )
-        for one in found
+        for each in found
     ]
     columns = ("set", "classes", "in K", "below (images)", "above (images)", "not in the table", "known (K)")
     lines: list[Line] = [Table(f"Related by {found[0].origin if found else 'WordNet'}", columns, tuple(counts))]
-    for one in found:
-        renamed = tuple((name, known, one.labels[name]) for name, known in one.renamed.items())
-        title = f"{one.name}: {len(renamed)} known classes under another name"
+    for each in found:
+        renamed = tuple((name, known, each.labels[name]) for name, known in each.renamed.items())
+        title = f"{each.name}: {len(renamed)} known classes under another name"
         lines += [Table(title, ("class", "known class", "synset"), renamed)] if renamed else []
-        doubled = tuple((", ".join(names), one.labels[names[0]]) for names in one.one_synset)
-        title = f"{one.name}: names of one list that are one synset"
+        doubled = tuple((", ".join(names), each.labels[names[0]]) for names in each.one_synset)
+        title = f"{each.name}: names of one list that are one synset"
         lines += [Table(title, ("names", "synset"), doubled)] if doubled else []
         for relation, meaning in RELATIONS.items():
-            shown = [row for row in one.rows if row["relation"] == relation and row["class"] not in one.renamed]
+            shown = [row for row in each.rows if row["relation"] == relation and row["class"] not in each.renamed]
             heads = ("class", "nearest known", "edges", "known related", "images")
             cells = (
                 (row["label"], row["nearest"], *(_text(row[key]) for key in ("edges", "known_related", "images")))
                 for row in shown
             )
             if shown:
-                title, rest = f"{one.name}: {len(shown)} {meaning}", "--json or --out FILE has all"
+                title, rest = f"{each.name}: {len(shown)} {meaning}", "--json or --out FILE has all"
                 lines += first_rows(title, heads, cells, len(shown), _FIRST, rest)
-        absent = [f"{name}: {why}" for name, why in (*one.unknown.absent.items(), *one.known.absent.items())]
-        lines += [f"{one.name}: of {len(absent)} classes nothing is said, first {absent[0]}", ""] if absent else []
+        absent = [f"{name}: {why}" for name, why in (*each.unknown.absent.items(), *each.known.absent.items())]
+        lines += [f"{each.name}: of {len(absent)} classes nothing is said, first {absent[0]}", ""] if absent else []
     return [*lines, *(f"note: {text}" for text in _notes(found))]
 
 
 def _notes(found: tuple[ClassKin, ...]) -> Iterable[str]:
-    return dict.fromkeys(text for one in found for text in one.notes)
+    return dict.fromkeys(text for each in found for text in each.notes)
 
 
-def _with_images(one: ClassKin, names: tuple[str, ...]) -> str:
-    images = one.images_of(names)
+def _with_images(each: ClassKin, names: tuple[str, ...]) -> str:
+    images = each.images_of(names)
     return f"{len(names):,}" + ("" if images is None else f" ({images:,})")
 
 

@@ -64,11 +64,11 @@ def _made(folder: Path, declaration: Path | None, out: tuple[Path, ...]) -> Answ
     for path in out:
         write_bytes(path, made.digests.encode() if path.suffix.lower() == ".csv" else index_bytes(made.index))
     data = {
-        "lists": [{"name": one.name, "lines": one.lines, "images": one.images} for one in made.index.lists],
+        "lists": [{"name": known.name, "lines": known.lines, "images": known.images} for known in made.index.lists],
         "undeclared": list(made.undeclared),
         "passed_over": dict(made.passed_over),
     }
-    lines = [f"{len(made.index):,} lists, {sum(one.lines for one in made.index.lists):,} lines"]
+    lines = [f"{len(made.index):,} lists, {sum(known.lines for known in made.index.lists):,} lines"]
     lines += [f"files that are not declared: {counted_examples(made.undeclared)}"] if made.undeclared else []
     lines += [f"passed over: {name}: {why}" for name, why in made.passed_over.items()]
     return Answer(data, lines)

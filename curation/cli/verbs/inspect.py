@@ -57,7 +57,7 @@ def run(
     """
     if presence is None and (engine != "local" or workers is not None):
         raise UsageError("--engine and --workers belong to --presence", hint="curation inspect FILES --presence DIR")
-    if sum(one is not None for one in (presence, renumber, detections)) > 1:
+    if sum(option is not None for option in (presence, renumber, detections)) > 1:
         raise UsageError("--presence, --renumber and --detections are different answers", expected="one of them")
     if presence is not None:
         return _presence(file, presence, engine, workers)

@@ -76,8 +76,8 @@ def _benchmark_lines(benchmark: dict[str, Any]) -> list[Line]:
     sources = tuple(
         (slot["name"], "required" if slot["required"] else "optional", slot["meaning"]) for slot in benchmark["sources"]
     )
-    parameters = tuple((one["name"], one["default"], one["meaning"]) for one in benchmark["parameters"])
-    parts = tuple((one["name"], one["meaning"]) for one in benchmark["parts"])
+    parameters = tuple((row["name"], row["default"], row["meaning"]) for row in benchmark["parameters"])
+    parts = tuple((row["name"], row["meaning"]) for row in benchmark["parts"])
     return [
         f"{benchmark['name']}: {benchmark['summary']}",
         f"  {paper['title']}. {paper['authors']}. {paper['venue']} {paper['year']}",
@@ -93,14 +93,14 @@ def _benchmark_lines(benchmark: dict[str, Any]) -> list[Line]:
 def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[Line]:
     rows = [
         {
-            "manifest": f"{one['name']}@{one['version']}",
-            "digest": one["digest"].removeprefix("sha256:")[:12],
-            "origin": one["origin"],
-            "parts": str(len(one["parts"].split(", "))),
-            "supersedes": " > ".join(map(_link, one["supersedes"])),
-            "in": "curation" if one["packaged"] else one["folder"].removesuffix(f"{one['name']}/{one['version']}"),
+            "manifest": f"{row['name']}@{row['version']}",
+            "digest": row["digest"].removeprefix("sha256:")[:12],
+            "origin": row["origin"],
+            "parts": str(len(row["parts"].split(", "))),
+            "supersedes": " > ".join(map(_link, row["supersedes"])),
+            "in": "curation" if row["packaged"] else row["folder"].removesuffix(f"{row['name']}/{row['version']}"),
         }
-        for one in manifests
+        for row in manifests
     ]
     if not rows:
         return [Table("No manifests at hand", (), ())]

@@ -32,8 +32,8 @@ def run(
         "folder": str(out),
         "files": len(made.files),
         "manifests": [
-            {"name": one.name, "version": one.version, "digest": one.digest, "folder": str(out / one.folder)}
-            for one in made.manifests
+            {"name": entry.name, "version": entry.version, "digest": entry.digest, "folder": str(out / entry.folder)}
+            for entry in made.manifests
         ],
     }
     return Answer(data, _lines(made, out))
@@ -42,12 +42,12 @@ def run(
 def _lines(publication: Publication, out: Path) -> list[Line]:
     rows = tuple(
         (
-            f"{one.name} {one.version}",
-            f"{sum(bool(part.table) for part in one.parts)} of {len(one.parts)}",
-            one.digest[:19],
-            str(out / one.folder),
+            f"{entry.name} {entry.version}",
+            f"{sum(bool(part.table) for part in entry.parts)} of {len(entry.parts)}",
+            entry.digest[:19],
+            str(out / entry.folder),
         )
-        for one in publication.manifests
+        for entry in publication.manifests
     )
     lines: list[Line] = [Table("Manifests", ("manifest", "parts with a table", "digest", "folder"), rows)]
     return [

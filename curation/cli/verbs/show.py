@@ -39,7 +39,7 @@ def run(
     out
         with --composition: write the counts of each class in each part as CSV
     """
-    idle = [name for name, one in (("source", sources), ("out", out)) if one]
+    idle = [name for name, value in (("source", sources), ("out", out)) if value]
     if idle and not composition:
         raise UsageError(f"--{idle[0]} goes with --composition", hint="curation show MANIFEST --composition")
     loaded = load_manifest(manifest)

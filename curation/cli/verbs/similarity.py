@@ -76,16 +76,16 @@ def _sets(data: dict[str, Any]) -> list[Line]:
     table = Table(
         f"Cosine to the nearest of {data['sample']['n']:,} ID images",
         ("set", "n", "mean", "std", "5 %", "median", "95 %"),
-        tuple(_statistics_row(name, one) for name, one in data["sets"].items()),
+        tuple(_statistics_row(name, figures) for name, figures in data["sets"].items()),
     )
     numbers = f"median {_number(base['median'])}, sigma {_number(base['sigma'])}"
     return [table, f"ID images to each other, leave one out: {numbers}"]
 
 
-def _statistics_row(name: str, one: dict[str, Any]) -> tuple[str, ...]:
-    quantiles = one["quantiles"]
-    numbers = (one["mean"], one["std"], quantiles["0.05"], quantiles["0.5"], quantiles["0.95"])
-    return name, str(one["n"]), *(_number(value) for value in numbers)
+def _statistics_row(name: str, figures: dict[str, Any]) -> tuple[str, ...]:
+    quantiles = figures["quantiles"]
+    numbers = (figures["mean"], figures["std"], quantiles["0.05"], quantiles["0.5"], quantiles["0.95"])
+    return name, str(figures["n"]), *(_number(value) for value in numbers)
 
 
 def _number(value: float | None) -> str:
@@ -109,7 +109,7 @@ def duplicates(
     """
     written = found.save(out) if out else []
     count, columns = len(found.rows), ("first", "second", "how", "value")
-    rows = ((one, two, how, f"{value:g}") for one, two, how, value in found.rows)
+    rows = ((first, second, how, f"{value:g}") for first, second, how, value in found.rows)
     title = f"{count:,} pairs of {found.facts['images']:,} photos"
     lines = first_rows(title, columns, rows, count, _MOST_PAIRS, "--out DIR writes all")
     return Answer(found.data(), lines, written=written)

@@ -20,19 +20,19 @@ def run(made: Annotated[Verification, verify], /, *, amount: Amount) -> Answer:
 
 def _lines(made: Verification, amount: Amount) -> list[Line]:
     manifest, findings, comparison = made.manifest, made.findings, made.comparison
-    counts = Counter(one.outcome for one in findings)
+    counts = Counter(finding.outcome for finding in findings)
     tallies = [f"{counts[name]} {name}" for name in ("failure", "note", "ok") if counts[name]]
     if comparison is not None:
         agrees = made.published_agrees
         tallies.append(f"the published list is {'that' if agrees else 'not that'} of part {made.part}")
     tally = ", ".join(tallies)
-    unchecked = sum(one.found.startswith("not checked") for one in findings)
+    unchecked = sum(finding.found.startswith("not checked") for finding in findings)
     verdict = f"verified but for {unchecked} not checked" if unchecked else "verified"
     last = f"{tally}: {verdict if made.ok else 'the check failed'}"
     if amount.quiet:
         return [last]
-    shown = [one for one in findings if amount.all or one.outcome != "ok"]
-    rows = tuple((one.outcome, one.check, one.subject, _remark(one)) for one in shown)
+    shown = [finding for finding in findings if amount.all or finding.outcome != "ok"]
+    rows = tuple((finding.outcome, finding.check, finding.subject, _remark(finding)) for finding in shown)
     title = f"{manifest.header.name} {manifest.header.version}  {manifest.digest}"
     lines: list[Line] = [Table(title, ("", "check", "of", "found") if rows else (), rows)]
     if comparison is not None:

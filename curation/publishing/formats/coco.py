@@ -180,7 +180,7 @@ def category_ids(
     else:
         numbers, origin, usual = _own_numbers(manifest.header, content, sources), "dataset", UNKNOWN_ID
         given = [sources[slot].categories for slot in content.slots]
-        pairs = [pair for one in given for pair in zip(one.numbers, one.names, strict=True)]
+        pairs = [pair for table in given for pair in zip(table.numbers, table.names, strict=True)]
         taken = {number: name for number, name in pairs if name != UNKNOWN_NAME}
         following = max(taken, default=0) + 1
     chosen = following if unknown == "next" else usual if unknown == "manifest" else unknown

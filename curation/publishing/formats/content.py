@@ -199,9 +199,9 @@ def gather(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sourc
         has_unknown=any(part.role in _EVALUATED for part in entries) or bool(objects.unknown.any()),
         unknown_id=unknown_index(manifest.header),
         of_tasks=bool(manifest.header.tasks),
-        images=_gathered_images(manifest, parts, [one.images for one in viewed]),
+        images=_gathered_images(manifest, parts, [view.images for view in viewed]),
         objects=objects,
-        dropped=sum(one.dropped for one in viewed),
+        dropped=sum(view.dropped for view in viewed),
         repeated_lines=repeated_lines,
     )
 
@@ -281,15 +281,15 @@ def _gathered_images(manifest: Manifest, parts: Sequence[str], located: Sequence
     slots = slots_of_parts(manifest, parts)
 
     def column(field: str) -> Any:
-        return np.concatenate([picked(one, field) for one in located])
+        return np.concatenate([picked(images, field) for images in located])
 
     return ContentImages(
         ids=tuple(image for part in parts for image in manifest.ids(part)),
-        part=np.concatenate([np.full(len(one), number, np.int32) for number, one in enumerate(located)]),
+        part=np.concatenate([np.full(len(images), number, np.int32) for number, images in enumerate(located)]),
         slot=np.concatenate(
             [
-                np.array([slots.index(slot) for slot in manifest.part(part).sources], np.int32)[one.source]
-                for part, one in zip(parts, located, strict=True)
+                np.array([slots.index(slot) for slot in manifest.part(part).sources], np.int32)[images.source]
+                for part, images in zip(parts, located, strict=True)
             ]
         ),
         native=column("native"),
@@ -316,17 +316,17 @@ def _interleaved(columns: Sequence[Any], source: Int32s, position: Int32s) -> An
 
 
 def _concatenated_objects(viewed: Sequence[PartObjects], kept_crowd: Sequence[bool]) -> ContentObjects:
-    starts = np.cumsum([0, *(len(one.images) for one in viewed)])
+    starts = np.cumsum([0, *(len(view.images) for view in viewed)])
 
     return ContentObjects(
         image=np.concatenate(
-            [one.image + np.int32(start) for one, start in zip(viewed, starts[:-1], strict=True)]
+            [view.image + np.int32(start) for view, start in zip(viewed, starts[:-1], strict=True)]
         ).astype(np.int32),
         crowd=np.concatenate(
-            [one.crowd & ~(_is_open_images(one) & kept) for one, kept in zip(viewed, kept_crowd, strict=True)]
+            [view.crowd & ~(_is_open_images(view) & kept) for view, kept in zip(viewed, kept_crowd, strict=True)]
         ),
-        **{name: np.concatenate([getattr(one, name) for one in viewed]) for name in _VIEWED},
-        **{name: np.concatenate([raw_column(one, read) for one in viewed]) for name, read in _RAW.items()},
+        **{name: np.concatenate([getattr(view, name) for view in viewed]) for name in _VIEWED},
+        **{name: np.concatenate([raw_column(view, read) for view in viewed]) for name, read in _RAW.items()},
     )
 
 
@@ -339,8 +339,8 @@ def raw_column(viewed: PartObjects, read: Callable[[Source, Objects], Any], what
     """Return one source column at the objects of a part; `what` needs their boxes in pixels."""
     located = viewed.images
     columns = [
-        read(one, one.require_pixels(what, located.position[located.source == number]))
-        for number, one in enumerate(located.sources)
+        read(source, source.require_pixels(what, located.position[located.source == number]))
+        for number, source in enumerate(located.sources)
     ]
     return _interleaved(columns, viewed.source, viewed.index)
 

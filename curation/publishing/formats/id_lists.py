@@ -57,7 +57,7 @@ def _texts(manifest: Manifest, part: str, sources: Mapping[str, Source] | None, 
         names = _file_names(images) if form == "file_name" else map(str, images.numbers.tolist())
         text_of = dict(zip(images.ids, names, strict=True))
         return [text_of[image] for image in ids]
-    return ids if form == "namespaced" else [one.partition(":")[2] for one in ids]
+    return ids if form == "namespaced" else [image.partition(":")[2] for image in ids]
 
 
 def _file_names(images: ContentImages) -> list[str]:

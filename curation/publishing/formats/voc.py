@@ -154,7 +154,7 @@ def voc_annotations(content: Content, stems: Sequence[str], corners: Int64s) -> 
 
 def _object(content: Content, row: int, name: str, box: Int64s) -> str:
     objects, original = content.objects, content.objects.original[row]
-    crowd, difficult, ignore = (bool(one[row]) for one in (objects.crowd, objects.difficult, objects.ignore))
+    crowd, difficult, ignore = (bool(column[row]) for column in (objects.crowd, objects.difficult, objects.ignore))
     marks = "\t\t<crowd>1</crowd>\n" * crowd + "\t\t<ignored>1</ignored>\n" * (ignore and not (difficult or crowd))
     if original != name and not content.of_tasks:
         marks += f"\t\t<original>{_text(original)}</original>\n"

@@ -171,11 +171,6 @@ class Undo(_Shown):
         return judge_selected(ctx, UNDO)
 
 
-def _drawn(ctx: Any) -> Any:
-    """Return the drawn boxes of the dataset, for the reviewer of this server."""
-    return open_boxes(ctx.dataset, open_review(ctx.dataset).book.path, reviewer_here(ctx.params))
-
-
 class BoxesComplete(_Shown):
     """The reviewer's word that every unknown object of the image shown, or of the selected ones, is boxed."""
 
@@ -202,7 +197,7 @@ class BoxesReopen(BoxesComplete):
 
 def _change_boxes(ctx: Any, done: Any) -> dict[str, Any]:
     try:
-        text = done(_drawn(ctx))
+        text = done(open_boxes(ctx.dataset, open_review(ctx.dataset).book.path, reviewer_here(ctx.params)))
     except (CurationError, OSError) as error:
         return show_error(ctx, error)
     ctx.ops.notify(text, variant="success")

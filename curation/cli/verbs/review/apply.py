@@ -42,19 +42,19 @@ def _lines(reviewed: AppliedDecisions, out: Path) -> list[Line]:
     before = {part.name: part.images for part in base.header.parts}
     rows = tuple(
         (
-            one.part,
-            str(before.get(one.part, "new")),
-            str(made.part(one.part).images),
-            counted_examples(one.removed),
-            counted_examples(one.added),
+            diff.part,
+            str(before.get(diff.part, "new")),
+            str(made.part(diff.part).images),
+            counted_examples(diff.removed),
+            counted_examples(diff.added),
         )
-        for one in applied.changes
+        for diff in applied.changes
     )
     tables = [Table("Parts that changed", ("part", "before", "now", "left", "joined"), rows)]
     if resolution.conflicts:
         tables.append(conflict_table(resolution.conflicts))
     counted = {part.name for part in base.header.parts if part.boxes} | (made.lists.keys() - before.keys())
-    uncounted = [one.part for one in applied.changes if one.part in counted and not made.part(one.part).boxes]
+    uncounted = [diff.part for diff in applied.changes if diff.part in counted and not made.part(diff.part).boxes]
     if uncounted := [*uncounted, *(reviewed.added.uncounted if reviewed.added else ())]:
         hint = f"Objects are not counted in {', '.join(uncounted)}: give --source for each of their sources."
         tables.append(note_table("Counts", [hint]))

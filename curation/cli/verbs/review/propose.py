@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table
 from curation.cli.outputs import OUTPUT_FILE
@@ -27,12 +27,7 @@ def propose(
     """
     if out:
         write_proposals(out, made)
-    return Answer(_data(made), _lines(made, out))
-
-
-def _data(made: ProposalSet) -> dict[str, Any]:
-    """Return header, counts by verdict and digest as plain data."""
-    return {**made.header(), "counts": made.counts(), "digest": made.digest}
+    return Answer({**made.header(), "counts": made.counts(), "digest": made.digest}, _lines(made, out))
 
 
 def _lines(made: ProposalSet, out: Path | None) -> list[Line]:
@@ -48,9 +43,9 @@ def _lines(made: ProposalSet, out: Path | None) -> list[Line]:
 
 def _categories(made: ProposalSet) -> Table:
     rows = tuple(
-        (one.pool, one.category, str(one.images), one.judgement, one.kinship, one.reason)
-        for one in made.categories
-        if one.images and one.judgement != "far"
+        (row.pool, row.category, str(row.images), row.judgement, row.kinship, row.reason)
+        for row in made.categories
+        if row.images and row.judgement != "far"
     )
     return Table(
         "Categories that are not simply far", ("source", "category", "images", "thought", "kinship", "why"), rows
@@ -60,22 +55,22 @@ def _categories(made: ProposalSet) -> Table:
 def _sets(made: ProposalSet) -> Table:
     rows = tuple(
         (
-            one.name,
-            one.proposal,
-            str(one.images),
-            one.mean_similarity or "-",
-            one.standard_error or "-",
-            one.mean_kinship or "-",
-            one.reason,
+            row.name,
+            row.proposal,
+            str(row.images),
+            row.mean_similarity or "-",
+            row.standard_error or "-",
+            row.mean_kinship or "-",
+            row.reason,
         )
-        for one in made.sets
+        for row in made.sets
     )
     return Table("Sets", ("set", "proposal", "images", "mean s", "std. error", "kinship", "why"), rows)
 
 
 def _images(made: ProposalSet) -> Table:
     rows = tuple(
-        (str(one.rank), one.image_id, one.proposal, "; ".join(piece.detail for piece in one.evidence[:3]))
-        for one in made.proposals[:_SHOWN]
+        (str(row.rank), row.image_id, row.proposal, "; ".join(piece.detail for piece in row.evidence[:3]))
+        for row in made.proposals[:_SHOWN]
     )
     return Table(f"First of {len(made.proposals)} images", ("rank", "image", "proposal", "evidence"), rows)

@@ -44,16 +44,16 @@ def summary(
 def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, refused: bool) -> list[Line]:
     resolution = report.resolution
     tables = [_file_table(report.files)]
-    if any(one.codes for one in report.files):
+    if any(file.codes for file in report.files):
         tables.append(_code_table(report.files))
     tables.append(_list_table(report.lists))
     if report.coverage:
         tables.append(coverage_table(report.coverage))
-    elif any(one.codes for one in report.files):
+    elif any(file.codes for file in report.files):
         tables.append(note_table(UNJUDGED, ["--manifest M, or a list of images, counts those that nobody judged."]))
     if resolution.conflicts:
         tables.append(conflict_table(resolution.conflicts))
-    tables += [_agreement_table(one) for one in report.agreement]
+    tables += [_agreement_table(stage) for stage in report.agreement]
     if problems:
         more = [f"and {len(problems) - MOST_SHOWN} more"] if len(problems) > MOST_SHOWN else []
         tables.append(note_table("Problems", [*problems[:MOST_SHOWN], *more]))
@@ -72,8 +72,8 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
 
 def _file_table(files: Sequence[DecisionFile]) -> Table:
     rows = tuple(
-        (one.name, one.format, str(one.rows), *map(counted_examples, (one.repeated, one.contradicted)), one.sha256[:19])
-        for one in files
+        (row.name, row.format, str(row.rows), *map(counted_examples, (row.repeated, row.contradicted)), row.sha256[:19])
+        for row in files
     )
     return Table("Files", ("file", "format", "rows", "images repeated", "judged differently", "digest"), rows)
 
@@ -81,16 +81,16 @@ def _file_table(files: Sequence[DecisionFile]) -> Table:
 def _code_table(files: Sequence[DecisionFile]) -> Table:
     """Return what each code stands for, and its rows in all tables together."""
     rows = Counter[tuple[str, str]]()
-    for one in files:
-        rows.update({(code.code, code.action): code.rows for code in one.codes})
+    for file in files:
+        rows.update({(code.code, code.action): code.rows for code in file.codes})
     cells = [(code or "(blank)", action, f"{n:,}") for (code, action), n in rows.most_common()]
     return Table("Codes", ("code", "stands for", "rows"), (*cells, ("all", "", f"{rows.total():,}")))
 
 
 def coverage_table(coverage: Sequence[Coverage]) -> Table:
     """Return how many images of each part were judged, and what each way of cleaning leaves."""
-    rows = tuple(tuple(f"{value:,}" if isinstance(value, int) else value for value in one.data().values())
-                 for one in coverage)  # fmt: skip
+    rows = tuple(tuple(f"{value:,}" if isinstance(value, int) else value for value in row.data().values())
+                 for row in coverage)  # fmt: skip
     columns = tuple(name.replace("-", " ") for name in coverage[0].data())
     return Table(f"Images judged, and lists without some of them. {UNJUDGED}", columns, rows)
 
@@ -98,37 +98,37 @@ def coverage_table(coverage: Sequence[Coverage]) -> Table:
 def _list_table(lists: Sequence[ListCount]) -> Table:
     rows = tuple(
         (
-            one.stage,
-            one.action,
-            one.dataset or "-",
-            str(one.listed),
-            str(one.unique),
-            counted_examples(one.repeated) if one.repeated else "-",
-            _reasons(one),
+            row.stage,
+            row.action,
+            row.dataset or "-",
+            str(row.listed),
+            str(row.unique),
+            counted_examples(row.repeated) if row.repeated else "-",
+            _reasons(row),
         )
-        for one in lists
+        for row in lists
     )
     columns = ("stage", "action", "of", "rows", "images", "listed again", "reasons")
     return Table("Lists", columns, rows)
 
 
-def _reasons(one: ListCount) -> str:
+def _reasons(listed: ListCount) -> str:
     named = [
         f"{reason or 'none'} {rows}{f' ({images} images)' if images != rows else ''}"
-        for reason, (rows, images) in one.reasons.items()
-        if reason or len(one.reasons) > 1
+        for reason, (rows, images) in listed.reasons.items()
+        if reason or len(listed.reasons) > 1
     ]
     more = f", and {len(named) - MOST_SHOWN} more" if len(named) > MOST_SHOWN else ""
     return ", ".join(named[:MOST_SHOWN]) + more or "-"
 
 
-def _agreement_table(one: StageAgreement) -> Table:
-    rows = [(pair.first, pair.second, str(pair.images), str(pair.same), _kappa(pair.kappa)) for pair in one.pairs]
-    if one.fleiss is not None:
-        fewest, most = one.fleiss.raters
+def _agreement_table(found: StageAgreement) -> Table:
+    rows = [(pair.first, pair.second, str(pair.images), str(pair.same), _kappa(pair.kappa)) for pair in found.pairs]
+    if found.fleiss is not None:
+        fewest, most = found.fleiss.raters
         raters = f"Fleiss, {fewest} to {most} verdicts an image" if fewest != most else "Fleiss"
-        rows.append(("all", raters, str(one.fleiss.items), "-", _kappa(one.fleiss)))
-    title = f"Agreement at stage {one.stage} (Cohen's kappa of two, Fleiss' of all)"
+        rows.append(("all", raters, str(found.fleiss.items), "-", _kappa(found.fleiss)))
+    title = f"Agreement at stage {found.stage} (Cohen's kappa of two, Fleiss' of all)"
     return Table(title, ("reviewer", "reviewer", "images of both", "same", "kappa"), tuple(rows))
 
 
@@ -140,21 +140,18 @@ def conflict_table(conflicts: Sequence[Conflict]) -> Table:
     """Return one row an image on which verdicts differ."""
     rows = tuple(
         (
-            one.image_id,
-            one.dataset or "-",
-            one.stage,
-            "; ".join(f"{action}: {', '.join(name or 'unnamed' for name in names)}" for action, names in one.votes),
-            one.outcome or "-",
+            row.image_id,
+            row.dataset or "-",
+            row.stage,
+            "; ".join(f"{action}: {', '.join(name or 'unnamed' for name in names)}" for action, names in row.votes),
+            row.outcome or "-",
         )
-        for one in conflicts[:MOST_SHOWN]
+        for row in conflicts[:MOST_SHOWN]
     )
-    return Table(_counted("Conflicts", len(conflicts)), ("image", "of", "stage", "verdicts", "outcome"), rows)
+    title = "Conflicts" + (f" (the first {MOST_SHOWN} of {len(conflicts)})" if len(conflicts) > MOST_SHOWN else "")
+    return Table(title, ("image", "of", "stage", "verdicts", "outcome"), rows)
 
 
 def note_table(title: str, notes: Iterable[str]) -> Table:
     """Return one row a note."""
     return Table(title, ("",), tuple((note,) for note in notes))
-
-
-def _counted(title: str, count: int) -> str:
-    return f"{title} (the first {MOST_SHOWN} of {count})" if count > MOST_SHOWN else title
