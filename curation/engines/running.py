@@ -13,6 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from threading import Thread
@@ -145,12 +146,18 @@ class _Work:
 
 def _one_core() -> AbstractContextManager[Any]:
     """Keep libraries of linear algebra to one thread: a worker has one core, and threads may change last digits."""
+    controller = _libraries(len(sys.modules))
+    return controller.limit(limits=1) if controller else nullcontext()
+
+
+@lru_cache(1)
+def _libraries(modules: int) -> Any:
+    """Return what limits the libraries that came with so many modules: to look for them takes a fifth of a block."""
     try:
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import ThreadpoolController
     except ImportError:
-        return nullcontext()
-    limits: AbstractContextManager[Any] = threadpool_limits(1)
-    return limits
+        return None
+    return ThreadpoolController()
 
 
 def cores() -> int:

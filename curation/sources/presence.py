@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -13,8 +16,8 @@ import numpy as np
 from curation.arguments import checked
 from curation.csv_table import csv_header
 from curation.engines.addresses import files_below, last_name, opened, size_and_stamp
-from curation.engines.running import EngineName, run_step
-from curation.engines.shards import Shards
+from curation.engines.running import EngineName, cores, run_step
+from curation.engines.shards import Entry, Shards
 from curation.engines.step import Block, Step
 from curation.errors import AnnotationFormatError, UsageError
 from curation.input_files import GZIP
@@ -125,12 +128,19 @@ def presence(
     step = ScanPresence(tuple(sorted(set(classes))))
     shards = run_step(step, annotation_blocks(annotations), out=out, engine=engine, workers=workers)
     images, boxes = Counter[str](), Counter[str]()
-    for table in shards.tables(["class", "boxes"]):
-        counted = table.group_by("class").aggregate([("boxes", "count"), ("boxes", "sum")]).to_pydict()
-        for name, shown, total in zip(counted["class"], counted["boxes_count"], counted["boxes_sum"], strict=True):
-            images[name] += shown
-            boxes[name] += total
+    # Shards are read again, to be held against their digests, which leaves the interpreter to other threads.
+    with ThreadPoolExecutor(workers or cores()) as threads:
+        for counted in threads.map(partial(_counted, shards), filter(attrgetter("rows"), shards.entries)):
+            for name, shown, total in zip(counted["class"], counted["boxes_count"], counted["boxes_sum"], strict=True):
+                images[name] += shown
+                boxes[name] += total
     return Presence(shards, images, boxes)
+
+
+def _counted(shards: Shards, entry: Entry) -> dict[str, list[Any]]:
+    table = shards.table(entry).select(["class", "boxes"])
+    counts: dict[str, list[Any]] = table.group_by("class").aggregate([("boxes", "count"), ("boxes", "sum")]).to_pydict()
+    return counts
 
 
 def annotation_blocks(place: str | Path) -> Iterator[Block]:
