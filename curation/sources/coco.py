@@ -26,7 +26,6 @@ from curation.sources.source import (
     Bools,
     Categories,
     FileRecord,
-    Floats,
     Images,
     Int32s,
     Int64s,
@@ -97,13 +96,7 @@ def parse_coco(
 
 
 def _source(
-    content: FileContent,
-    decoded: Instances,
-    pieces: Iterable[Sequence[AnnotationRecord]],
-    dataset: str,
-    part: str,
-    space: str,
-    bad_boxes: BadBoxes,
+    content: FileContent, decoded: Instances, pieces: _Pieces, dataset: str, part: str, space: str, bad_boxes: BadBoxes
 ) -> Source:
     if decoded.annotations and not decoded.categories:
         raise AnnotationFormatError(
@@ -174,6 +167,9 @@ class _Numbered(AnnotationRecord, gc=False, kw_only=True):
     id: _Int64
 
 
+_Pieces = Iterable[Sequence[AnnotationRecord]]
+
+
 class CategoryRecord(msgspec.Struct, gc=False):
     """One entry of ``categories``."""
 
@@ -202,8 +198,7 @@ def _in_pieces(data: bytes) -> tuple[Instances, Iterator[list[_Numbered]]]:
     annotations are the mark. Nothing is parsed twice so, and records of a piece are in the processor's cache when they
     become columns: 436 MB take two thirds of the time and memory.
     """
-    opening = _OPENING.search(data, data.index(b'"annotations"')) if len(data) > SMALL else None
-    if opening is None:
+    if len(data) <= SMALL or not (opening := _OPENING.search(data, data.index(b'"annotations"'))):
         raise ValueError
     start, before = opening.end(), data[: opening.end()]
     later = [data.rindex(key) for key in (b'"images"', b'"categories"') if key not in before]
@@ -423,8 +418,10 @@ def _objects(
     boxes = boxes.reshape(-1, 4)
     image = _places(_ids(records, "image_id", where), image_of, "an image", where)
     category = _places(_ids(records, "category_id", where), category_of, "a category", where)
-    stated = {"areas": _areas(records, boxes), "numbers": _numbers(records, where)}
-    stated["crowd"] = _flags(records, "iscrowd")
+    # An absent area becomes NaN here, which no JSON number can be.
+    areas = _column(records, "area", np.float64)
+    areas = np.where(np.isnan(areas), boxes[:, 2] * boxes[:, 3], areas)
+    stated = {"areas": areas, "numbers": _numbers(records, where), "crowd": _flags(records, "iscrowd")}
     if any(box.difficult or box.ignore or box.truncated or box.occluded or box.pose for box in records):
         stated |= {name: _flags(records, name) for name in ("difficult", "truncated", "occluded")}
         stated["difficult"] |= _flags(records, "ignore")
@@ -446,12 +443,6 @@ def _numbers(records: Sequence[AnnotationRecord], where: Where) -> Int64s:
     ids = _ids(records, "id", where)
     check_unique(ids, "annotation id", where)
     return counted if isinstance(ids, list) else ids
-
-
-def _areas(records: Sequence[AnnotationRecord], boxes: Floats) -> Floats:
-    # An absent area becomes NaN here, which no JSON number can be.
-    stated: Floats = _column(records, "area", np.float64)
-    return np.where(np.isnan(stated), boxes[:, 2] * boxes[:, 3], stated)
 
 
 def _originals(records: Sequence[AnnotationRecord], names: Mapping[int, str]) -> Texts | None:

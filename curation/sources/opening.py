@@ -124,11 +124,6 @@ def _many_files(
     return _RawFiles(lambda: paths_below(root, names()), lambda: SmallFiles(root, names()), parse, options)
 
 
-def _is_many(raw: _RawFiles) -> bool:
-    """Return whether the files are so many that to list them takes time."""
-    return raw.options["layout"] in ("voc", "mtsd")
-
-
 def _cache(cache: bool | Path) -> Cache | None:
     folder = cache if isinstance(cache, Path) else default_folder() if cache else None
     if folder is None:
@@ -139,8 +134,9 @@ def _cache(cache: bool | Path) -> Cache | None:
 
 
 def _open(raw: _RawFiles, cache: Cache | None) -> Source:
-    # A file that is opened twice in one program shall find what its first opening is still writing.
-    if not _is_many(raw) and (writer := _WRITERS.pop(raw.paths()[0], None)):
+    # A file that is opened twice in one program shall find what its first opening is still writing. Layouts of many
+    # small files, which take time to list, are written before they are handed out.
+    if raw.options["layout"] not in ("voc", "mtsd") and (writer := _WRITERS.pop(raw.paths()[0], None)):
         writer.join()
     return frozen(raw.parse(raw.read()) if cache is None else _through(cache, raw))
 
