@@ -254,12 +254,12 @@ def _check_start(data: bytes, name: str) -> None:
 
 def _refuse_record(data: bytes, name: str, message: str) -> NoReturn:
     reason, _, path = message.partition(" - at ")
-    place = _RECORD.search(path)
-    if place is None:
+    found = _RECORD.search(path)
+    if found is None:
         where = name if not path else f"{name}: {path.strip('`').removeprefix('$.')}"
     else:
-        where = record_place(name, place[1], int(place[2]), _id_of(data, place[1], int(place[2])))
-    field = path.strip("`").rpartition("].")[2] if place else ""
+        where = record_place(name, found[1], int(found[2]), _id_of(data, found[1], int(found[2])))
+    field = path.strip("`").rpartition("].")[2] if found else ""
     raise AnnotationFormatError(
         "A record of the annotation file is malformed",
         where=where,
@@ -281,12 +281,12 @@ def _id_of(data: bytes, section: str, row: int) -> object:
 def _refuse_syntax(data: bytes, name: str, message: str) -> NoReturn:
     if "truncated" not in message:
         position = _BYTE.search(message)
-        place = int(position[1]) if position else 0
+        start = int(position[1]) if position else 0
         raise AnnotationFormatError(
             "The annotation file is not JSON",
-            where=f"{name}: byte {place}",
+            where=f"{name}: byte {start}",
             expected="strict JSON (NaN and Infinity are not part of it)",
-            found=f"{message}: {data[max(0, place - 30) : place + 30]!r}",
+            found=f"{message}: {data[max(0, start - 30) : start + 30]!r}",
         )
     raise AnnotationFormatError(
         "The annotation file ends too early",
@@ -379,7 +379,7 @@ def _federated(records: list[ImageRecord], category_ids: Ids, where: Where) -> I
                 named += listed
     if not is_federated:
         return None
-    numbers = isinstance(category_ids, np.ndarray) and all(isinstance(one, int) for one in named)
+    numbers = isinstance(category_ids, np.ndarray) and all(isinstance(number, int) for number in named)
     references: Ids = np.array(named, np.int64) if numbers else named
     places = finder(category_ids)(references)
     check_resolved(places, references, "a category", lambda row: where(images[row]))

@@ -225,10 +225,10 @@ def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, seam: 
     if kind == "openimages" and (is_root or is_box_file(path)):
         paths = locate_openimages(path, part)
         return _RawFiles(
-            lambda: [str(one.absolute()) for one in locate_openimages(path, part).given().values()],
+            lambda: [str(file.absolute()) for file in locate_openimages(path, part).given().values()],
             partial(OpenImagesContent, paths),
             partial(parse_openimages, **options),
-            keyed | {"names": [one.name for one in paths.given().values()]},
+            keyed | {"names": [file.name for file in paths.given().values()]},
         )
     if kind == "cub200" and is_root:
         parse = partial(parse_cub200, part=part, **options)

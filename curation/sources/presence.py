@@ -143,13 +143,13 @@ def _counted(shards: Shards, entry: Entry) -> dict[str, list[Any]]:
     return counts
 
 
-def annotation_blocks(place: str | Path) -> Iterator[Block]:
+def annotation_blocks(address: str | Path) -> Iterator[Block]:
     """Yield the blocks of annotation files: their tables have the columns image and class, a row an object.
 
     A CSV file is cut where one image ends and the next begins, a Parquet file by its row groups; a JSON file is one
     block. So the rows of an image are in one block, where the file has them one after the other.
     """
-    text = str(place)
+    text = str(address)
     if PurePosixPath(last_name(text)).suffix.lower() in _SUFFIXES:
         files = iter([(text, last_name(text), size_and_stamp(text)[1])])
     else:
@@ -176,7 +176,7 @@ def annotation_blocks(place: str | Path) -> Iterator[Block]:
 
 @dataclass(frozen=True)
 class _CsvPart:
-    place: str
+    address: str
     file: str
     key: str
     start: int
@@ -189,11 +189,11 @@ class _CsvPart:
     def tables(self) -> Iterator[pyarrow.Table]:
         from pyarrow import ArrowException, BufferReader, csv, string
 
-        with opened(self.place, kind="annotation file") as stream:
+        with opened(self.address, kind="annotation file") as stream:
             header = stream.readline(_PIECE)
             if header.startswith(GZIP):
                 hint = "gunzip it: what is compressed cannot be read in parts"
-                raise AnnotationFormatError("The box CSV is compressed", where=self.place, hint=hint)
+                raise AnnotationFormatError("The box CSV is compressed", where=self.address, hint=hint)
             names = csv_header(header, AnnotationFormatError, where=f"{self.file}: row 1")
             image, label = (_column(names, known, self.file) for known in (_IMAGE, _CLASS))
             first = _image_ends(stream, self.start, len(header), names.index(image))
@@ -216,11 +216,11 @@ class _CsvPart:
             yield table.rename_columns(["image", "class"])
 
 
-def _image_ends(stream: BinaryIO, place: int, header: int, column: int) -> int:
-    """Return where, after a place, an image begins: after the rest of a line and all lines of the next image."""
-    if place <= header:
+def _image_ends(stream: BinaryIO, start: int, header: int, column: int) -> int:
+    """Return where, after a byte, an image begins: after the rest of a line and all lines of the next image."""
+    if start <= header:
         return header
-    stream.seek(place - 1)
+    stream.seek(start - 1)
     stream.readline(_PIECE)
     before: bytes | None = None
     while line := stream.readline(_PIECE):
@@ -234,7 +234,7 @@ def _image_ends(stream: BinaryIO, place: int, header: int, column: int) -> int:
 
 @dataclass(frozen=True)
 class _RowGroup:
-    place: str
+    address: str
     file: str
     key: str
     group: int
@@ -246,7 +246,7 @@ class _RowGroup:
     def tables(self) -> Iterator[pyarrow.Table]:
         from pyarrow import parquet, string
 
-        with opened(self.place, kind="annotation file") as stream:
+        with opened(self.address, kind="annotation file") as stream:
             file = parquet.ParquetFile(stream)
             names = file.schema_arrow.names
             image, label = (_column(names, known, self.file) for known in (_IMAGE, _CLASS))
@@ -272,29 +272,29 @@ class _RowGroup:
 
 @dataclass(frozen=True)
 class _Json:
-    place: str
+    address: str
     name: str
     key: str
 
     def tables(self) -> Iterator[pyarrow.Table]:
         import pyarrow
 
-        with opened(self.place, kind="annotation file") as stream:
+        with opened(self.address, kind="annotation file") as stream:
             data = stream.read(_LARGEST_JSON + 1)
         if len(data) > _LARGEST_JSON:
             most = f"at most {_LARGEST_JSON:,} bytes: cut it into shards"
-            raise AnnotationFormatError("The annotation file is too large", where=self.place, expected=most)
+            raise AnnotationFormatError("The annotation file is too large", where=self.address, expected=most)
         found = decode_instances(data, self.name)
-        names = {one.id: one.name for one in found.categories}
-        images = [str(one.image_id) for one in found.annotations]
-        labels = [names.get(one.category_id, str(one.category_id)) for one in found.annotations]
+        names = {category.id: category.name for category in found.categories}
+        images = [str(box.image_id) for box in found.annotations]
+        labels = [names.get(box.category_id, str(box.category_id)) for box in found.annotations]
         yield pyarrow.table(
             {"image": pyarrow.array(images, pyarrow.string()), "class": pyarrow.array(labels, pyarrow.string())}
         )
 
 
 def _column(names: Collection[str], known: tuple[str, ...], file: str) -> str:
-    chosen = next((one for one in known if one in names), None)
+    chosen = next((name for name in known if name in names), None)
     if chosen is None:
         raise AnnotationFormatError(
             "The table lacks a column", where=file, expected=" or ".join(known), found=", ".join(names)[:300]
