@@ -32,7 +32,7 @@ MOST_BYTES = 8 << 30
 """Bytes that a compressed file may unpack to at most."""
 _PIECE = 1 << 20
 _FED = 16 << 10
-_RECORDS = 1 << 18
+_RECORDS = 1 << 20
 _HEAD = 1 << 12
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 

@@ -50,7 +50,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         make_part(
             f"{task.name}-{slot}",
             "train" if slot == "train" else "test",
-            Selection(slot, source, np.unique(source.class_pairs()[0])),
+            Selection(slot, source, np.flatnonzero(np.bincount(source.class_pairs()[0]))),
             roles_at(classes, tasks, task.name),
             view=VIEWS[slot],
             rule=f"Images of the source {slot} with an annotation. One list for both tasks.",

@@ -8,11 +8,12 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from itertools import chain, islice
 from pathlib import Path
 from threading import Thread
@@ -130,7 +131,7 @@ class _Work:
         import pyarrow
 
         try:
-            with _one_core():
+            with _one_core(len(sys.modules))():
                 tables = [self.step(table) for table in block.tables()]
             table = pyarrow.concat_tables(tables) if tables else pyarrow.table({})
             shard, size = write_shard(self.folder, table)
@@ -143,14 +144,17 @@ class _Work:
             return Failure(block.name, f"The step {self.step.name} failed", found=found)
 
 
-def _one_core() -> AbstractContextManager[Any]:
-    """Keep libraries of linear algebra to one thread: a worker has one core, and threads may change last digits."""
+@lru_cache(1)
+def _one_core(modules: int) -> Callable[[], AbstractContextManager[Any]]:
+    """Keep libraries of linear algebra to one thread: a worker has one core, and threads may change last digits.
+
+    Libraries come with modules: as long as these are as many, none is looked for anew, which takes a fifth of a block.
+    """
     try:
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import ThreadpoolController
     except ImportError:
-        return nullcontext()
-    limits: AbstractContextManager[Any] = threadpool_limits(1)
-    return limits
+        return nullcontext
+    return partial(ThreadpoolController().limit, limits=1)
 
 
 def cores() -> int:

@@ -95,10 +95,11 @@ class Shards:
         """
         for entry in self.entries:
             if entry.rows:
-                table = self._table(entry)
+                table = self.table(entry)
                 yield table if columns is None else table.select(columns)
 
-    def _table(self, entry: Entry) -> pyarrow.Table:
+    def table(self, entry: Entry) -> pyarrow.Table:
+        """Return the output of one block (see `tables`)."""
         import pyarrow
         from pyarrow import parquet
 

@@ -217,15 +217,12 @@ def _unpack(archive: zipfile.ZipFile, key: str) -> Source:
         raise ValueError("it belongs to other files, options or another version")
     columns = {name: _array(archive, name) for name in header.columns}
     for name, values in columns.items():
-        if (values.dtype.str, len(values)) != header.columns[name] or values.shape[1:] != _row_shape(name):
+        shape = (_SHAPES[name],) if name in _SHAPES else ()
+        if (values.dtype.str, len(values)) != header.columns[name] or values.shape[1:] != shape:
             raise ValueError(f"column {name} is not what the header says")
     for name in _TEXTS:
         _unpack_texts(columns, name)
     return _source(header, columns)
-
-
-def _row_shape(name: str) -> tuple[int, ...]:
-    return (_SHAPES[name],) if name in _SHAPES else ()
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> Any:

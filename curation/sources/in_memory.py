@@ -223,7 +223,7 @@ def _box_of(row: Mapping[str, Any], where: str) -> Any:
     """Return the box that a row states as ``bbox``, as ``x, y, w, h``, or as both alike; None where it states none."""
     by_columns = _numbers([row[name] for name in _BOX]) if all(name in row for name in _BOX) else None
     has_columns = by_columns is not None and not all(map(_is_missing, by_columns))
-    if "bbox" not in row or _is_missing_box(row["bbox"]):
+    if "bbox" not in row or (not hasattr(row["bbox"], "__len__") and _is_missing(row["bbox"])):
         return by_columns if has_columns else None
     box = _numbers(row["bbox"])
     if has_columns and box != by_columns:
@@ -231,10 +231,6 @@ def _box_of(row: Mapping[str, Any], where: str) -> Any:
             "A row has two boxes", where=where, expected="bbox, or x, y, w, h", found=f"{box} and {by_columns}"[:200]
         )
     return box
-
-
-def _is_missing_box(value: Any) -> bool:
-    return not hasattr(value, "__len__") and _is_missing(value)
 
 
 def _require_columns(columns: Iterable[Any]) -> None:

@@ -14,6 +14,7 @@ from curation.sources.source_specs import BadBoxes
 
 Ids = Int64s | list[str]
 Where = Callable[[int], str]
+Finder = Callable[[Ids], Int32s]
 
 MAX_COORDINATE = 1e6
 _MAX_AREA = MAX_COORDINATE**2
@@ -21,28 +22,21 @@ _DENSE = 1 << 23
 _LONGEST_LABEL = 200
 
 
-def positions(known: Ids, references: Ids) -> Int32s:
-    """Return the position of each reference among the unique ids `known`, -1 for one that is not there."""
-    if isinstance(known, list) or isinstance(references, list):
-        row_of: dict[int | str, int] = {identity: row for row, identity in enumerate(_as_list(known))}
-        return np.array([row_of.get(reference, -1) for reference in _as_list(references)], np.int32)
-    if not len(known):
-        return np.full(len(references), -1, np.int32)
-    low, high = int(known.min()), int(known.max())
-    if high - low < _DENSE:
-        return _dense_positions(known, references, low, high)
-    order = np.argsort(known, kind="stable")
-    place = np.minimum(np.searchsorted(known, references, sorter=order), len(known) - 1)
-    found: Int32s = order[place].astype(np.int32)
-    found[known[found] != references] = -1
-    return found
+def finder(known: Ids) -> Finder:
+    """Return a function from references to their positions among the unique ids `known`, -1 for one not there."""
+    row_of: dict[int | str, int] = {identity: row for row, identity in enumerate(_as_list(known))}
+    low, high = (int(known.min()), int(known.max())) if isinstance(known, np.ndarray) and len(known) else (0, _DENSE)
+    table = np.full(high - low + 1 if high - low < _DENSE else 0, -1, np.int32)
+    if len(table):
+        table[np.asarray(known) - low] = np.arange(len(known), dtype=np.int32)
 
+    def find(references: Ids) -> Int32s:
+        if isinstance(references, list) or not len(table):
+            return np.array([row_of.get(reference, -1) for reference in _as_list(references)], np.int32)
+        inside = (references >= low) & (references <= high)
+        return np.where(inside, table[np.where(inside, references, low) - low], np.int32(-1))
 
-def _dense_positions(known: Int64s, references: Int64s, low: int, high: int) -> Int32s:
-    table = np.full(high - low + 1, -1, np.int32)
-    table[known - low] = np.arange(len(known), dtype=np.int32)
-    inside = (references >= low) & (references <= high)
-    return np.where(inside, table[np.where(inside, references, low) - low], np.int32(-1))
+    return find
 
 
 def _as_list(ids: Ids) -> Sequence[int | str]:
@@ -52,7 +46,9 @@ def _as_list(ids: Ids) -> Sequence[int | str]:
 def check_unique(ids: Ids | Sequence[str], kind: str, where: Where, *, hint: str | None = None) -> None:
     """Raise `DuplicateIdError` naming the first repeated id and both of its records."""
     if isinstance(ids, np.ndarray):
-        if len(ids) < 2 or bool((ids[1:] > ids[:-1]).all()) or _all_differ(ids):
+        # Sorting is many times faster here than numpy's hash-based unique.
+        ranked = ids if (ids[1:] > ids[:-1]).all() else np.sort(ids)
+        if (ranked[1:] != ranked[:-1]).all():
             return
     elif len(set(ids)) == len(ids):
         return
@@ -67,12 +63,6 @@ def check_unique(ids: Ids | Sequence[str], kind: str, where: Where, *, hint: str
                 found=f"{value!r} also at {where(first)}"[:400],
                 hint=hint,
             )
-
-
-def _all_differ(ids: Int64s) -> bool:
-    # Sorting is many times faster here than numpy's hash-based unique.
-    ranked = np.sort(ids)
-    return bool((ranked[1:] != ranked[:-1]).all())
 
 
 def check_resolved(places: Int32s, references: Ids, kind: str, where: Where) -> None:

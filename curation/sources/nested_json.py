@@ -78,7 +78,7 @@ def read_json(data: bytes, where: str, suffix: str = "") -> dict[str, Any]:
             refuse_repeated_keys(data, where, AnnotationFormatError)
             try:
                 read = _walked(msgspec.json.decode(data), where)
-            except (msgspec.MsgspecError, RecursionError):
+            except (msgspec.MsgspecError, UnicodeError, RecursionError):
                 read = None
             if read is not None:
                 return read

@@ -124,11 +124,6 @@ def _many_files(
     return _RawFiles(lambda: paths_below(root, names()), lambda: SmallFiles(root, names()), parse, options)
 
 
-def _is_many(raw: _RawFiles) -> bool:
-    """Return whether the files are so many that to list them takes time."""
-    return raw.options["layout"] in ("voc", "mtsd")
-
-
 def _cache(cache: bool | Path) -> Cache | None:
     folder = cache if isinstance(cache, Path) else default_folder() if cache else None
     if folder is None:
@@ -139,8 +134,9 @@ def _cache(cache: bool | Path) -> Cache | None:
 
 
 def _open(raw: _RawFiles, cache: Cache | None) -> Source:
-    # A file that is opened twice in one program shall find what its first opening is still writing.
-    if not _is_many(raw) and (writer := _WRITERS.pop(raw.paths()[0], None)):
+    # A file that is opened twice in one program shall find what its first opening is still writing. Layouts of many
+    # small files, which take time to list, are written before they are handed out.
+    if raw.options["layout"] not in ("voc", "mtsd") and (writer := _WRITERS.pop(raw.paths()[0], None)):
         writer.join()
     return frozen(raw.parse(raw.read()) if cache is None else _through(cache, raw))
 
@@ -229,10 +225,10 @@ def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, seam: 
     if kind == "openimages" and (is_root or is_box_file(path)):
         paths = locate_openimages(path, part)
         return _RawFiles(
-            lambda: [str(one.absolute()) for one in locate_openimages(path, part).given().values()],
+            lambda: [str(file.absolute()) for file in locate_openimages(path, part).given().values()],
             partial(OpenImagesContent, paths),
             partial(parse_openimages, **options),
-            keyed | {"names": [one.name for one in paths.given().values()]},
+            keyed | {"names": [file.name for file in paths.given().values()]},
         )
     if kind == "cub200" and is_root:
         parse = partial(parse_cub200, part=part, **options)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -13,8 +16,8 @@ import numpy as np
 from curation.arguments import checked
 from curation.csv_table import csv_header
 from curation.engines.addresses import files_below, last_name, opened, size_and_stamp
-from curation.engines.running import EngineName, run_step
-from curation.engines.shards import Shards
+from curation.engines.running import EngineName, cores, run_step
+from curation.engines.shards import Entry, Shards
 from curation.engines.step import Block, Step
 from curation.errors import AnnotationFormatError, UsageError
 from curation.input_files import GZIP
@@ -125,21 +128,28 @@ def presence(
     step = ScanPresence(tuple(sorted(set(classes))))
     shards = run_step(step, annotation_blocks(annotations), out=out, engine=engine, workers=workers)
     images, boxes = Counter[str](), Counter[str]()
-    for table in shards.tables(["class", "boxes"]):
-        counted = table.group_by("class").aggregate([("boxes", "count"), ("boxes", "sum")]).to_pydict()
-        for name, shown, total in zip(counted["class"], counted["boxes_count"], counted["boxes_sum"], strict=True):
-            images[name] += shown
-            boxes[name] += total
+    # Shards are read again, to be held against their digests, which leaves the interpreter to other threads.
+    with ThreadPoolExecutor(workers or cores()) as threads:
+        for counted in threads.map(partial(_counted, shards), filter(attrgetter("rows"), shards.entries)):
+            for name, shown, total in zip(counted["class"], counted["boxes_count"], counted["boxes_sum"], strict=True):
+                images[name] += shown
+                boxes[name] += total
     return Presence(shards, images, boxes)
 
 
-def annotation_blocks(place: str | Path) -> Iterator[Block]:
+def _counted(shards: Shards, entry: Entry) -> dict[str, list[Any]]:
+    table = shards.table(entry).select(["class", "boxes"])
+    counts: dict[str, list[Any]] = table.group_by("class").aggregate([("boxes", "count"), ("boxes", "sum")]).to_pydict()
+    return counts
+
+
+def annotation_blocks(address: str | Path) -> Iterator[Block]:
     """Yield the blocks of annotation files: their tables have the columns image and class, a row an object.
 
     A CSV file is cut where one image ends and the next begins, a Parquet file by its row groups; a JSON file is one
     block. So the rows of an image are in one block, where the file has them one after the other.
     """
-    text = str(place)
+    text = str(address)
     if PurePosixPath(last_name(text)).suffix.lower() in _SUFFIXES:
         files = iter([(text, last_name(text), size_and_stamp(text)[1])])
     else:
@@ -166,7 +176,7 @@ def annotation_blocks(place: str | Path) -> Iterator[Block]:
 
 @dataclass(frozen=True)
 class _CsvPart:
-    place: str
+    address: str
     file: str
     key: str
     start: int
@@ -179,11 +189,11 @@ class _CsvPart:
     def tables(self) -> Iterator[pyarrow.Table]:
         from pyarrow import ArrowException, BufferReader, csv, string
 
-        with opened(self.place, kind="annotation file") as stream:
+        with opened(self.address, kind="annotation file") as stream:
             header = stream.readline(_PIECE)
             if header.startswith(GZIP):
                 hint = "gunzip it: what is compressed cannot be read in parts"
-                raise AnnotationFormatError("The box CSV is compressed", where=self.place, hint=hint)
+                raise AnnotationFormatError("The box CSV is compressed", where=self.address, hint=hint)
             names = csv_header(header, AnnotationFormatError, where=f"{self.file}: row 1")
             image, label = (_column(names, known, self.file) for known in (_IMAGE, _CLASS))
             first = _image_ends(stream, self.start, len(header), names.index(image))
@@ -206,11 +216,11 @@ class _CsvPart:
             yield table.rename_columns(["image", "class"])
 
 
-def _image_ends(stream: BinaryIO, place: int, header: int, column: int) -> int:
-    """Return where, after a place, an image begins: after the rest of a line and all lines of the next image."""
-    if place <= header:
+def _image_ends(stream: BinaryIO, start: int, header: int, column: int) -> int:
+    """Return where, after a byte, an image begins: after the rest of a line and all lines of the next image."""
+    if start <= header:
         return header
-    stream.seek(place - 1)
+    stream.seek(start - 1)
     stream.readline(_PIECE)
     before: bytes | None = None
     while line := stream.readline(_PIECE):
@@ -224,7 +234,7 @@ def _image_ends(stream: BinaryIO, place: int, header: int, column: int) -> int:
 
 @dataclass(frozen=True)
 class _RowGroup:
-    place: str
+    address: str
     file: str
     key: str
     group: int
@@ -236,7 +246,7 @@ class _RowGroup:
     def tables(self) -> Iterator[pyarrow.Table]:
         from pyarrow import parquet, string
 
-        with opened(self.place, kind="annotation file") as stream:
+        with opened(self.address, kind="annotation file") as stream:
             file = parquet.ParquetFile(stream)
             names = file.schema_arrow.names
             image, label = (_column(names, known, self.file) for known in (_IMAGE, _CLASS))
@@ -262,29 +272,29 @@ class _RowGroup:
 
 @dataclass(frozen=True)
 class _Json:
-    place: str
+    address: str
     name: str
     key: str
 
     def tables(self) -> Iterator[pyarrow.Table]:
         import pyarrow
 
-        with opened(self.place, kind="annotation file") as stream:
+        with opened(self.address, kind="annotation file") as stream:
             data = stream.read(_LARGEST_JSON + 1)
         if len(data) > _LARGEST_JSON:
             most = f"at most {_LARGEST_JSON:,} bytes: cut it into shards"
-            raise AnnotationFormatError("The annotation file is too large", where=self.place, expected=most)
+            raise AnnotationFormatError("The annotation file is too large", where=self.address, expected=most)
         found = decode_instances(data, self.name)
-        names = {one.id: one.name for one in found.categories}
-        images = [str(one.image_id) for one in found.annotations]
-        labels = [names.get(one.category_id, str(one.category_id)) for one in found.annotations]
+        names = {category.id: category.name for category in found.categories}
+        images = [str(box.image_id) for box in found.annotations]
+        labels = [names.get(box.category_id, str(box.category_id)) for box in found.annotations]
         yield pyarrow.table(
             {"image": pyarrow.array(images, pyarrow.string()), "class": pyarrow.array(labels, pyarrow.string())}
         )
 
 
 def _column(names: Collection[str], known: tuple[str, ...], file: str) -> str:
-    chosen = next((one for one in known if one in names), None)
+    chosen = next((name for name in known if name in names), None)
     if chosen is None:
         raise AnnotationFormatError(
             "The table lacks a column", where=file, expected=" or ".join(known), found=", ".join(names)[:300]

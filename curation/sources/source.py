@@ -200,17 +200,21 @@ class Objects:
     def followed_by(self, more: Objects) -> Objects:
         """Return these objects and behind them some more, numbered on; what only one states is blank in the other."""
         start = int(self.numbers.max(initial=0)) + 1
-        more = replace(more, numbers=np.arange(start, start + len(more), dtype=np.int64))
+        return Objects.joined([self, replace(more, numbers=np.arange(start, start + len(more), dtype=np.int64))])
+
+    @classmethod
+    def joined(cls, tables: Sequence[Objects]) -> Objects:
+        """Return objects one behind the other; what some tables alone state is blank in the others."""
         columns: dict[str, Any] = {}
-        for name in self.__slots__:
-            pair = [getattr(one, name) for one in (self, more)]
-            if any(column is not None for column in pair):
+        for name in cls.__slots__:
+            stated = [getattr(table, name) for table in tables]
+            if any(column is not None for column in stated):
                 filled = [
-                    _UNSTATED[name](len(one)) if column is None else column
-                    for one, column in zip((self, more), pair, strict=True)
+                    _UNSTATED[name](len(table)) if column is None else column
+                    for table, column in zip(tables, stated, strict=True)
                 ]
-                columns[name] = np.concatenate(filled)
-        return Objects(**columns)
+                columns[name] = np.concatenate(filled) if len(filled) > 1 else filled[0]
+        return cls(**columns)
 
 
 @dataclass(frozen=True)

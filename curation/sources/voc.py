@@ -72,7 +72,7 @@ def locate_voc(root: Path, dataset: str) -> Path:
         Neither has them; the error lists what was tried.
     """
     years = [f"VOC{dataset[3:]}"] if dataset.startswith("voc") else []
-    tried = [root, *(one for year in years for one in (root / year, root / "VOCdevkit" / year))]
+    tried = [root, *(folder for year in years for folder in (root / year, root / "VOCdevkit" / year))]
     for folder in tried:
         if (folder / _XML).is_dir() and (folder / _SETS).is_dir():
             return folder
@@ -91,7 +91,7 @@ def locate_voc(root: Path, dataset: str) -> Path:
 
 def _what_else(root: Path) -> tuple[str, str | None]:
     """Return what a folder without VOC's annotations looks like, and what to give instead."""
-    files = sorted(islice((one for form in ("*.json", "*/*.json") for one in root.glob(form)), 1000))
+    files = sorted(islice((file for form in ("*.json", "*/*.json") for file in root.glob(form)), 1000))
     if (root / "manifest.json") in files:
         return "a manifest", "--source takes the annotations that the manifest was made from"
     if files:
@@ -249,10 +249,10 @@ def parse_voc(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBox
         decode_voc(content.data[name], name) for name in tqdm(names, "VOC XML", unit="file", leave=False, disable=None)
     ]
     images = [_converted(record.image, _Image, name) for name, record in zip(names, records, strict=True)]
-    places = [(image, place) for image, record in enumerate(records) for place in range(len(record.objects))]
+    rows_of = [(image, row) for image, record in enumerate(records) for row in range(len(record.objects))]
 
     def where(row: int) -> str:
-        return f"{names[places[row][0]]}: object[{places[row][1]}]"
+        return f"{names[rows_of[row][0]]}: object[{rows_of[row][1]}]"
 
     rows = [
         _converted(fields | {"pose": fields.get("pose", "").lower()}, _Object, where(row))
@@ -262,7 +262,7 @@ def parse_voc(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBox
     number = categories.index()
     low_x, low_y, high_x, high_y = np.array([(row.xmin, row.ymin, row.xmax, row.ymax) for row in rows]).reshape(-1, 4).T
     objects = Objects.of(
-        [image for image, _ in places],
+        [image for image, _ in rows_of],
         [number[row.name] for row in rows],
         np.column_stack([low_x - 1, low_y - 1, high_x - low_x + 1, high_y - low_y + 1]),
         pose=np.array([_POSITION[row.pose] for row in rows], np.int8),

@@ -1,5 +1,6 @@
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from curation import input_files
 from curation.errors import (
     AnnotationFormatError,
     BoxError,
@@ -18,11 +20,22 @@ from curation.errors import (
     MissingFileError,
     UsageError,
 )
+from curation.sources import coco
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.real_files import real_files
+
+
+@pytest.fixture(params=[input_files._RECORDS, 1], ids=["at once", "in pieces"], autouse=True, scope="module")
+def _way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Read small files as large ones are read, too: each record is a piece."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == 1:
+            patch.setattr(input_files, "_RECORDS", 1)
+            patch.setattr(coco, "SMALL", 0)
+        yield
 
 
 def instances(**changes: Any) -> dict[str, Any]:

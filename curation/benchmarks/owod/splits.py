@@ -307,13 +307,13 @@ def check_source(split: Split, slot: str, sources: Mapping[str, Source]) -> None
     for other in split.slots[: split.slots.index(slot)]:
         if other not in sources or sources[other].namespace != source.namespace:
             continue
-        shared = np.intersect1d(source.images.native, sources[other].images.native)
-        if len(shared):
+        shared = set(source.images.native.tolist()).intersection(sources[other].images.native.tolist())
+        if shared:
             raise ProtocolError(
                 "Two sources have images of the same id",
                 where=f"sources {other} and {slot}",
                 expected="each id names one image",
-                found=f"{len(shared)} ids in both, the first {shared[0]}",
+                found=f"{len(shared)} ids in both, the first {min(shared)}",
                 hint="if they are different images: [datasets] train = ..., test = ... in the task file, two names; "
                 "else the test images are training images too"
                 if declared
