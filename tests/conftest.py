@@ -1,5 +1,6 @@
 """Fixtures that several test folders share."""
 
+import gc
 import importlib
 import os
 import shutil
@@ -19,6 +20,12 @@ from tests.shell import Shell
 # A loaded machine is slow, not wrong; and the same examples on every run, so that a failure can be met again.
 settings.register_profile("curation", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("curation")
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector of garbage the modules and tests that are there for the whole run: it walks what is new."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain, groupby
 from pathlib import Path
 
@@ -69,19 +70,25 @@ def relax(parser: argparse.ArgumentParser) -> None:
         action.required = False
 
 
+@cache
+def parser_of(verb: str, *, whole: bool) -> argparse.ArgumentParser:
+    parser = _parser(verb)
+    if not whole:
+        relax(parser)
+    return parser
+
+
 def parsed(command: Command, *, whole: bool) -> Iterator[argparse.Namespace]:
     program, verb, *rest = command.words()
     assert program == "curation"
     if verb in ("VERB", "--help"):
         return
     assert verb in VERBS
+    parser = parser_of(verb, whole=whole)
     if not whole:
         given = [word for word in command.given() if word.startswith("--")]
-        assert {word.partition("=")[0] for word in given} <= options_of(_parser(verb))
+        assert {word.partition("=")[0] for word in given} <= options_of(parser)
     for words in alternatives([verb, *rest]):
-        parser = _parser(verb)
-        if not whole:
-            relax(parser)
         yield parser.parse_args(words)
 
 
@@ -149,7 +156,7 @@ def options_of(parser: argparse.ArgumentParser) -> set[str]:
 
 
 def test_every_option_named_in_a_sentence_exists() -> None:
-    known = {option for verb in VERBS for option in options_of(_parser(verb))}
+    known = {option for verb in VERBS for option in options_of(parser_of(verb, whole=True))}
     for page in PAGES:
         named = {text.split()[0].partition("=")[0] for text in quoted(page) if text.startswith("-")}
         assert {one for one in named if one.startswith("--")} <= known, page

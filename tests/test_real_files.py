@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,7 +30,9 @@ def _registered() -> None:
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where parsed files are kept, for all sets: the same COCO file is in six of them."""
+    """Where parsed files are kept, for all sets and both workers: the same COCO file is in six of them."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return tmp_path_factory.getbasetemp().parent / "cache"
     return tmp_path_factory.mktemp("cache")
 
 

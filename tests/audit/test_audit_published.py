@@ -20,15 +20,9 @@ from tests.real_files import real_files
 @cache
 def _sources(data: Path) -> dict[str, Source]:
     return {
-        "coco-train2017": open_source(
-            data / "coco" / "presence_2014_2017.csv", dataset="coco", part="train2017", cache=False
-        ),
-        "coco-val2017": open_source(
-            data / "coco" / "instances_val2017_rebuilt.json", dataset="coco", part="val2017", cache=False
-        ),
-        "voc2007-test": open_source(
-            data / "voc2007" / "test_with_difficult.json", dataset="voc2007", part="test", cache=False
-        ),
+        "coco-train2017": open_source(data / "coco" / "presence_2014_2017.csv", dataset="coco", part="train2017"),
+        "coco-val2017": open_source(data / "coco" / "instances_val2017_rebuilt.json", dataset="coco", part="val2017"),
+        "voc2007-test": open_source(data / "voc2007" / "test_with_difficult.json", dataset="voc2007", part="test"),
     }
 
 

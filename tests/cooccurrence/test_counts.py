@@ -65,9 +65,7 @@ def test_blocks_count_what_a_product_counts(
 
 @real_files("coco")
 def check_the_real_validation_set(shared: Path) -> None:
-    source = open_source(
-        shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017", cache=False
-    )
+    source = open_source(shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017")
     counts = count_cooccurrence(source)
     place = {name: number for number, name in enumerate(counts.names)}
     shown = np.zeros((len(source.images), len(place)), np.int64)

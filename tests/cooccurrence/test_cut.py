@@ -192,7 +192,7 @@ def check_never_above_scikit_learn(shared: Path) -> None:
     from curation.sources.opening import open_source
 
     path = shared / "data/coco/instances_val2017_rebuilt.json"
-    counts = count_cooccurrence(open_source(path, dataset="coco", part="val2017", cache=False))
+    counts = count_cooccurrence(open_source(path, dataset="coco", part="val2017"))
     cut = normalized_cut(class_graph(counts), 3, CutOptions(restarts=4, kicks=0))
     own = [start.value for start in cut.starts if start.value is not None]
     assert float(cut.value) <= min(own) + 1e-12

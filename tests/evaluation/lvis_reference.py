@@ -30,8 +30,11 @@ def numbers(truth: dict[str, Any], results: Records, *, limit: int, of: str = "i
             found[image, number].append(one)
     precision: dict[tuple[int, int, int], list[float]] = {}
     recall: dict[tuple[int, int, int], float] = {}
+    cells_of = defaultdict(list)
+    for cell in sorted({*objects, *found}):
+        cells_of[cell[1]].append(cell)
     for number in (one["id"] for one in truth["categories"]):
-        cells = [cell for cell in sorted({*objects, *found}) if cell[1] == number]
+        cells = cells_of[number]
         for place, area in enumerate(AREAS):
             for level, least in enumerate(LEVELS):
                 rows, n = [], 0
@@ -44,11 +47,16 @@ def numbers(truth: dict[str, Any], results: Records, *, limit: int, of: str = "i
                     precision[level, number, place], recall[level, number, place] = _curve(rows, n)
     frequency = {one["id"]: one.get("frequency") for one in truth["categories"]}
 
-    def mean(area: int = 0, level: int | None = None, letter: str = "", number: int | None = None) -> float | None:
+    values_of = defaultdict(list)
+    for (_, own, size), row in precision.items():
+        if size == 0:
+            values_of[own] += row
+
+    def mean(area: int = 0, level: int | None = None, letter: str = "") -> float | None:
         values = [
             value
             for (at, own, size), row in precision.items()
-            if size == area and level in (None, at) and letter in ("", frequency[own]) and number in (None, own)
+            if size == area and level in (None, at) and letter in ("", frequency[own])
             for value in row
         ]
         return sum(values) / len(values) if values else None
@@ -62,7 +70,7 @@ def numbers(truth: dict[str, Any], results: Records, *, limit: int, of: str = "i
         "APs": mean(1), "APm": mean(2), "APl": mean(3),
         "APr": mean(letter="r"), "APc": mean(letter="c"), "APf": mean(letter="f"),
         "AR": recalled(0), "ARs": recalled(1), "ARm": recalled(2), "ARl": recalled(3),
-        **{f"AP of {number}": mean(number=number) for number in frequency},
+        **{f"AP of {number}": sum(of) / len(of) if (of := values_of[number]) else None for number in frequency},
     }  # fmt: skip
 
 

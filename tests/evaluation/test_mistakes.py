@@ -241,7 +241,7 @@ def check_a_real_detector_is_sound_and_its_mistakes_are_named(shared: Path, tmp_
     data = shared / "data" / "voc2007"
     truth = json.loads((data / "test_with_difficult.json").read_bytes())
     number = {one["name"]: one["id"] for one in truth["categories"]}
-    truth["images"] = [one for one in truth["images"] if one["id"] % 4 == 1]
+    truth["images"] = [one for one in truth["images"] if one["id"] % 16 == 1]
     kept = {one["id"] for one in truth["images"]}
     truth["annotations"] = [one for one in truth["annotations"] if one["image_id"] in kept]
     rows = []

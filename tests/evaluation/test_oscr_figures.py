@@ -1,5 +1,6 @@
 import csv
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ def read(paths: list[Path]) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_the_csv_holds_every_point_of_the_exact_curve(tmp_path: Path) -> None:
     rows = read(oscr_figure({"soft": SOFT}, tmp_path / "oscr"))
     unknown = [(float(row["fpr"]), float(row["ccr"])) for row in rows if row["group"] == "unknown"]
@@ -43,7 +45,7 @@ def test_a_long_curve_is_listed_whole_and_drawn_thinned(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     labels = np.repeat([0, -2], 25_000)
     data = class_scores(labels, rng.normal(labels == 0, 1)[:, None])
-    paths = oscr_figure({"drawn": data}, tmp_path / "oscr")
+    paths = oscr_figure({"drawn $x_1$": data}, tmp_path / "oscr")
     rows = read(paths)
     # Every one of 50,000 different scores, and the point where all samples pass.
     assert len(rows) == 50_001
@@ -60,9 +62,10 @@ def test_a_long_curve_is_listed_whole_and_drawn_thinned(tmp_path: Path) -> None:
     assert paths[1].stat().st_size < 1 << 20
 
 
+@pytest.mark.usefixtures("unpainted")
 @pytest.mark.parametrize("grid", ["paper", "comparison", "table2"])
-def test_other_grids_and_two_classifiers(tmp_path: Path, grid: str) -> None:
-    rows = read(oscr_figure({"a": SOFT, "b $x_1$": SOFT}, tmp_path / "oscr", variant=grid))  # type: ignore[arg-type]
+def test_other_grids_and_two_classifiers(tmp_path: Path, grid: Any) -> None:
+    rows = read(oscr_figure({"a": SOFT, "b $x_1$": SOFT}, tmp_path / "oscr", variant=grid))
     assert {row["classifier"] for row in rows} == {"a", "b $x_1$"}
 
 

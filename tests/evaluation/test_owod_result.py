@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,7 @@ def close(ours: Any, theirs: Any) -> bool:
     return bool(abs(ours - theirs) <= 1e-9)
 
 
-def agree(case: Case) -> None:
-    ours = evaluated(case)
+def agree(case: Case, ours: dict[str, dict[str, Any]]) -> None:
     for profile in PROFILES:
         theirs = Evaluation(case, profile).result()
         found = {name: (ours[profile][name], value) for name, value in theirs.items()}
@@ -68,44 +68,56 @@ def exact(case: Case) -> bool:
 
 @given(case=cases())
 def test_every_number_is_that_of_the_plain_evaluator(case: Case) -> None:
+    found = evaluated(case)
     if exact(case):
-        agree(case)
+        agree(case, found)
+    for one in found.values():
+        is_undefined_only_with_a_reason(one)
+        reads_wi_from_the_points_of_the_classes(one)
+    ore, owdetr = ({k: v for k, v in found[name].items() if k not in AP_KEYS} for name in ("ore", "owdetr"))
+    assert ore == owdetr
+
+
+def is_undefined_only_with_a_reason(found: dict[str, Any]) -> None:
+    json.dumps(found, allow_nan=False)
+    empty = {name for name, value in found.items() if value is None} - {"unknown_per_class"}
+    assert empty == set(found["undefined"])
+
+
+def reads_wi_from_the_points_of_the_classes(found: dict[str, Any]) -> None:
+    if not found["num_unknown_gt"] or found["WI"] is None:
+        return
+    above = below = 0
+    for points in found["WI_points"].values():
+        recalls = [math.nan if one is None else one for one in points["recall"]]
+        nearest = min(range(len(recalls)), key=lambda k: abs(recalls[k] - 0.8))
+        above, below = above + points["on_unknown"][nearest], below + points["kept"][nearest]
+    assert found["WI"] == (above / below if found["WI_points"] else 0)
+    counts = Counter({"no objects": 0, "no detections": 0}) + Counter(found["WI_left_out"].values())
+    assert len(found["WI_points"]) + counts.total() == len(found["AP_per_class"])
 
 
 @given(case=cases(repeats=True))
 def test_repeated_lines_count_as_in_the_plain_evaluator(case: Case) -> None:
-    if exact(case):
-        agree(once_a_line(case))
-
-
-@given(case=cases(repeats=True))
-def test_what_must_hold_of_the_unknown_rates(case: Case) -> None:
-    for found in evaluated(once_a_line(case)).values():
-        for suffix in ("", "_excl_known_tp"):
-            assert found[f"FN_u_star{suffix}"] <= found["FN_u"]
-            if None not in (found["UR"], found[f"UDR{suffix}"], found[f"UDP{suffix}"]):
-                product = found[f"UDR{suffix}"] * found[f"UDP{suffix}"] / 100
-                assert found["UR"] == pytest.approx(product, abs=1e-9)
-        assert found["FN_u_star_excl_known_tp"] <= found["FN_u_star"]
-        assert found["TP_u"] + found["FN_u"] == found["num_unknown_gt"]
-        if found["num_unknown_gt"]:
-            assert found["FN_u_star"] <= found["AOSE_objects"] <= found["num_unknown_gt"]
-            assert sum(row["on_unknown"] for row in found["classes"][:-1]) == found["AOSE"]
-
-
-@given(case=cases())
-def test_the_two_official_profiles_differ_in_ap_alone(case: Case) -> None:
+    case = once_a_line(case)
     found = evaluated(case)
-    one, other = ({k: v for k, v in found[name].items() if k not in AP_KEYS} for name in ("ore", "owdetr"))
-    assert one == other
+    if exact(case):
+        agree(case, found)
+    for one in found.values():
+        has_consistent_unknown_rates(one)
 
 
-@given(case=cases())
-def test_nothing_undefined_is_a_number_and_each_has_its_reason(case: Case) -> None:
-    for found in evaluated(case).values():
-        json.dumps(found, allow_nan=False)
-        empty = {name for name, value in found.items() if value is None} - {"unknown_per_class"}
-        assert empty == set(found["undefined"])
+def has_consistent_unknown_rates(found: dict[str, Any]) -> None:
+    for suffix in ("", "_excl_known_tp"):
+        assert found[f"FN_u_star{suffix}"] <= found["FN_u"]
+        if None not in (found["UR"], found[f"UDR{suffix}"], found[f"UDP{suffix}"]):
+            product = found[f"UDR{suffix}"] * found[f"UDP{suffix}"] / 100
+            assert found["UR"] == pytest.approx(product, abs=1e-9)
+    assert found["FN_u_star_excl_known_tp"] <= found["FN_u_star"]
+    assert found["TP_u"] + found["FN_u"] == found["num_unknown_gt"]
+    if found["num_unknown_gt"]:
+        assert found["FN_u_star"] <= found["AOSE_objects"] <= found["num_unknown_gt"]
+        assert sum(row["on_unknown"] for row in found["classes"][:-1]) == found["AOSE"]
 
 
 @given(case=cases(), objects=st.booleans())
@@ -227,28 +239,15 @@ def test_the_curve_ends_in_the_reported_numbers_and_never_loses_recall() -> None
 
 @given(case=cases(distinct=True))
 def test_a_point_of_the_curve_is_what_the_detections_above_its_score_give(case: Case) -> None:
+    @cache
+    def above(limit: float) -> dict[str, dict[str, Any]]:
+        return evaluated(replace(case, guesses=tuple(g for g in case.guesses if float(g.score) >= limit)))
+
     for profile, found in evaluated(case).items():
         curve = found["unknown_curve"]
-        for place, limit in list(enumerate(curve["score"]))[:3]:
-            kept = replace(case, guesses=tuple(g for g in case.guesses if float(g.score) >= limit))
-            alone = evaluated(kept)[profile]
+        for row, limit in list(enumerate(curve["score"]))[:3]:
             for name in ("TP_u", "FN_u_star", "UR", "UDR", "UDP"):
-                assert curve[name][place] == alone[name]
-
-
-@given(case=cases())
-def test_wi_is_read_from_the_points_of_the_classes(case: Case) -> None:
-    for found in evaluated(case).values():
-        if not found["num_unknown_gt"] or found["WI"] is None:
-            continue
-        above = below = 0
-        for points in found["WI_points"].values():
-            recalls = [math.nan if one is None else one for one in points["recall"]]
-            place = min(range(len(recalls)), key=lambda k: abs(recalls[k] - 0.8))
-            above, below = above + points["on_unknown"][place], below + points["kept"][place]
-        assert found["WI"] == (above / below if found["WI_points"] else 0)
-        counts = Counter({"no objects": 0, "no detections": 0}) + Counter(found["WI_left_out"].values())
-        assert len(found["WI_points"]) + counts.total() == len(found["AP_per_class"])
+                assert curve[name][row] == above(limit)[profile][name]
 
 
 BOX = Decimal(0), Decimal(0), Decimal(50), Decimal(50)

@@ -30,10 +30,10 @@ def database(rows: Rows) -> tuple[str, str]:
         over = "".join(f" {symbol} {offsets[other]:08d} n 0000" for symbol, other in pointers)
         return f"{offsets[row]:08d} {lexicon:02d} n {len(lemmas):02x} {words} {len(pointers):03d}{over} | x\n"
 
-    offsets, place = [], len(HEAD.encode())
+    offsets, start, unknown = [], len(HEAD.encode()), [0] * len(rows)
     for row in range(len(rows)):
-        offsets.append(place)
-        place += len(line(row, [0] * len(rows)).encode())
+        offsets.append(start)
+        start += len(line(row, unknown).encode())
     senses: dict[str, list[int]] = {}
     for row, (_, lemmas, _) in enumerate(rows):
         for lemma, _ in lemmas:

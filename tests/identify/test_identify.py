@@ -568,11 +568,12 @@ def check_strangers_lists_are_told_without_false_relatives(shared: Path) -> None
     assert (places.verdict, places.nearest) == ("unknown", ())
     (test,) = identify(strangers / "mislas/ImageNet_LT_test.txt").lists
     assert [match.known.name for match in test.best] == ["ilsvrc2012/val"]
-    tasks = strangers / "cocotasks/image_lists"
+    tasks = {Path(one.name).stem: one for one in identify(strangers / "cocotasks/image_lists").lists}
+    assert len(tasks) == 28
     for task in range(1, 15):
         found = {}
         for part in ("train", "test"):
-            (one,) = identify(tasks / f"imgIds_task_{task}_{part}.txt").lists
+            one = tasks[f"imgIds_task_{task}_{part}"]
             found[part] = {of.known.name: of for of in one.nearest if of.known.name.startswith("coco/")}
             assert not [of for of in one.nearest if of.known.name.startswith(("voc", "ninco"))]
         train = found["train"]["coco/train2017"]
@@ -627,43 +628,40 @@ def check_the_index_is_made_again_from_the_published_files(
 @real_files("atlas_lists")
 def check_published_lists_are_told(shared: Path, tmp_path: Path) -> None:
     data = shared / "data"
-
-    def best(path: Path) -> list[str]:
-        (one,) = identify(path).lists
-        return [match.known.name for match in one.best]
-
-    def known(path: Path) -> set[str]:
-        (one,) = identify(path).lists
-        return {match.known.name for match in one.matches}
-
-    tasks = {"ore/t3_train", "owdetr/t3_train", "prob/TOWOD/owod_t3_train"}
-    for name in (
+    # The broken list of OpenDet.
+    copy = tmp_path / "voc_coco_15000_test.txt"
+    copy.write_bytes((data / "owod/published/ore/t1_known_test.txt").read_bytes())
+    copies = (
         "atlas/prob/TOWOD/owod_t3_train.txt",
         "owod/published/ore/t3_train.txt",
         "owod/published/owdetr/t3_train.txt",
-    ):
-        assert known(data / name) >= tasks
-    assert best(data / "owod/published/reowod/t2_ft.txt") == ["reowod/t2_ft"]
-    (one,) = identify(data / "owod/published/reowod/t2_ft.txt").lists
-    assert one.findings == (
+    )
+    sets = {name: f"atlas/openood/imagenet/test_{name}.txt" for name in ("textures", "ninco", "inaturalist")}
+    names = (*copies, *sets.values(), "owod/published/reowod/t2_ft.txt", "atlas/rwd/Aerial/train.txt")
+    found = dict(zip((*names, copy.name), identify(*(data / name for name in names), copy).lists, strict=True))
+
+    def known(name: str) -> set[str]:
+        return {match.known.name for match in found[name].matches}
+
+    for name in copies:
+        assert known(name) >= {"ore/t3_train", "owdetr/t3_train", "prob/TOWOD/owod_t3_train"}
+    finetuning = found["owod/published/reowod/t2_ft.txt"]
+    assert [match.known.name for match in finetuning.best] == ["reowod/t2_ft"]
+    assert finetuning.findings == (
         "it is called t2_ft: it is the list of RE-OWOD (2022), not that of M-OWODB (ORE, CVPR 2021) and "
         "S-OWODB (OW-DETR, CVPR 2022)",
     )
     # OpenOOD's textures are ViM's with the order; its NINCO is NINCO's, its iNaturalist that of MOS.
-    textures = identify(data / "atlas/openood/imagenet/test_textures.txt").lists[0].matches
+    textures = found[sets["textures"]].matches
     assert [(match.level, match.known.name) for match in textures] == [(1, "openood/test_textures"), (2, "vim/texture")]
-    assert "ninco/NINCO_OOD_classes.csv" in known(data / "atlas/openood/imagenet/test_ninco.txt")
-    assert len(known(data / "atlas/openood/imagenet/test_inaturalist.txt")) == 2
+    assert "ninco/NINCO_OOD_classes.csv" in known(sets["ninco"])
+    assert len(known(sets["inaturalist"])) == 2
+    assert {"opendet/voc_coco_15000_test", "ore/t1_known_test"} <= known(copy.name)
     # 24 of DIOR's training numbers are numbers of val2017 too, without their zeros: no relative.
     dior = (data / "atlas/rwd/Aerial/train.txt").read_text().split()
     val2017 = {int(one) for one in (data / "coco/val2017_ids.txt").read_text().split()}
     assert sum(int(one.removesuffix(".jpg")) in val2017 for one in dior) == 24
-    (found,) = identify(data / "atlas/rwd/Aerial/train.txt").lists
-    assert [match.known.name for match in found.matches] == ["rwd/Aerial/train"]
-    # The broken list of OpenDet.
-    copy = tmp_path / "voc_coco_15000_test.txt"
-    copy.write_bytes((data / "owod/published/ore/t1_known_test.txt").read_bytes())
-    assert {"opendet/voc_coco_15000_test", "ore/t1_known_test"} <= known(copy)
+    assert known("atlas/rwd/Aerial/train.txt") == {"rwd/Aerial/train"}
 
 
 @real_files("atlas_lists")

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.shared
 
 @cache
 def opened(path: Path, dataset: str, part: str) -> Source:
-    return open_source(path, dataset=dataset, part=part, cache=False)
+    return open_source(path, dataset=dataset, part=part)
 
 
 @cache

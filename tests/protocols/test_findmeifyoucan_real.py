@@ -44,7 +44,7 @@ def sources(shared: Path, selection: dict[str, Any]) -> dict[str, Source]:
     flat += [*selection["KEEP_TO_NEAR_IDS"]["openimages"], *selection["REMOVE_IDS"]["openimages"]]
     start = dict.fromkeys(sorted(set(flat)))
     every = start | dict.fromkeys(sorted({*chosen["openimages"], *chosen["openimages_near"]}))
-    val = open_source(shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017", cache=False)
+    val = open_source(shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017")
     return {
         "coco-val2017": val,
         "coco-train2017": coco("train2017", dict.fromkeys(sorted({*chosen["coco"], *chosen["coco_near"]}), ("kite",))),

@@ -66,8 +66,8 @@ def test_the_order_of_the_others() -> None:
 
 @real_files("owod_lists")
 def check_the_published_wilderness_lies_in_the_pool(shared: Path) -> None:
-    coco = open_source(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="train2017", cache=False)
-    voc = open_source(shared / "data/voc2007/test_with_difficult.json", dataset="voc2007", part="test", cache=False)
+    coco = open_source(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="train2017")
+    voc = open_source(shared / "data/voc2007/test_with_difficult.json", dataset="voc2007", part="test")
     manifest = built({"coco": coco, "voc2007-test": voc})
     published = json.loads((shared / "data/owod/published/opendet/wilderness_ids.json").read_text())
     theirs = {f"coco:{int(one):012d}" for one in published}

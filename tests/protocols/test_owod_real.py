@@ -28,18 +28,10 @@ REMOVED = """
 def sources(shared: Path) -> dict[str, Source]:
     data = shared / "data"
     return {
-        "coco-train2017": open_source(
-            data / "coco/presence_2014_2017.csv", dataset="coco", part="train2017", cache=False
-        ),
-        "coco-val2017": open_source(
-            data / "coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017", cache=False
-        ),
-        "val-list": open_source(
-            data / "owod/published/reowod/all_task_val.txt", dataset="coco", part="val", cache=False
-        ),
-        "voc2007-test": open_source(
-            data / "voc2007/test_with_difficult.json", dataset="voc2007", part="test", cache=False
-        ),
+        "coco-train2017": open_source(data / "coco/presence_2014_2017.csv", dataset="coco", part="train2017"),
+        "coco-val2017": open_source(data / "coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017"),
+        "val-list": open_source(data / "owod/published/reowod/all_task_val.txt", dataset="coco", part="val"),
+        "voc2007-test": open_source(data / "voc2007/test_with_difficult.json", dataset="voc2007", part="test"),
     }
 
 

@@ -143,28 +143,26 @@ def test_undo_empties_the_fields(review: LiveReview) -> None:
     assert review.undo("anna").text == "anna has no verdict to undo"
 
 
-@pytest.mark.parametrize("chosen", [[], None, "0" * 24, ["0" * 24], ["nonsense"], [{"$ne": 1}], [None], 7])
-def test_what_is_no_selection_is_refused_and_leaves_no_row(review: LiveReview, chosen: Any) -> None:
-    with pytest.raises(ReviewError):
-        review.decide(chosen, "near", reviewer="anna")
-    assert not review.book.path.exists()
+NO_SELECTIONS: list[Any] = [[], None, "0" * 24, ["0" * 24], ["nonsense"], [{"$ne": 1}], [None], 7]
+NO_VERDICTS: list[Any] = [
+    ("maybe", "", "anna"),
+    ("near", "\x1b[2J", "anna"),
+    ("near", "", ""),
+    ("near", "", "a" * 999),
+    ("near", 7, "anna"),
+]
 
 
-@pytest.mark.parametrize(
-    ("verdict", "reason", "reviewer"),
-    [
-        ("maybe", "", "anna"),
-        ("near", "\x1b[2J", "anna"),
-        ("near", "", ""),
-        ("near", "", "a" * 999),
-        ("near", 7, "anna"),
-    ],
-)
-def test_hostile_words_leave_no_row(review: LiveReview, verdict: Any, reason: Any, reviewer: Any) -> None:
-    with pytest.raises(CurationError):
-        review.decide(samples(review, 8), verdict, reason=reason, reviewer=reviewer)
-    assert not review.book.path.exists()
-    assert verdicts(review) == {}
+def test_no_selection_and_hostile_words_are_refused_and_leave_no_row(review: LiveReview) -> None:
+    for chosen in NO_SELECTIONS:
+        with pytest.raises(ReviewError):
+            review.decide(chosen, "near", reviewer="anna")
+        assert not review.book.path.exists(), chosen
+    for verdict, reason, reviewer in NO_VERDICTS:
+        with pytest.raises(CurationError):
+            review.decide(samples(review, 8), verdict, reason=reason, reviewer=reviewer)
+        assert not review.book.path.exists(), (verdict, reason, reviewer)
+        assert verdicts(review) == {}
 
 
 def test_next_batch_waits_for_each_reviewer(review: LiveReview) -> None:
@@ -178,15 +176,14 @@ def test_next_batch_waits_for_each_reviewer(review: LiveReview) -> None:
     assert review.next_batch(reviewer="anna") is None
 
 
-@pytest.mark.parametrize(
-    "name", ["../out.jsonl", "/out.jsonl", "a/b.csv", ".hidden.csv", "", "x.txt", 7, "decisions.jsonl"]
-)
-def test_an_export_stays_in_the_folder_of_the_log(review: LiveReview, name: Any) -> None:
+def test_an_export_stays_in_the_folder_of_the_log(review: LiveReview) -> None:
     review.decide(samples(review, 8), "near", reviewer="anna")
     before = review.book.path.read_bytes()
-    with pytest.raises(CurationError):
-        review.export(name)
-    assert review.book.path.read_bytes() == before
+    names: list[Any] = ["../out.jsonl", "/out.jsonl", "a/b.csv", ".hidden.csv", "", "x.txt", 7, "decisions.jsonl"]
+    for name in names:
+        with pytest.raises(CurationError):
+            review.export(name)
+        assert review.book.path.read_bytes() == before, name
 
 
 def test_a_crash_after_the_log_is_made_good_at_the_next_start(review: LiveReview) -> None:

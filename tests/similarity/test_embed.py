@@ -254,7 +254,7 @@ embed_photos(photos_of_folder(PhotoFolder(Path(sys.argv[1])), "toy"), Slow(), Pa
 @pytest.mark.slow
 @pytest.mark.parametrize(("shard", "seconds"), [(4, 5), (1024, 0.05)])
 def test_kills_lose_nothing_that_was_written(tmp_path: Path, shard: int, seconds: float) -> None:
-    write_photos(tmp_path / "p", 60)
+    write_photos(tmp_path / "p", 40)
     reference, out, log = tmp_path / "reference", tmp_path / "s", tmp_path / "log"
     embed_photos(photos_of(tmp_path / "p"), MeanEncoder(), reference, batch=2, shard=shard)
     means = open_embeddings(reference).vectors
@@ -271,7 +271,7 @@ def test_kills_lose_nothing_that_was_written(tmp_path: Path, shard: int, seconds
         assert process.returncode in (0, -signal.SIGKILL)
         computed = {float(line) for line in log.read_text().splitlines() if line}
         first = [float(np.float64(mean)) for mean in means[:, 0]]
-        ids = {f"toy:{n:03d}" for n in range(60) if any(abs(first[n] - one) < 1e-3 for one in computed)}
+        ids = {f"toy:{n:03d}" for n in range(40) if any(abs(first[n] - one) < 1e-3 for one in computed)}
         assert not ids & kept
         if process.returncode == 0:
             break

@@ -266,13 +266,18 @@ class VirtualLogit(NamedTuple):
     alpha: float
 
 
+def principal_dimension(d: int) -> int:
+    """Return the dimension that ViM's authors choose for the principal subspace of `d` features."""
+    return 1000 if d >= 2048 else 512 if d >= 768 else d // 2
+
+
 def virtual_logit(train: Floats, layer: LastLayer, *, dimension: int | None = None) -> VirtualLogit:
     """Return the virtual logit of a training set.
 
     Parameters
     ----------
     dimension : int, optional
-        Of the principal subspace; by default 1000 where D >= 2048, 512 where D >= 768, else D // 2.
+        Of the principal subspace; by default `principal_dimension` of D.
 
     Raises
     ------
@@ -280,7 +285,7 @@ def virtual_logit(train: Floats, layer: LastLayer, *, dimension: int | None = No
         The dimension leaves no residual, or training features lie wholly in the principal subspace.
     """
     d = train.shape[1]
-    size = (1000 if d >= 2048 else 512 if d >= 768 else d // 2) if dimension is None else dimension
+    size = principal_dimension(d) if dimension is None else dimension
     if not 0 <= size < d:
         raise EvaluationError(
             "ViM's principal subspace leaves no residual", expected=f"0 to {d - 1} dimensions", found=str(size)
