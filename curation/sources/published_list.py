@@ -57,6 +57,7 @@ YAML_NAMES = ("data.yaml", "data.yml")
 _NO_LISTS = ("readme", "license", "licence", "makefile", "dockerfile", "notice", "authors", "requirements")
 _FEWEST = 3
 _YAML_PARTS = ("train", "val", "test")
+_DEEPEST_YAML = 100
 _LARGEST_YAML = 1 << 20
 
 
@@ -255,9 +256,14 @@ def safe_yaml(data: bytes, where: str, error: type[CurationError] = AnnotationFo
     try:
         if len(data) > _LARGEST_YAML:
             raise ValueError("it is too large")
-        events = list(yaml.parse(data, yaml.SafeLoader))
-        if any(isinstance(one, yaml.AliasEvent) or getattr(one, "tag", None) for one in events):
-            raise ValueError("a tag or an alias")
+        depth = 0
+        for event in yaml.parse(data, yaml.SafeLoader):
+            if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
+                raise ValueError("a tag or an alias")
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            # Far deeper ones take time that grows with the square of their depth.
+            if depth > _DEEPEST_YAML:
+                raise ValueError(f"it nests deeper than {_DEEPEST_YAML} levels")
         given = yaml.safe_load(data)
         if not isinstance(given, dict):
             raise ValueError(type(given).__name__)
