@@ -87,7 +87,7 @@ def checked(
             bound = signature.bind(*given, **named)
         except TypeError as error:
             raise UsageError(
-                f"{called} is called with other arguments",
+                f"{called} got unexpected arguments",
                 expected=", ".join(name for name in signature.parameters if name != "self"),
                 found=str(error)[:300],
                 hint=hint,

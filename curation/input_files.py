@@ -263,7 +263,7 @@ def json_rows(data: bytes, row: type[Row]) -> list[Row]:
 
 def _refuse_repeated(data: bytes, where: str = "") -> None:
     if (key := repeated_key(data)) is not None:
-        raise msgspec.DecodeError(f"{where}the key {key[:80]!a} stands twice in one object")
+        raise msgspec.DecodeError(f"{where}the key {key[:80]!a} appears twice in one object")
 
 
 def _first_failing_line(decoder: msgspec.json.Decoder[Row], data: bytes) -> None:

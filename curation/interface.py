@@ -192,7 +192,7 @@ class Evaluate:
     Raises
     ------
     UsageError
-        There is no such benchmark, or it takes no such argument.
+        No such benchmark, or it takes no such argument.
     CurationError
         Whatever is wrong in an input.
 
@@ -306,7 +306,7 @@ def _evaluation(name: Any) -> Callable[..., Result]:
     from curation.benchmarks.registry import evaluation_of, protocols
 
     if not isinstance(name, str):
-        raise UsageError("There is no such benchmark", expected=", ".join(protocols()), found=shown(name))
+        raise UsageError("No such benchmark", expected=", ".join(protocols()), found=shown(name))
     return evaluation_of(name)
 
 

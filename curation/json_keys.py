@@ -1,4 +1,4 @@
-"""JSON of users' files, decoded into a type; a key that stands twice in one object is refused.
+"""JSON of users' files, decoded into a type; a key that appears twice in one object is refused.
 
 A decoder keeps the last of two equal keys and drops the first without a word.
 """
@@ -54,7 +54,7 @@ def refuse_repeated_keys(data: bytes, where: str, error: type[CurationError], *,
     key = _anywhere(data) if everywhere else repeated_key(data)
     if key is not None:
         raise error(
-            "A key stands twice in one JSON object", where=where, expected="each key once", found=ascii(key[:80])
+            "A key appears twice in one JSON object", where=where, expected="each key once", found=ascii(key[:80])
         )
 
 

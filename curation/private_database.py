@@ -224,7 +224,7 @@ def _private_folder() -> Path:
                 return private
             private.rmdir()
     raise ReviewError(
-        "There is no folder for the socket of the database",
+        "No folder for the socket of the database",
         where=tempfile.gettempdir(),
         expected=f"a folder for temporary files that may be written, its path of at most {_LONGEST_SOCKET // 2} bytes",
         hint="TMPDIR=/SHORT/PATH",

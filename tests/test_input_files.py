@@ -146,5 +146,5 @@ def test_other_json_is_no_lines(text: bytes) -> None:
     ],
 )
 def test_a_record_that_names_a_key_twice_is_refused(text: str) -> None:
-    with pytest.raises(msgspec.DecodeError, match="'score' stands twice in one object"):
+    with pytest.raises(msgspec.DecodeError, match="'score' appears twice in one object"):
         json_rows(text.encode(), Row)

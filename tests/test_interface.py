@@ -217,12 +217,15 @@ def test_a_manifest_for_a_notebook(tmp_path: Path) -> None:
     [
         ({}, "expected: detections"),
         ({"truth": TRUTH}, "expected: detections"),
-        *(({"truth": TRUTH, "detections": one}, "These are no detections") for one in (None, 3, b"x", [1], {"t1": 3})),
-        ({"truth": 3, "detections": FOUND}, "These are no annotations"),
+        *(
+            ({"truth": TRUTH, "detections": one}, "Unsupported detection type")
+            for one in (None, 3, b"x", [1], {"t1": 3})
+        ),
+        ({"truth": 3, "detections": FOUND}, "Unsupported annotation type"),
         ({"truth": TRUTH, "detections": FOUND, "task": 2}, "this value of task"),
         ({"truth": TRUTH, "detections": FOUND, "variant": "cleann"}, "clean, ore, owdetr, score-free, all"),
         ({"truth": TRUTH, "detections": FOUND, "manifest": ["shapes"]}, "this value of manifest"),
-        ({"truth": TRUTH, "detections": FOUND, "manifest": Path("no-such")}, "There is no such manifest"),
+        ({"truth": TRUTH, "detections": FOUND, "manifest": Path("no-such")}, "No such manifest"),
         ({"truth": TRUTH, "detections": FOUND, "any_scores": "yes"}, "this value of any_scores"),
         ({"truth": TRUTH, "detections": FOUND, "variants": None}, "this value of variant"),
         ({"truth": TRUTH, "detections": FOUND, "variants": "ore", "variant": "clean"}, "say the same"),

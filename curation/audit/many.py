@@ -115,7 +115,7 @@ def audits(
     Raises
     ------
     MissingFileError
-        There is no such folder.
+        No such folder.
     UsageError
         It has no folders with files of lists.
     """
@@ -136,4 +136,4 @@ def _folders(folder: Path) -> Iterator[Block]:
             found = True
             yield _Folder(path.name, str(path), sha256_of_lines(f"{name}\t{stamp}" for _, name, stamp in files))
     if not found:
-        raise UsageError("There is no folder of lists", where=str(folder), expected="folders, one benchmark each")
+        raise UsageError("No folder of lists found", where=str(folder), expected="folders, one benchmark each")

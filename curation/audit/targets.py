@@ -53,7 +53,7 @@ def role_option(text: str, task_names: Sequence[str], option: str) -> TaskRole:
     Raises
     ------
     UsageError
-        There is no such role or task.
+        No such role or task.
     """
     role, _, task = text.partition(":")
     if role == "none":

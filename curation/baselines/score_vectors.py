@@ -102,7 +102,7 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     PredictionError
         It is no such list, vectors differ in length, or a box or score is not usable. The message names the record.
     """

@@ -88,7 +88,7 @@ def build(
     Raises
     ------
     UsageError
-        There is no such benchmark, parameter or source, or one is missing.
+        No such benchmark, parameter or source, or one is missing.
     FiguresNotMetError
         A header-only manifest was not completed: figures or lists came out otherwise.
 

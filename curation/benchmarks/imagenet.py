@@ -168,7 +168,7 @@ def read_protocol(text: str) -> str:
     if text in RULES:
         return text
     expected = f"{', '.join(RULES)}, or a TOML or JSON file"
-    own, where = declared(text, Declaration, "protocol", "There is no such ImageNet protocol", expected)
+    own, where = declared(text, Declaration, "protocol", "No such ImageNet protocol", expected)
     named = [*own.known, *own.negative, *own.unknown]
     repeated = sorted({wnid for wnid in named if named.count(wnid) > 1})
     leaves = sorted(set(named) & set(ilsvrc2012_classes()))

@@ -398,7 +398,7 @@ def leaderboard(
     Raises
     ------
     MissingFileError, LeaderboardError
-        There is no such file, or it is no leaderboard file.
+        No such file, or it is no leaderboard file.
     UsageError
         No row has the metric, or there is no such group.
 
@@ -424,7 +424,7 @@ def leaderboard(
     numbers = [candidate.number for candidate in found]
     if group is not None and group not in numbers:
         expected = ", ".join(map(str, numbers))[:200] or "a file with rows"
-        raise UsageError("There is no such group", where="--group", expected=expected, found=str(group))
+        raise UsageError("No such group", where="--group", expected=expected, found=str(group))
     found = [candidate for candidate in found if group in (None, candidate.number)]
     return Leaderboard(path.name, sha256_of_bytes(read.data), read.torn, tuple(found))
 

@@ -107,7 +107,7 @@ def several(name: str, read: Callable[[str], Any], expected: str) -> Callable[[s
         for index, value in enumerate(values):
             if value is None or value in values[:index]:
                 raise ProtocolError(
-                    f"One of the {name} is unusable, or stands twice",
+                    f"One of the {name} is unusable, or appears twice",
                     where=f"--set {name}",
                     expected=expected,
                     found=repr(words[index][:40]),

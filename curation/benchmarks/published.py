@@ -165,7 +165,7 @@ def draft_of(path: Path) -> Header:
     Raises
     ------
     MissingFileError, ProtocolError
-        There is no such file; it declares something else, or a view or class list that there is not.
+        No such file; it declares something else, or a view or class list that there is not.
     """
     declared = read_declaration(path, DeclaredLists, ProtocolError)
     (key,) = declared.published

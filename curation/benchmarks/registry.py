@@ -230,7 +230,7 @@ def evaluation_of(protocol: str) -> Callable[..., Any]:
     Raises
     ------
     UsageError
-        There is no such benchmark.
+        No such benchmark.
     """
     evaluate = _known(protocol).evaluate
     return checked(evaluate, called=f"The evaluation {protocol}", hint=f"curation evaluate {protocol} --help")
@@ -242,7 +242,7 @@ def report_of(protocol: str) -> Any:
     Raises
     ------
     UsageError
-        There is no such benchmark.
+        No such benchmark.
     """
     return _known(protocol).REPORT
 
@@ -283,7 +283,7 @@ def _evaluates(package: str) -> bool:
 def _refuse(what: str, name: str, known: Iterable[str], hint: str | None = None) -> NoReturn:
     near = difflib.get_close_matches(name, known, 1, cutoff=0.5)
     raise UsageError(
-        f"There is no such {what}",
+        f"No such {what}",
         where=name[:200],
         expected=", ".join(known),
         hint=f"did you mean {near[0]}?" if near else hint,

@@ -192,7 +192,7 @@ def read_box_log(path: Path) -> BoxLogFile:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     DecisionError
         It is not ``.jsonl``, too large, or a line is malformed; the message names the line.
     """

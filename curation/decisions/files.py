@@ -79,7 +79,7 @@ def read_decisions(path: Path) -> DecisionFile:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     DecisionError
         It is none of the four, too large, or a line is malformed; the message names the line.
     """

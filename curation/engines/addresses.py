@@ -98,7 +98,7 @@ def files_below(address: str, suffixes: Collection[str]) -> Iterator[tuple[str, 
     Raises
     ------
     MissingFileError
-        There is no such folder.
+        No such folder.
     """
     if not is_address(address):
         if not Path(address).is_dir():

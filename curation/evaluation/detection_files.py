@@ -85,7 +85,7 @@ def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
     held = sorted(file.name for file in folder.glob("*.txt") if file.name != CLASS_NAMES)
     if not held:
         expected = "STEM.txt, one an image with detections"
-        raise MissingFileError("There are no label files of YOLO", where=str(folder), expected=expected)
+        raise MissingFileError("No YOLO label files found", where=str(folder), expected=expected)
     files = SmallFiles(folder, held)
     lines = [
         (name, number, values)
@@ -99,7 +99,7 @@ def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
     for row, (*_, line) in enumerate(lines):
         if len(line) != _FIELDS or not 0 <= line[0] < len(classes):
             raise PredictionError(
-                "A line of a label file is no detection",
+                "A line of a label file is not a detection",
                 where=where(row),
                 expected=f"{_LINE}, classes 0 to {len(classes) - 1}",
                 found=" ".join(f"{value:g}" for value in line)[:100],
@@ -145,7 +145,7 @@ def _in_pixels(shares: Floats, stems: Sequence[str], truth: GroundTruth, where: 
     if not (sizes > 0).all():
         row = int(np.argmin((sizes > 0).all(axis=1)))
         raise PredictionError(
-            "The truth does not state the size of an image, which boxes in shares are of",
+            "Boxes are shares of the image size, and the truth does not state the size of an image",
             where=where(row),
             expected="width and height of every image in the truth",
             found=f"none of {stems[row]!r:.80}",

@@ -166,7 +166,7 @@ def compare_files(old: Any, new: Any) -> ResultDiff | ScoresDiff | None:
         odd, kind = (new, kinds[0]) if kinds[0] else (old, kinds[1])
         missing = isinstance(odd, str | Path) and not Path(odd).exists()
         raise EvaluationError(
-            "There is no such result" if missing else "The two are not of one kind",
+            "No such result" if missing else "The two are not of one kind",
             where=str(odd),
             expected="what `curation evaluate` writes with --out" if kind == "result" else f"like the other, {kind}",
             found="nothing" if missing else "no result",
@@ -210,7 +210,7 @@ def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDi
     data = [_data(given) for given in (old, new)]
     before, after = (_saved(*pair) for pair in zip(data, (old, new), strict=True))
     if before.protocol != after.protocol:
-        raise UsageError("The results are of two evaluations", found=f"{before.protocol} and {after.protocol}"[:160])
+        raise UsageError("The results come from two evaluations", found=f"{before.protocol} and {after.protocol}"[:160])
     # One method or variant beside another: what a file of predictions is called tells no numbers apart.
     alone = [column for column in ("part", "method", "variant") if _alone(column, before, after)]
     named = [column for column in PLACES if column not in alone]

@@ -309,7 +309,7 @@ def by_name(
         name = key or (usual[0] if len(usual) == 1 else unnamed(value) if callable(unnamed) else unnamed)
         if not name or (names and name not in names):
             raise UsageError(
-                f"There is no such {of}" if key else f"{option} does not say which {of} it is of",
+                f"No such {of}" if key else f"{option} does not say which {of} it belongs to",
                 where=f"{option} {key}{'=' * bool(key)}{value}"[:200],
                 expected=expected,
                 hint=None if key else hint,

@@ -197,7 +197,7 @@ def _checked(fields: Any, where: str) -> Row:
         row = msgspec.convert(fields, type=Row)
     except msgspec.ValidationError as error:
         raise LeaderboardError(
-            "A line is no row of a leaderboard",
+            "A line is not a leaderboard row",
             where=where,
             expected="the fields of docs/leaderboard.md",
             found=_plain(str(error)),
@@ -277,7 +277,7 @@ def read_rows(path: Path) -> ReadRows:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     LeaderboardError
         It is too large, or a line of it is no row; the message names the line.
     """

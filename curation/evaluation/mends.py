@@ -162,7 +162,7 @@ def parse(mends: Sequence[str]) -> dict[str, str]:
         key, _, value = text.partition("=")
         if key not in VALUES or key in found or not re.fullmatch(_FORMS[key], value):
             raise UsageError(
-                "A mend is given twice" if key in found else "There is no such mend",
+                "A mend is given twice" if key in found else "No such mend",
                 where=f"--mend {text}"[:200],
                 expected=f"{key}={VALUES[key]}" if key in VALUES else f"KEY=VALUE with KEY of {', '.join(VALUES)}",
             )

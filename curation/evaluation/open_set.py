@@ -93,7 +93,7 @@ def wilderness_levels(
     Raises
     ------
     UsageError
-        There is no such rule for counts.
+        No such rule for counts.
     EvaluationError
         The closed part has no images.
     """

@@ -71,7 +71,7 @@ def compare_with_external(
     Raises
     ------
     MissingFileError, EvaluationError
-        There is no such file, it does not hold such numbers, or one of them is no share.
+        No such file, it does not hold such numbers, or one of them is no share.
     """
     where, record = "against", None
     if isinstance(given, Path):

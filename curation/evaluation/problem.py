@@ -259,7 +259,7 @@ def class_file(path: Path) -> ClassFile:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     EvaluationError
         It is not such a file, it knows no class, or lists a class twice.
     """
@@ -315,7 +315,7 @@ def classes_of_file(path: Path, source: Source) -> KnownClasses:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     EvaluationError
         It is not such a file, lists a class twice, or the closed truth has no category of a known class.
     """
@@ -456,7 +456,7 @@ def tasks_of_file(path: Path) -> tuple[ClassRoles, ...]:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     EvaluationError
         It is not such a file, two tasks share a name, a class is listed twice in one task (case aside) or is called
         ``unknown``, or a task knows no class.
@@ -601,7 +601,7 @@ def choose_tasks(tasks: tuple[ClassRoles, ...], wanted: Iterable[str]) -> tuple[
     missing = [name for name in names if name not in {task.name for task in tasks}]
     if missing:
         raise EvaluationError(
-            "There is no such task",
+            "No such task",
             where=tasks[0].origin,
             expected=", ".join(task.name for task in tasks)[:_SHOWN],
             found=repr(missing[0][:80]),

@@ -187,7 +187,7 @@ def read_coco_results(
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     PredictionError
         It is no list of such records, or a record has a category that is neither known nor unknown, a box that is not
         finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
@@ -502,7 +502,7 @@ def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = Non
     Raises
     ------
     MissingFileError
-        There is no such file or folder, or no results file in it.
+        No such file or folder, or no results file in it.
     PredictionError
         As `read_coco_results`, and for a file of a class that is not known. The message names the line.
     """
@@ -569,7 +569,7 @@ def _files_by_class(path: Path, truth: GroundTruth) -> dict[str, Path]:
             continue
         if named["name"] in found:
             raise PredictionError(
-                "Two results files are of one class",
+                "Two results files name one class",
                 where=str(file),
                 expected="files of one competition and one image set",
                 found=f"{found[named['name']].name} and {file.name}",
@@ -577,7 +577,7 @@ def _files_by_class(path: Path, truth: GroundTruth) -> dict[str, Path]:
         found[named["name"]] = file
     if not found:
         raise MissingFileError(
-            "There are no VOC results files",
+            "No VOC results files found",
             where=str(path),
             expected="comp4_det_test_CLASS.txt, one a class; or labels/STEM.txt and data.yaml, as YOLO has them",
         )
@@ -641,7 +641,7 @@ def read_task_detections(
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     PredictionError
         A record cannot be read, has no class of the task, an unusable box or score, or an image that is not in the
         ground truth.

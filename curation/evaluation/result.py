@@ -340,7 +340,7 @@ class Result:
         Raises
         ------
         UsageError
-            There is no such table.
+            No such table.
         """
         import pandas as pd
 
@@ -406,7 +406,7 @@ class Result:
         Raises
         ------
         UsageError
-            There is no such figure, or nothing to draw.
+            No such figure, or nothing to draw.
         """
         from curation.figure_style import in_memory
 

@@ -112,7 +112,7 @@ def open_columns(path: Path, suffixes: Sequence[str]) -> Columns:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     PredictionError
         It is of another kind, or is damaged; reading it may say so too.
     """
@@ -258,7 +258,7 @@ def read_npy(path: Path) -> Array:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     PredictionError
         It is no array of numbers or texts, is truncated, or is larger than `LARGEST`.
     """
@@ -272,7 +272,7 @@ def read_npz(path: Path, names: Iterable[str]) -> dict[str, Array]:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     PredictionError
         It is not an archive of arrays, or one of the arrays wanted is not as in `read_npy`, is encrypted, is there
         twice, or unpacks to a hundred times its packed size.
@@ -349,7 +349,7 @@ def _array(stream: IO[bytes], size: int, where: str) -> Array:
         # One number a character, in the order of bytes of the texts.
         codes = np.frombuffer(data, np.dtype("u4").newbyteorder(dtype.byteorder))
         if codes.max() > sys.maxunicode:
-            raise ValueError("a text holds what is no character")
+            raise ValueError("a text holds an invalid character")
     array = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
     return array if dtype.isnative else array.astype(dtype.newbyteorder("="))
 
@@ -548,7 +548,7 @@ def read_scores(
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     PredictionError
         The file is not what it should be, or does not fit to labels, classes or part.
     UsageError
@@ -654,7 +654,7 @@ def _kind(asked: Kind | Literal["auto"], raw: ScoreTable, where: str) -> Kind:
     if raw.scores.min() >= 0 and np.abs(totals - 1).max() <= ROW_SUM_TOLERANCE:
         return "probabilities"
     raise PredictionError(
-        "The file does not say what kind of scores it holds, and they are no probabilities that sum to 1",
+        "The file does not say what kind of scores it holds, and they are not probabilities that sum to 1",
         where=where,
         expected="--kind logits, --kind probabilities or --kind real",
         hint="--kind logits applies softmax; with the background column taken away: --kind probabilities "

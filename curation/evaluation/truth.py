@@ -421,7 +421,7 @@ def read_image_list(path: Path) -> tuple[str, ...]:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     EvaluationError
         It is no text, or names no image.
     """

@@ -104,7 +104,7 @@ def _of_manifest(manifest: Manifest, part: str) -> Iterator[ClassSet]:
     header = manifest.header
     if part and part not in manifest.parts:
         raise UsageError(
-            "There is no such part", where=f"--part {part[:60]}", expected=", ".join(manifest.parts),
+            "No such part", where=f"--part {part[:60]}", expected=", ".join(manifest.parts),
             found=f"{header.name} {header.version}",
         )  # fmt: skip
     wanted = [part] if part else [entry.name for entry in header.parts if entry.role in ("test", "wilderness")]

@@ -154,7 +154,7 @@ def read_label_tree(path: Path) -> LabelNode:
     Raises
     ------
     MissingFileError, HierarchyError
-        There is no such file, or it is not such a tree.
+        No such file, or it is not such a tree.
     """
     expected = 'an object {"LabelName": "/m/…", "Subcategory": […]} of such objects'
     what = "The class hierarchy cannot be read"

@@ -205,7 +205,7 @@ def node_of(graph: Graph, text: str) -> str:
     Raises
     ------
     HierarchyError
-        There is no such node, or several: the message lists them.
+        No such node, or several: the message lists them.
     """
     if text in graph:
         return text

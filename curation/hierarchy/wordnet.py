@@ -217,7 +217,7 @@ def open_wordnet(which: Wordnet | str | None = None) -> Wordnet:
     if name == "nltk":
         return _of_nltk(corpus or "wordnet")
     raise UsageError(
-        "There is no such WordNet", where=which[:200], expected="nltk[:CORPUS]",
+        "No such WordNet", where=which[:200], expected="nltk[:CORPUS]",
         hint="leave it out: WordNet 3.0 is built in",
     )  # fmt: skip
 

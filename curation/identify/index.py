@@ -166,7 +166,7 @@ def read_index(path: Path) -> ListIndex:
     hint = "make it again: curation identify --make-index DIR --out FILE"
     if not data.startswith(MAGIC):
         raise SourceError(
-            "The file is no index of lists", where=str(path), expected=MAGIC.decode().strip(),
+            "The file is not an index of lists", where=str(path), expected=MAGIC.decode().strip(),
             found=ascii(data[: len(MAGIC)])[1:], hint=hint,
         )  # fmt: skip
     end = data.find(b"\n", len(MAGIC))
@@ -318,7 +318,7 @@ def make_index(folder: Path, declaration: Path | None = None) -> MadeIndex:
         made.take(_declared(declaration), declaration)
     if not made.lists:
         raise UsageError(
-            "There is no list of images", where=str(folder), expected="lists in a form that docs/identify.md names",
+            "No list of images found", where=str(folder), expected="lists in a form that docs/identify.md names",
             found="; ".join(f"{name}: {why}" for name, why in list(made.passed_over.items())[:3]) or "no such file",
         )  # fmt: skip
     return made.result()
@@ -417,7 +417,7 @@ class _Making:
         read = read_published(path)
         if not read.lists:
             if declared:
-                raise UsageError("A declared file is no list of images", where=str(path), found=read.form)
+                raise UsageError("A declared file is not a list of images", where=str(path), found=read.form)
             self.passed_over[file] = f"it holds {read.form}, no list of images"
         for listed in read.lists:
             shown = f"{name}#{listed.name}" if listed.name else name

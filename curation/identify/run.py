@@ -267,7 +267,7 @@ def _read(paths: Sequence[StrPath]) -> tuple[Iterator[tuple[str, PublishedFile]]
         raise MissingFileError("The list does not exist", where=str(absent[0]))
     below = {folder: list_files(folder) for folder in map(Path, paths) if folder.is_dir()}
     if empty := [folder for folder, found in below.items() if not found]:
-        raise UsageError("There is no list of images", where=str(empty[0]), found="no file that may hold one")
+        raise UsageError("No list of images found", where=str(empty[0]), found="no file that may hold one")
 
     def reading() -> Iterator[tuple[str, PublishedFile]]:
         for asked in paths:

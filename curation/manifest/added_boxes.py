@@ -149,7 +149,7 @@ def read_added_boxes(path: Path, *, entry: OverlayEntry | None = None) -> AddedB
     Raises
     ------
     MissingFileError, ManifestError
-        There is no such file, or it does not hold added boxes.
+        No such file, or it does not hold added boxes.
     """
     data = read_bytes(path, kind="file of added boxes", most=MAX_BYTES, error=ManifestError)
     return parse_added_boxes(data, where=str(path), entry=entry)

@@ -359,7 +359,7 @@ def read_published(path: Path, ids: Sequence[str]) -> list[str]:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     ManifestError
         It is not such a list.
     """

@@ -74,7 +74,7 @@ def find_manifest(target: str) -> Path:
     near = _near(target, at_hand)
     hint = f"did you mean {' or '.join(near)}?" if near else "curation list manifests"
     expected = f"a folder with {HEADER_FILE}, or a name that `curation list manifests` prints"
-    raise ManifestError("There is no such manifest", where=where, expected=expected, hint=hint)
+    raise ManifestError("No such manifest", where=where, expected=expected, hint=hint)
 
 
 def _near(target: str, names: Iterable[str]) -> list[str]:
@@ -171,7 +171,7 @@ def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
     Raises
     ------
     UsageError
-        There is no such folder.
+        No such folder.
     ManifestError, DigestMismatchError
         See `superseded_by`.
     """

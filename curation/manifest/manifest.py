@@ -437,7 +437,7 @@ def _read_header(path: Path) -> Header:
     manifest = Manifest(header, {})
     if stored.digest != manifest.digest:
         raise DigestMismatchError(
-            "The header of the manifest is not the one its digest stands for",
+            "The header of the manifest does not match its digest",
             where=where,
             expected=stored.digest[:100],
             found=manifest.digest,

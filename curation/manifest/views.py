@@ -247,7 +247,7 @@ def _objects_of(classes: Sequence[ClassEntry], images: PartImages, number: int) 
     if (label < 0).any():
         names = [source.categories.names[code] for code in np.unique(objects.category[index[label < 0]]).tolist()]
         raise ManifestError(
-            f"{int((label < 0).sum())} objects are of classes that have no role in the manifest",
+            f"{int((label < 0).sum())} objects belong to classes without a role in the manifest",
             where=f"source {source.title}",
             found=", ".join(repr(name[:60]) for name in names[:10]),
         )

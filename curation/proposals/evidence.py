@@ -168,7 +168,7 @@ def read_categories(path: Path, classes: Sequence[IdClass]) -> dict[int, str]:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     ProposalError
         The file has no such table, repeats an id, or no category is an ID class.
     """
@@ -206,7 +206,7 @@ def detector_evidence(
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     ProposalError
         It is no such list, a score is not in [0, 1], or none of its images is in the source.
     """

@@ -187,9 +187,7 @@ def _of_pools(given: Mapping[str, Any] | Path, option: str, sources: Mapping[str
         where, expected = f"{option} {given!s:.200}", ", ".join(f"{name}=…" for name in sources)
         raise UsageError(f"{option} needs NAME=VALUE where there are several sources", where=where, expected=expected)
     if unknown := [name for name in given if name not in sources]:
-        raise UsageError(
-            "There is no such OOD source", where=f"{option} {unknown[0][:80]}", expected=", ".join(sources)
-        )
+        raise UsageError("No such OOD source", where=f"{option} {unknown[0][:80]}", expected=", ".join(sources))
     return dict(given)
 
 

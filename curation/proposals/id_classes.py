@@ -65,7 +65,7 @@ def read_id_classes(path: Path) -> tuple[IdClass, ...]:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     ProposalError
         The file names no class, repeats one, or gives two classes one name.
     """
@@ -150,7 +150,7 @@ def read_synset_map(path: Path) -> dict[str, str]:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     ProposalError
         A row is malformed, a name is repeated, or a synset is not a noun of WordNet 3.0; the message names the row.
     """

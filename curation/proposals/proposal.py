@@ -72,12 +72,12 @@ def thresholds_from(texts: Mapping[str, str]) -> Thresholds:
     Raises
     ------
     UsageError
-        There is no such threshold, or its value is not a decimal number within its bounds.
+        No such threshold, or its value is not a decimal number within its bounds.
     """
     values: dict[str, Any] = {}
     for name, text in texts.items():
         if name not in _BOUNDS:
-            raise UsageError("There is no such threshold", where=f"--set {name[:60]}", expected=", ".join(_BOUNDS))
+            raise UsageError("No such threshold", where=f"--set {name[:60]}", expected=", ".join(_BOUNDS))
         (low, high), is_whole = _BOUNDS[name], name == "agreeing"
         try:
             value = Decimal(text if len(text) <= 20 else "NaN")
@@ -350,7 +350,7 @@ def read_proposals(path: Path) -> ProposalSet:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     ProposalError
         The file is malformed or incomplete, names an image twice, or its ranks are not 1, 2, 3, …; the message names
         the line.

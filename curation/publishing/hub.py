@@ -456,7 +456,7 @@ def pull(
     PublicationMismatchError, ManifestError
         What the hub holds is not what its record says (see `verify_repository`), or has another digest.
     PublishError
-        There is no such version, or the hub refuses or cannot be reached.
+        No such version, or the hub refuses or cannot be reached.
     UsageError
         `publication` or `digest` is none; or `out` holds something.
     """

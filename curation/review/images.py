@@ -196,7 +196,7 @@ def arranged(
     images = _note(images, "proposed, but not among the images", sorted(set(by_id) - set(images.ids)))
     if not len(order):
         reasons = ", ".join(f"{count} images: {reason}" for reason, count in images.left_out.items())
-        raise ReviewError("There is no image to review", found=reasons)
+        raise ReviewError("No image to review", found=reasons)
     images = replace(pick_images(images, order.tolist()), proposals=tuple(found[row] for row in order.tolist()))
     if known and not any(images.boxes.roles):
         keys = {name_key(name) for name in known}

@@ -300,7 +300,7 @@ def _patched(detections: Sequence[Mapping[str, Any]], request: EditRequest) -> l
 
     numbers = {str(drawn["_id"]): number for number, drawn in enumerate(detections)}
     if request.label and request.label not in numbers:
-        raise ReviewError("There is no such box", found=request.label[:40])
+        raise ReviewError("No such box", found=request.label[:40])
     within = f"/{MISSING}/detections/{numbers[request.label]}" if request.label else ""
     if strange := [op["op"] for op in request.operations if op["op"] not in ("add", "replace", "remove", "test")]:
         raise ReviewError("An edit adds, replaces or removes", found=", ".join(strange)[:80])

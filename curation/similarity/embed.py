@@ -353,7 +353,7 @@ def photos_of_sources(sources: Mapping[str, Source], folders: Mapping[str, Photo
         folder = folders.get(name, folders.get(""))
         if folder is None:
             raise EmbeddingError(
-                "There is no folder of photos for a source", where=f"source {name}", hint=f"--photos {name}=DIR"
+                "A source has no folder of photos", where=f"source {name}", hint=f"--photos {name}=DIR"
             )
         names = zip(source.images.file_names.tolist(), source.images.native.tolist(), strict=True)
         photos += [

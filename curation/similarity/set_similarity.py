@@ -139,7 +139,7 @@ def set_similarity(embeddings: Embeddings, reference: Embeddings) -> SetSimilari
     require_same_encoder(embeddings, reference)
     n = len(reference.ids)
     if not n:
-        raise SimilarityError("There is no ID image to compare with", expected="at least one embedding")
+        raise SimilarityError("No ID image to compare with", expected="at least one embedding")
     rows, scores = nearest(embeddings.normalised(), reference.normalised(), min(2, n))
     margin = scores[:, 0] - scores[:, 1] if n > 1 else np.full(len(scores), np.nan, np.float32)
     nearest_ids = tuple(reference.ids[row] for row in rows[:, 0].tolist())

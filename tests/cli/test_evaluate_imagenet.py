@@ -114,7 +114,7 @@ def test_kind_and_background_by_classifier(files: dict[str, Path], capsys: pytes
     [
         (("--part", "test"), "--manifest MANIFEST --part PART"),
         (("--truth", "x"), "--manifest MANIFEST --part PART"),
-        (("--scores", "val=b=x.npz"), "There is no such classifier"),
+        (("--scores", "val=b=x.npz"), "No such classifier"),
         (("--scores", "soft=x.npz"), "given twice"),
         (("--kind", "best"), "--kind auto|logits"),
         (("--background", "hard=last"), "with NAME one of soft"),

@@ -132,7 +132,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
         (["start", "--photos", "."], "There is nothing to review"),
         (["start", "--source", "coco=x.json"], "A review needs the photos"),
         (["start", "--source", "coco=x.json", "--photos", "nowhere"], "folder of photos does not exist"),
-        (["start", "no-such-manifest", "--photos", "."], "There is no such manifest"),
+        (["start", "no-such-manifest", "--photos", "."], "No such manifest"),
         (["start", "--source", "coco=x.json", "--photos", "coc=."], "an unknown source"),
         (["start", "elephant/val2017", "--photos", "cocoo=."], "expected: voc2007-test, coco"),
         (["start"], "The folder holds no review"),

@@ -35,11 +35,11 @@ def test_each_has_its_own_or_the_one_that_names_none(
 @pytest.mark.parametrize(
     ("given", "options", "words"),
     [
-        (A, {"names": ("t1", "t2")}, "--truth does not say which task it is of"),
-        ({"t9": A}, {"names": ("t1", "t2")}, "There is no such task"),
+        (A, {"names": ("t1", "t2")}, "--truth does not say which task it belongs to"),
+        ({"t9": A}, {"names": ("t1", "t2")}, "No such task"),
         ({"t1": A, "": B}, {"names": ("t1",)}, "--truth is given twice for one task"),
         ({"t1": A}, {"names": ("t1", "t2"), "wanted": ("t1", "t2")}, "--truth is missing for task t2"),
-        (Path("/"), {"unnamed": lambda path: path.stem}, "--truth does not say which task it is of"),
+        (Path("/"), {"unnamed": lambda path: path.stem}, "--truth does not say which task it belongs to"),
     ],
 )
 def test_what_names_nothing_is_refused(given: Any, options: dict[str, Any], words: str) -> None:

@@ -280,7 +280,7 @@ def test_boxes_of_any_numbers_are_explained(corner: Any, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--mend", "boxes=xyzw", "--out", "x.json"], "There is no such mend"),
+        (["--mend", "boxes=xyzw", "--out", "x.json"], "No such mend"),
         (["--mend", "boxes=xyxy", "--mend", "boxes=xywh", "--out", "x.json"], "given twice"),
         (["--mend", "classes=1", "--out", "x.json"], "KEY of image_ids"),
         (["--mend", "boxes=xyxy"], "--mend and --out belong together"),

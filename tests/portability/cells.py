@@ -116,7 +116,7 @@ def python_of(cell: Cell, folder: Path) -> str:
     Raises
     ------
     NotHereError
-        There is no such interpreter, or no package index to install from.
+        No such interpreter, or no package index to install from.
     """
     if cell.versions == "locked":
         return sys.executable

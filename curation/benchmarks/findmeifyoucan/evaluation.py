@@ -426,7 +426,7 @@ def evaluate_split(
     Raises
     ------
     UsageError
-        There is no such threshold or variant.
+        No such threshold or variant.
     """
     ids, oods = id_scores.scores[method], detections.scores[method]
     threshold = threshold_of(ids, options.threshold)

@@ -203,7 +203,7 @@ def read_pair(text: str) -> str:
     """
     if text in PAIRS:
         return text
-    missing = "There is no such pair of ID classes and OOD sources"
+    missing = "No such pair of ID classes and OOD sources"
     expected = f"{', '.join(PAIRS)}, or a TOML or JSON file such as\n{EXAMPLE}"
     pair, where = declared(text, Pair, "pair", missing, expected)
     complete = _with_sources(pair)
@@ -331,7 +331,7 @@ def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     DecisionError, DecisionConflictError, ProtocolError
         It holds no decisions, its last line is cut off, or verdicts contradict each other and may not.
     """

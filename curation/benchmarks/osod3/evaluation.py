@@ -198,7 +198,7 @@ def classes_of(stated: Path | Manifest, name: str) -> ClassRoles:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     EvaluationError
         It is not such a file, knows no class, lists one twice, or names a taxonomy that does not exist; or the manifest
         is of no open-set detection problem: the classes of an earlier task would lie outside.

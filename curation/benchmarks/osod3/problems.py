@@ -163,7 +163,7 @@ def published_parts(text: str) -> PublishedParts:
 
 def _read_folder(folder: Path) -> PublishedParts:
     if not folder.is_dir():
-        raise MissingFileError("There is no such folder", where=f"--set published={folder}")
+        raise MissingFileError("No such folder", where=f"--set published={folder}")
     names = {int(found[1]): path.name for path in folder.iterdir() if (found := _FILE.fullmatch(path.name))}
     if sorted(names) not in ([1, 2, 3, 4], [1, 2, 3]):
         raise MissingFileError(

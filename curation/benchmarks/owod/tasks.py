@@ -108,7 +108,7 @@ def read_task_file(path: Path) -> str:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     ProtocolError
         It is no TOML or JSON, has other fields or types, or does not hold together (see `parse_tasks`).
     """
@@ -229,7 +229,7 @@ def start_tasks(
     paths = {use or SOURCES[0]: path for use, path in paths.items()}
     if strange := [use for use in paths if use not in SOURCES]:
         raise UsageError(
-            "There is no such source here",
+            "No such source here",
             where=f"--source {strange[0]}={paths[strange[0]]}"[:200],
             expected="train=PATH or test=PATH",
         )

@@ -71,7 +71,7 @@ def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     PredictionError
         It is none of these, or its columns have unequal lengths.
     """

@@ -242,7 +242,7 @@ def logits_of(file: RecordFile) -> Floats | None:
     for row, length in enumerate(lengths):
         if length != wanted or not 0 < length <= LONGEST:
             raise PredictionError(
-                "The logits of the detections are of unequal length" if length != wanted else "The logits are empty",
+                "The logits of the detections differ in length" if length != wanted else "The logits are empty",
                 where=file.at(row),
                 expected=f"{max(wanted, 1)} numbers, as in the first record that has any",
                 found="none" if length < 0 else str(length),
@@ -350,7 +350,7 @@ def read_ood_detections(
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     PredictionError
         It is malformed, names an image twice, lies on images that the truth lacks, has boxes or scores that are not
         finite, logits of unequal length, or records that disagree on the methods. The message names the record.

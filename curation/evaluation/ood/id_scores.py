@@ -101,7 +101,7 @@ def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassRea
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     PredictionError
         It is none of these, lists of it have unequal lengths, or a score is not finite.
     """

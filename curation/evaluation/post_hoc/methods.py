@@ -121,7 +121,7 @@ def compute(inputs: PostHocInputs, name: str, *, k: int = NEIGHBOURS) -> Floats:
     Raises
     ------
     UsageError
-        There is no such method.
+        No such method.
     EvaluationError
         Something that the method needs is missing, it cannot be fitted, or a score is not finite.
     """
@@ -166,7 +166,7 @@ def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     PredictionError
         It is no ``.npz`` of plain arrays, an array is missing, not finite or of a shape that does not fit the others.
     """
