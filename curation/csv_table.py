@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
@@ -35,16 +35,14 @@ def as_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     # Only with this terminator does every version of Python quote a cell that holds a carriage return.
     writer = csv.writer(SimpleNamespace(write=written.append), lineterminator="\r\n")
 
-    # Tables of many rows repeat their names; what a cell needs is found out once.
-    @lru_cache(4096, typed=True)
-    def text(cell: Any) -> str:
+    def written_as(cell: Any) -> str:
         writer.writerow((inert_cell(cell), None))
         return written.pop().removesuffix(",\r\n")
 
+    # Tables of many rows repeat their names; what one needs is found out once.
+    quick: dict[type, Callable[[Any], str]] = {float: repr, str: lru_cache(4096)(written_as)}
     # A line without a character would be no row.
-    lines = (
-        ",".join([repr(cell) if type(cell) is float else text(cell) for cell in row]) or '""' for row in (header, *rows)
-    )
+    lines = (",".join([quick.get(type(cell), written_as)(cell) for cell in row]) or '""' for row in (header, *rows))
     return "\n".join([*lines, ""])
 
 

@@ -337,7 +337,6 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
         return as_source(value, dataset="coco", part="test", bad_boxes=bad_boxes)
     if key == "manifest" and isinstance(value, os.PathLike):
         return str(value)
-
     if key == "detections":
         from curation.sources.detector_objects import is_by_image
 

@@ -180,7 +180,7 @@ def test_predictions_in_every_form(tmp_path: Path) -> None:
             assert result["mAP11"] == 100
     with pytest.raises(UsageError, match="takes no input"):
         curation.evaluate("voc", truth=TRUTH, detections=FOUND, truths=1)
-    with pytest.raises(UsageError, match="no such benchmark"):
+    with pytest.raises(UsageError, match="No such benchmark"):
         curation.evaluate("vocc")
 
 

@@ -87,7 +87,7 @@ def test_a_root_stands_for_the_parts_it_offers(world: SmallWorld, tmp_path: Path
         (["elephant", "--set", "ratios=99"], "Not enough images"),
         (["elephant", "--set", "ratios"], "NAME=VALUE"),
         (["elephant", "--set", "ratios=1", "--set", "ratios=2"], "twice"),
-        (["elephant", "--source", "voc=x"], "no such source"),
+        (["elephant", "--source", "voc=x"], "No such source"),
         (["elephant", "--source", "coco=x"], "twice"),
         (["elephant", "--name", "../x"], "inconsistent"),
         (["elephant", "--version", "1"], "inconsistent"),

@@ -226,7 +226,7 @@ def test_slips_in_the_task_file(
         (["--set", "split=custom"], "--tasks"),
         (["--tasks", "tasks.toml", "--set", "split=reowod"], "replaces this parameter"),
         (["--tasks", "none.toml"], "does not exist"),
-        (["--tasks", "tasks.toml", "--source", "coco-train2017=train.json"], "no such source"),
+        (["--tasks", "tasks.toml", "--source", "coco-train2017=train.json"], "No such source"),
     ],
 )
 def test_slips_on_the_command_line(

@@ -41,4 +41,4 @@ def test_text_and_exit_code(two: tuple[str, str], shell: Shell) -> None:
 
 
 def test_no_such_manifest(two: tuple[str, str], shell: Shell) -> None:
-    assert "no such manifest" in shell.err("diff", two[0], "nowhere")
+    assert "No such manifest" in shell.err("diff", two[0], "nowhere")

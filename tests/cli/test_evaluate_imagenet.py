@@ -123,7 +123,7 @@ def test_kind_and_background_by_classifier(files: dict[str, Path], capsys: pytes
         (("--set", "queries="), "expected queries=Q,Q"),
         (("--key", "score=x"), "has no scores"),
         (("--bootstrap", "-3"), "bootstrap"),
-        (("--manifest", "nowhere"), "no such manifest"),
+        (("--manifest", "nowhere"), "No such manifest"),
         (("--scores", "val=absent.npz"), "does not exist"),
         (("--labels", "val=l.npy"), "--scores val=soft=FILE"),
         (("--manifest", "m", "--part", "val=val"), "--scores val=FILE"),

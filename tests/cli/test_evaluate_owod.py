@@ -160,7 +160,7 @@ def test_an_image_list_chooses_images_and_strays_are_told(files: dict[str, Path]
 def test_several_tasks_each_with_its_detections(files: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
     write(files["classes"], {"tasks": [TASK, NEXT]})
     assert "--detections t1=FILE" in shell.err(*arguments(files))
-    assert "no such task" in shell.err(*arguments(files, "--task", "t3"))
+    assert "No such task" in shell.err(*arguments(files, "--task", "t3"))
     one = evaluate(files, shell, "--task", "t2")
     # Trucks are known now: those detections called dog on a truck are no open-set errors.
     assert one["t2/clean"]["num_unknown_gt"] == 4

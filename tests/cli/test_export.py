@@ -125,7 +125,7 @@ def test_one_file_and_lists_without_sources(world: SmallWorld, manifest: Path, t
         (["--format", "coco", "--set", "unknown_id=4294967296"], "out of range"),
         (["--format", "coco", "--set=unknown_id=-2147483648"], "out of range"),
         (["--format", "coco", "--set", "unknown_id=9" * 5000], "not a number"),
-        (["--format", "coco", "--source", "vco=x"], "no such source"),
+        (["--format", "coco", "--source", "vco=x"], "No such source"),
         (["--format", "voc", "--out", "x.json"], "a folder"),
         (["--format", "yolo", "--photos", "a", "--photos", "b"], "given twice for all"),
         (["--format", "coco", "--part", "wr1", "--part", "wilderness"], "share images"),

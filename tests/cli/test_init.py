@@ -48,7 +48,7 @@ def test_every_class_is_in_it_once_and_it_builds_as_it_stands(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--source", "validation=train.json"], "no such source"),
+        (["--source", "validation=train.json"], "No such source"),
         (["--source", "train.json", "--source", "train=test.json"], "twice"),
         (["--source", "nothing.json"], "nothing.json"),
         (["--source", "train.json", "--n-tasks", "0"], "at least 1"),

@@ -106,10 +106,10 @@ def test_a_manifest_gives_the_classes(tmp_path: Path, world: Path, shell: Shell)
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--set", "near=1"), "no such threshold"),
+        (("--set", "near=1"), "No such threshold"),
         (("--set", "near_wup"), "NAME=VALUE"),
         (("--near", "coco=unicorn"), "unknown category"),
-        (("--near", "voc=zebra"), "no such OOD source"),
+        (("--near", "voc=zebra"), "No such OOD source"),
         (("--synset-map", "voc=x.csv"), "synset map"),
         (("--synset-map", "id=absent.csv"), "does not exist"),
         (("--detections", "absent.json"), "category_id"),

@@ -78,7 +78,7 @@ def test_without_sources_nothing_is_invented(folder: Path, tmp_path: Path, shell
     [
         (["--out", "x"], "goes with --composition"),
         (["--source", "train=x"], "goes with --composition"),
-        (["--composition", "--source", "trian=x"], "no such source"),
+        (["--composition", "--source", "trian=x"], "No such source"),
     ],
 )
 def test_refusals(extra: list[str], message: str, folder: Path, shell: Shell) -> None:

@@ -198,7 +198,7 @@ WRONG = [
     (["review", "apply", "array.json", "--decisions", "ninco.jsonl", "--lines", "l.txt"], "list of lines"),
     (["review", "apply", "odd.txt", "--decisions", "ninco.jsonl"], "odd.txt, line 41"),
     (["review", "apply", "climbs.txt", "--decisions", "ninco.jsonl"], "climbs.txt, line 2"),
-    (["review", "apply", "none.txt", "--decisions", "ninco.jsonl"], "no such manifest"),
+    (["review", "apply", "none.txt", "--decisions", "ninco.jsonl"], "No such manifest"),
     (["review", "summary", "textures.csv", *READ[:2], "--codes", "o=keep"], "line 2: decision"),
 ]
 

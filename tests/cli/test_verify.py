@@ -110,7 +110,7 @@ def test_a_tampered_list(folder: Path, tmp_path: Path, capsys: pytest.CaptureFix
         (["--part", "closed"], "go together"),
         (["--published", "no-such-file.txt", "--part", "closed"], "published list"),
         (["--published", "no-such-file.txt", "--part", "open"], "no such part"),
-        (["--source", "voc=x"], "no such source"),
+        (["--source", "voc=x"], "No such source"),
         (["--rebuild"], "A source is missing"),
     ],
 )

@@ -66,8 +66,8 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="two evaluations"):
         curation.diff(voc, coco)
     for other, what in (
-        (tmp_path / "nowhere", "no such result"),
-        ("elephant/val2017", "no such result"),
+        (tmp_path / "nowhere", "No such result"),
+        ("elephant/val2017", "No such result"),
         (tmp_path, "one kind"),
     ):
         with pytest.raises(EvaluationError, match=what) as caught:

@@ -78,7 +78,7 @@ def test_scores_that_are_all_equal_are_scored_and_saved_with_a_reason_for_what_i
 
 def test_a_protocol_that_is_not_known_has_no_measures() -> None:
     assert all(measures_of(name) == () for name in ("none", "../voc", "curation.errors", "evaluation"))
-    with pytest.raises(UsageError, match="no such benchmark"):
+    with pytest.raises(UsageError, match="No such benchmark"):
         report_of("none")
 
 

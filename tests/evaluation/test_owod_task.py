@@ -100,6 +100,6 @@ def test_an_exported_view_says_what_is_known(tmp_path: Path) -> None:
 def test_tasks_are_chosen_by_name() -> None:
     tasks = tuple(ClassRoles(name, (), ("a",), None, "here") for name in ("t1", "t2"))
     assert [task.name for task in choose_tasks(tasks, ["t2"])] == ["t2"]
-    with pytest.raises(EvaluationError, match="no such task") as caught:
+    with pytest.raises(EvaluationError, match="No such task") as caught:
         choose_tasks(tasks, ["t9"])
     assert caught.value.expected == "t1, t2"

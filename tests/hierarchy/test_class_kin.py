@@ -162,7 +162,7 @@ def test_manifests_say_their_roles() -> None:
     names = [one.name for one in kin("owod/m-owodb@1.0.0")]
     # In the last task no class is unknown.
     assert names == ["t1", "t2", "t3"]
-    with pytest.raises(UsageError, match="no such part"):
+    with pytest.raises(UsageError, match="No such part"):
         kin("imagenet/p2@1.0.0", part="nosuch")
     assert read_classes("ilsvrc2012")[0].classes == ilsvrc2012_classes()
 

@@ -83,10 +83,10 @@ def test_several_answers_and_none(house: Path) -> None:
     with pytest.raises(ManifestError, match="Several") as caught:
         find_manifest("toy/example")
     assert "1.1.0" in str(caught.value)
-    with pytest.raises(ManifestError, match="no such manifest") as caught:
+    with pytest.raises(ManifestError, match="No such manifest") as caught:
         find_manifest("toy/exmaple@1.0.0")
     assert "did you mean toy/example@1.0.0" in str(caught.value)
-    with pytest.raises(ManifestError, match="no such manifest"):
+    with pytest.raises(ManifestError, match="No such manifest"):
         find_manifest("a\x00b")
 
 
@@ -123,7 +123,7 @@ def test_an_unknown_name_is_answered_with_near_ones(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CURATION_MANIFESTS", raising=False)
-    with pytest.raises(ManifestError, match="no such manifest") as caught:
+    with pytest.raises(ManifestError, match="No such manifest") as caught:
         find_manifest(target)
     assert near in (caught.value.hint or "")
     assert len(str(caught.value)) < 400

@@ -225,7 +225,7 @@ def test_lists_that_are_not_the_authors(tmp_path: Path) -> None:
     for words, lists in wrong.items():
         with pytest.raises(CurationError, match=words):
             vehicles(published=listed(tmp_path / words, *lists))
-    with pytest.raises(CurationError, match="no such folder"):
+    with pytest.raises(CurationError, match="No such folder"):
         vehicles(published=tmp_path / "nowhere")
     with pytest.raises(CurationError, match="cannot be read"):
         vehicles(published='{"parts": [[1]]}')

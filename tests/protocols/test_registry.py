@@ -29,7 +29,7 @@ from curation.sources.source_specs import SourceSlot
 
 def test_names_and_near_names() -> None:
     assert find_benchmark("elephant").paper.year == 2020
-    with pytest.raises(UsageError, match="no such benchmark") as caught:
+    with pytest.raises(UsageError, match="No such benchmark") as caught:
         find_benchmark("elefant")
     assert "did you mean elephant?" in str(caught.value)
 

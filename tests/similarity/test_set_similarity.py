@@ -88,7 +88,7 @@ def test_leave_one_out() -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(SimilarityError, match="different encoders"):
         set_similarity(embedded({"a:1": [1, 0]}), embedded({"b:1": [1, 0]}, weights="sha256:1"))
-    with pytest.raises(SimilarityError, match="no ID image"):
+    with pytest.raises(SimilarityError, match="No ID image"):
         set_similarity(embedded({"a:1": [1, 0]}), embedded({"b:1": [1, 0]}).take([]))
     with pytest.raises(UsageError, match="training images"):
         sample_rows(random_set(3, 2, 1), "paper")
