@@ -20,7 +20,7 @@ from curation.input_files import record_pieces
 from curation.json_keys import SMALL, refuse_repeated_keys, repeated_at_the_top
 from curation.sources.content import FileContent
 from curation.sources.datasets import COCO_CATEGORIES, named_by_file, namespace_of
-from curation.sources.integrity import Finder, Ids, Where, check_resolved, check_unique, finder, sound_objects
+from curation.sources.integrity import Finder, Ids, Where, check_unique, finder, sound_objects
 from curation.sources.source import (
     POSES,
     Bools,
@@ -110,7 +110,7 @@ def _source(
     decoded.categories.clear()
     images, image_ids = _images(decoded.images, content.name, dataset, space)
     where = _where(content.name, "annotations", decoded.annotations)
-    image_of, category_of = finder(image_ids), finder(category_ids)
+    image_of, category_of = finder(image_ids, "an image"), finder(category_ids, "a category")
     # A number alone is looked up where it comes from: COCO's own table for COCO images, else the file's categories.
     own = dict(zip(categories.numbers, categories.names, strict=True))
     names = {number: name for number, name, _ in COCO_CATEGORIES} if space == "coco" else own
@@ -382,8 +382,7 @@ def _federated(records: list[ImageRecord], category_ids: Ids, where: Where) -> I
         return None
     numbers = isinstance(category_ids, np.ndarray) and all(isinstance(number, int) for number in named)
     references: Ids = np.array(named, np.int64) if numbers else named
-    places = finder(category_ids)(references)
-    check_resolved(places, references, "a category", lambda row: where(images[row]))
+    places = finder(category_ids, "a category")(references, lambda row: where(images[row]))
     return np.column_stack([images, places, kinds]).astype(np.int32).reshape(-1, 3)
 
 
@@ -417,8 +416,8 @@ def _objects(
 ) -> Objects:
     boxes = np.fromiter(chain.from_iterable([record.bbox for record in records]), np.float64, 4 * len(records))
     boxes = boxes.reshape(-1, 4)
-    image = _places(_ids(records, "image_id", where), image_of, "an image", where)
-    category = _places(_ids(records, "category_id", where), category_of, "a category", where)
+    image = image_of(_ids(records, "image_id", where), where)
+    category = category_of(_ids(records, "category_id", where), where)
     # An absent area becomes NaN here, which no JSON number can be.
     areas = _column(records, "area", np.float64)
     areas = np.where(np.isnan(areas), boxes[:, 2] * boxes[:, 3], areas)
@@ -430,12 +429,6 @@ def _objects(
         pose = map(_POSE_NUMBERS.__getitem__, map(attrgetter("pose"), records))
         stated["pose"] = np.fromiter(pose, np.int8, len(records))
     return Objects.of(image, category, boxes, original=_originals(records, names), **stated)
-
-
-def _places(references: Ids, find: Finder, kind: str, where: Where) -> Int32s:
-    places = find(references)
-    check_resolved(places, references, kind, where)
-    return places
 
 
 def _numbers(records: Sequence[AnnotationRecord], where: Where) -> Int64s:
