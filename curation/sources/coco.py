@@ -116,8 +116,7 @@ def _source(
     names = {number: name for number, name, _ in COCO_CATEGORIES} if space == "coco" else own
     read = [_objects(piece, image_of, category_of, names, where) for piece in pieces]
     objects = Objects.joined(read)
-    if len(read) > 1:
-        check_unique(objects.numbers, "annotation id", where)
+    check_unique(objects.numbers, "annotation id", where)
     kept, dropped = sound_objects(objects, bad_boxes, where)
     return Source.of(
         dataset,
@@ -436,7 +435,8 @@ def _numbers(records: Sequence[AnnotationRecord], where: Where) -> Int64s:
     if not records or (records[0].id is None and set(map(attrgetter("id"), records)) == {None}):
         return counted
     ids = _ids(records, "id", where)
-    check_unique(ids, "annotation id", where)
+    if isinstance(ids, list):
+        check_unique(ids, "annotation id", where)
     return counted if isinstance(ids, list) else ids
 
 
