@@ -318,10 +318,9 @@ def _flags(records: Sequence[AnnotationRecord], attribute: str) -> Bools:
 
 def _ids(records: Sequence[Any], attribute: str, where: Where) -> Ids:
     """Return ids as int64 or as texts; a file that mixes both is malformed."""
-    if records and isinstance(records[0], _Numbered):
-        return _column(records, attribute, np.int64)
-    kinds = set(map(type, map(attrgetter(attribute), records)))
-    if str in kinds and len(kinds) == 1:
+    is_numbered = records and isinstance(records[0], _Numbered)
+    kinds = {int} if is_numbered else set(map(type, map(attrgetter(attribute), records)))
+    if kinds == {str}:
         return [getattr(record, attribute) for record in records]
     if kinds <= {int}:
         return _column(records, attribute, np.int64)
@@ -366,19 +365,17 @@ def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> 
 
 def _federated(records: list[ImageRecord], category_ids: Ids, where: Where) -> Int32s | None:
     """Return what the images say of classes that were looked for (see `Source.federated`), None where none does."""
-    is_federated = False
-    images: list[int] = []
-    kinds: list[int] = []
-    named: list[Any] = []
-    for row, record in enumerate(records):
-        for kind, listed in enumerate((record.neg_category_ids, record.not_exhaustive_category_ids)):
-            if listed is not None:
-                is_federated = True
-                images += [row] * len(listed)
-                kinds += [kind] * len(listed)
-                named += listed
-    if not is_federated:
+    stated = [
+        (row, kind, listed)
+        for row, record in enumerate(records)
+        for kind, listed in enumerate((record.neg_category_ids, record.not_exhaustive_category_ids))
+        if listed is not None
+    ]
+    if not stated:
         return None
+    lengths = [len(listed) for _, _, listed in stated]
+    images, kinds = np.repeat([(row, kind) for row, kind, _ in stated], lengths, axis=0).T
+    named = list[Any](chain.from_iterable(listed for _, _, listed in stated))
     numbers = isinstance(category_ids, np.ndarray) and all(isinstance(number, int) for number in named)
     references: Ids = np.array(named, np.int64) if numbers else named
     places = finder(category_ids, "a category")(references, lambda row: where(images[row]))
