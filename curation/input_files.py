@@ -226,7 +226,7 @@ def record_pieces(data: bytes, start: int, end: int, key: bytes, record: type[Ro
     msgspec.DecodeError, UnicodeDecodeError, RecursionError
         A piece is no list of such records.
     """
-    boundary = re.compile(rb"\}\s*,\s*(?=\{\s*" + key + rb"\s*:)")
+    boundary = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*(?=\{\s*" + key + rb"\s*:)")
     decoder = msgspec.json.Decoder(list[record])  # type: ignore[valid-type]
     whole = memoryview(data)
     while start < end:

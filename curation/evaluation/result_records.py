@@ -26,8 +26,8 @@ _FORM = (
     'a JSON list (or one a line) of {"image_id": integer or text, "category_id": integer or "category": name, '
     '"bbox": [x, y, w, h], "score": number}; JSON knows no NaN or Infinity'
 )
-_OPENING = re.compile(rb'\s*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
-_CLOSING = re.compile(rb"\]\s*\Z")
+_OPENING = re.compile(rb'[ \t\r\n]*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
+_CLOSING = re.compile(rb"\][ \t\r\n]*\Z")
 _TAIL = 1 << 16
 STRANGE, DISAGREEING = -2, -3
 """Labels of a class that no table has, and of a name and an id that differ."""

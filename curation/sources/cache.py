@@ -54,14 +54,8 @@ _Header: Any = msgspec.defstruct(
 
 def frozen(source: Source) -> Source:
     """Return the source with every column made unwritable, as those are that come from a cache."""
-    for table in (source.images, source.objects):
-        for column in fields(table) if table is not None else ():
-            values = getattr(table, column.name)
-            if values is not None:
-                values.setflags(write=False)
-    for name in _PAIRS:
-        if (values := getattr(source, name)) is not None:
-            values.setflags(write=False)
+    for values in _columns(source).values():
+        values.setflags(write=False)
     return source
 
 
@@ -142,6 +136,9 @@ class Cache:
         """Write a source under its key, atomically."""
         path = self._path(key, size)
         columns = _columns(source)
+        for name in set(_TEXTS) & set(columns):
+            columns |= _pack_texts(name, columns.pop(name))
+        columns = dict(sorted(columns.items()))
         shapes = {name: (values.dtype.str, len(values)) for name, values in columns.items()}
         plain = {name: getattr(source, name) for name in _PLAIN}
         header = _Header(version=READER_VERSION, key=key, columns=shapes, **plain)
@@ -179,10 +176,7 @@ def _columns(source: Source) -> dict[str, Any]:
         for column in fields(values)
     }
     columns |= {name: getattr(source, name) for name in _PAIRS}
-    present = {name: values for name, values in columns.items() if values is not None}
-    for name in set(_TEXTS) & set(present):
-        present |= _pack_texts(name, present.pop(name))
-    return dict(sorted(present.items()))
+    return {name: values for name, values in columns.items() if values is not None}
 
 
 def _pack_texts(name: str, values: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from curation.input_files import record_pieces
 from curation.json_keys import SMALL, refuse_repeated_keys, repeated_at_the_top
 from curation.sources.content import FileContent
 from curation.sources.datasets import COCO_CATEGORIES, named_by_file, namespace_of
-from curation.sources.integrity import Finder, Ids, Where, check_resolved, check_unique, finder, sound_objects
+from curation.sources.integrity import Finder, Ids, Where, check_unique, finder, sound_objects
 from curation.sources.source import (
     POSES,
     Bools,
@@ -110,14 +110,13 @@ def _source(
     decoded.categories.clear()
     images, image_ids = _images(decoded.images, content.name, dataset, space)
     where = _where(content.name, "annotations", decoded.annotations)
-    image_of, category_of = finder(image_ids), finder(category_ids)
+    image_of, category_of = finder(image_ids, "an image"), finder(category_ids, "a category")
     # A number alone is looked up where it comes from: COCO's own table for COCO images, else the file's categories.
     own = dict(zip(categories.numbers, categories.names, strict=True))
     names = {number: name for number, name, _ in COCO_CATEGORIES} if space == "coco" else own
     read = [_objects(piece, image_of, category_of, names, where) for piece in pieces]
     objects = Objects.joined(read)
-    if len(read) > 1:
-        check_unique(objects.numbers, "annotation id", where)
+    check_unique(objects.numbers, "annotation id", where)
     kept, dropped = sound_objects(objects, bad_boxes, where)
     return Source.of(
         dataset,
@@ -198,7 +197,8 @@ def _in_pieces(data: bytes) -> tuple[Instances, Iterator[list[_Numbered]]]:
     annotations are the mark. Nothing is parsed twice so, and records of a piece are in the processor's cache when they
     become columns: 436 MB take two thirds of the time and memory.
     """
-    if len(data) <= SMALL or not (opening := _OPENING.search(data, data.index(b'"annotations"'))):
+    opening = _OPENING.search(data, data.index(b'"annotations"')) if len(data) > SMALL and data[:1] == b"{" else None
+    if not opening:
         raise ValueError
     start, before = opening.end(), data[: opening.end()]
     later = [data.rindex(key) for key in (b'"images"', b'"categories"') if key not in before]
@@ -318,10 +318,9 @@ def _flags(records: Sequence[AnnotationRecord], attribute: str) -> Bools:
 
 def _ids(records: Sequence[Any], attribute: str, where: Where) -> Ids:
     """Return ids as int64 or as texts; a file that mixes both is malformed."""
-    if records and isinstance(records[0], _Numbered):
-        return _column(records, attribute, np.int64)
-    kinds = set(map(type, map(attrgetter(attribute), records)))
-    if str in kinds and len(kinds) == 1:
+    is_numbered = records and isinstance(records[0], _Numbered)
+    kinds = {int} if is_numbered else set(map(type, map(attrgetter(attribute), records)))
+    if kinds == {str}:
         return [getattr(record, attribute) for record in records]
     if kinds <= {int}:
         return _column(records, attribute, np.int64)
@@ -366,23 +365,20 @@ def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> 
 
 def _federated(records: list[ImageRecord], category_ids: Ids, where: Where) -> Int32s | None:
     """Return what the images say of classes that were looked for (see `Source.federated`), None where none does."""
-    is_federated = False
-    images: list[int] = []
-    kinds: list[int] = []
-    named: list[Any] = []
-    for row, record in enumerate(records):
-        for kind, listed in enumerate((record.neg_category_ids, record.not_exhaustive_category_ids)):
-            if listed is not None:
-                is_federated = True
-                images += [row] * len(listed)
-                kinds += [kind] * len(listed)
-                named += listed
-    if not is_federated:
+    stated = [
+        (row, kind, listed)
+        for row, record in enumerate(records)
+        for kind, listed in enumerate((record.neg_category_ids, record.not_exhaustive_category_ids))
+        if listed is not None
+    ]
+    if not stated:
         return None
+    lengths = [len(listed) for _, _, listed in stated]
+    images, kinds = np.repeat([(row, kind) for row, kind, _ in stated], lengths, axis=0).T
+    named = list[Any](chain.from_iterable(listed for _, _, listed in stated))
     numbers = isinstance(category_ids, np.ndarray) and all(isinstance(number, int) for number in named)
     references: Ids = np.array(named, np.int64) if numbers else named
-    places = finder(category_ids)(references)
-    check_resolved(places, references, "a category", lambda row: where(images[row]))
+    places = finder(category_ids, "a category")(references, lambda row: where(images[row]))
     return np.column_stack([images, places, kinds]).astype(np.int32).reshape(-1, 3)
 
 
@@ -416,8 +412,8 @@ def _objects(
 ) -> Objects:
     boxes = np.fromiter(chain.from_iterable([record.bbox for record in records]), np.float64, 4 * len(records))
     boxes = boxes.reshape(-1, 4)
-    image = _places(_ids(records, "image_id", where), image_of, "an image", where)
-    category = _places(_ids(records, "category_id", where), category_of, "a category", where)
+    image = image_of(_ids(records, "image_id", where), where)
+    category = category_of(_ids(records, "category_id", where), where)
     # An absent area becomes NaN here, which no JSON number can be.
     areas = _column(records, "area", np.float64)
     areas = np.where(np.isnan(areas), boxes[:, 2] * boxes[:, 3], areas)
@@ -431,18 +427,13 @@ def _objects(
     return Objects.of(image, category, boxes, original=_originals(records, names), **stated)
 
 
-def _places(references: Ids, find: Finder, kind: str, where: Where) -> Int32s:
-    places = find(references)
-    check_resolved(places, references, kind, where)
-    return places
-
-
 def _numbers(records: Sequence[AnnotationRecord], where: Where) -> Int64s:
     counted = np.arange(1, len(records) + 1, dtype=np.int64)
     if not records or (records[0].id is None and set(map(attrgetter("id"), records)) == {None}):
         return counted
     ids = _ids(records, "id", where)
-    check_unique(ids, "annotation id", where)
+    if isinstance(ids, list):
+        check_unique(ids, "annotation id", where)
     return counted if isinstance(ids, list) else ids
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from curation.sources.source_specs import BadBoxes
 
 Ids = Int64s | list[str]
 Where = Callable[[int], str]
-Finder = Callable[[Ids], Int32s]
+Finder = Callable[[Ids, Where], Int32s]
 
 MAX_COORDINATE = 1e6
 _MAX_AREA = MAX_COORDINATE**2
@@ -22,19 +23,35 @@ _DENSE = 1 << 23
 _LONGEST_LABEL = 200
 
 
-def finder(known: Ids) -> Finder:
-    """Return a function from references to their positions among the unique ids `known`, -1 for one not there."""
-    row_of: dict[int | str, int] = {identity: row for row, identity in enumerate(_as_list(known))}
+def finder(known: Ids, kind: str) -> Finder:
+    """Return a function from references to their positions among the unique ids `known`.
+
+    It raises `DanglingIdError` for the first reference that is not there, with the number of such ones.
+    """
     low, high = (int(known.min()), int(known.max())) if isinstance(known, np.ndarray) and len(known) else (0, _DENSE)
     table = np.full(high - low + 1 if high - low < _DENSE else 0, -1, np.int32)
     if len(table):
         table[np.asarray(known) - low] = np.arange(len(known), dtype=np.int32)
 
-    def find(references: Ids) -> Int32s:
+    @cache
+    def rows() -> dict[int | str, int]:
+        return {identity: row for row, identity in enumerate(_as_list(known))}
+
+    def find(references: Ids, where: Where) -> Int32s:
         if isinstance(references, list) or not len(table):
-            return np.array([row_of.get(reference, -1) for reference in _as_list(references)], np.int32)
-        inside = (references >= low) & (references <= high)
-        return np.where(inside, table[np.where(inside, references, low) - low], np.int32(-1))
+            found = np.array([rows().get(reference, -1) for reference in _as_list(references)], np.int32)
+        else:
+            inside = (references >= low) & (references <= high)
+            found = np.where(inside, table[np.where(inside, references, low) - low], np.int32(-1))
+        dangling = np.flatnonzero(found < 0)
+        if len(dangling):
+            raise DanglingIdError(
+                f"A record refers to {kind} that the file does not define",
+                where=where(int(dangling[0])),
+                expected=f"{kind} listed in the same file",
+                found=f"{references[dangling[0]]!s:.80} ({len(dangling)} such records)",
+            )
+        return found
 
     return find
 
@@ -63,20 +80,6 @@ def check_unique(ids: Ids | Sequence[str], kind: str, where: Where, *, hint: str
                 found=f"{value!r} also at {where(first)}"[:400],
                 hint=hint,
             )
-
-
-def check_resolved(places: Int32s, references: Ids, kind: str, where: Where) -> None:
-    """Raise `DanglingIdError` for the first reference that `positions` did not find, with the number of such ones."""
-    dangling = np.flatnonzero(places < 0)
-    if not len(dangling):
-        return
-    row = int(dangling[0])
-    raise DanglingIdError(
-        f"A record refers to {kind} that the file does not define",
-        where=where(row),
-        expected=f"{kind} listed in the same file",
-        found=f"{references[row]!s:.80} ({len(dangling)} such records)",
-    )
 
 
 def sound_objects(objects: Objects, policy: BadBoxes, where: Where) -> tuple[Objects, dict[str, int]]:

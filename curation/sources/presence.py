@@ -129,7 +129,8 @@ def presence(
     shards = run_step(step, annotation_blocks(annotations), out=out, engine=engine, workers=workers)
     images, boxes = Counter[str](), Counter[str]()
     # Shards are read again, to be held against their digests, which leaves the interpreter to other threads.
-    with ThreadPoolExecutor(workers or cores()) as threads:
+    # Shards are read again, to be held against their digests, which leaves the interpreter to other threads.
+    with ThreadPoolExecutor(min(workers or cores(), cores())) as threads:
         for counted in threads.map(partial(_counted, shards), filter(attrgetter("rows"), shards.entries)):
             for name, shown, total in zip(counted["class"], counted["boxes_count"], counted["boxes_sum"], strict=True):
                 images[name] += shown

@@ -284,3 +284,8 @@ def test_a_large_plain_file_gives_the_columns_of_any_other(tmp_path: Path) -> No
     path.write_bytes(json.dumps(rows).encode()[:-1])
     with pytest.raises(PredictionError, match="truncated"):
         read_coco_results(path, truth)
+    whole = json.dumps(rows).encode()
+    for strange in (b"\x0b" + whole, whole + b"\x0c", whole.replace(b"}, {", b"}\x0b, {")):
+        path.write_bytes(strange)
+        with pytest.raises(PredictionError, match="malformed"):
+            read_coco_results(path, truth)

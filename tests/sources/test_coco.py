@@ -291,6 +291,8 @@ BROKEN = {
     "a list of detections": (b'[{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]', "list"),
     "not JSON": (b"<annotation/>", "not JSON"),
     "something after the end": (WHOLE + b"{}", "not JSON"),
+    "a form feed between records": (WHOLE.replace(b"41}, {", b"41}\x0c, {"), "not JSON"),
+    "a vertical tab before all": (b"\x0b" + WHOLE, "not JSON"),
     "half a surrogate pair": (WHOLE.replace(b"elephant", b"\\ud800"), "not JSON"),
     "nested": (WHOLE.replace(b"[[1, 2", b"[" * 100_000 + b"[[1, 2"), "not JSON"),
 }
