@@ -205,7 +205,6 @@ def _parquet(path: str, name: str, stamp: str, root: str) -> Iterator[Block]:
         names = [file.metadata.schema.column(at).path.lower() for at in range(file.metadata.num_columns)]
         wanted = [at for at, column in enumerate(names) if column in ("id", *_PATHS)]
         groups = [checked_group(file, group, wanted) for group in range(file.num_row_groups)]
-        sizes = [meta.num_rows for meta in groups]
         largest = max((meta.column(at).total_uncompressed_size for meta in groups for at in wanted), default=0)
     if largest > _LARGEST_COLUMN:
         raise SourceError(
@@ -214,9 +213,9 @@ def _parquet(path: str, name: str, stamp: str, root: str) -> Iterator[Block]:
             expected=f"row groups of at most {_LARGEST_COLUMN >> 20} MiB a column",
             found=f"{largest >> 20} MiB",
         )
-    for group, size in enumerate(sizes):
-        for start in range(0, size, ROWS):
-            yield ParquetPhotos(path, name, stamp, root, group, start, min(start + ROWS, size))
+    for group, meta in enumerate(groups):
+        for start in range(0, meta.num_rows, ROWS):
+            yield ParquetPhotos(path, name, stamp, root, group, start, min(start + ROWS, meta.num_rows))
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,7 @@ def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str) -> Source
         return _from_folder(part_folder(path, part), dataset, part)
     if path.suffix.lower() in TABLES and not beginning(path, 24).startswith(b"ImageId,PredictionString"):
         return parse_table(FileContent(path), dataset=dataset, part=part)
-    labelled = read_labels(path, part)
-    return _source(labelled, dataset, part)
+    return _source(read_labels(path, part), dataset, part)
 
 
 def class_of_images(source: Source) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
@@ -216,8 +215,7 @@ def read_labels(path: Path, part: str) -> Labelled:
     if path.suffix.lower() == ".json":
         names, classes, counts_alone = _from_json(text, path)
     else:
-        counts_alone = False
-        names, classes = _from_lines(text, path)
+        (names, classes), counts_alone = _from_lines(text, path), False
     if not counts_alone:
         _require_part(names, part, path)
     record = FileRecord(content.name, content.sha256, content.size, len(names))

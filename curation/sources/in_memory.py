@@ -56,10 +56,10 @@ def coco_bytes(given: Any) -> bytes:
     """
     if isinstance(given, Mapping):
         return json_bytes(given)
-    found = _rows(given)
-    if found is None:
+    rows = _rows(given)
+    if rows is None:
         raise UsageError("These are no annotations", expected=_KINDS, found=shown(given))
-    rows, name = found, type(given).__name__
+    name = type(given).__name__
     if rows and {"boxes", "labels"} <= rows[0].keys():
         rows = [box for number, row in enumerate(rows) for box in _rows_of_image(row, number, name)]
     columns = dict.fromkeys(key for row in rows for key in row) if rows or not _is_frame(given) else given.columns
@@ -266,7 +266,6 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any
         kind = classes.setdefault(_key(category), {"name": category})
         _state(kind, row, _OF_CLASS, f"{where}, class {category!s:.80}")
         flags = {flag: row[flag] for flag in _FLAGS if not _is_missing(row.get(flag))}
-        more = {key: row[key] for key in ("pose",) if not _is_missing(row.get(key))}
         area = row.get("area")
         annotations.append(
             {
@@ -276,7 +275,7 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any
                 "bbox": box,
                 "area": _product(box) if _is_missing(area) else area,
                 **{flag: int(value) if isinstance(value, bool) else _whole(value) for flag, value in flags.items()},
-                **more,
+                **({} if _is_missing(row.get("pose")) else {"pose": row["pose"]}),
             }
         )
     categories = _numbered(list(classes.values()), name)

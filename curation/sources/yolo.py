@@ -179,8 +179,7 @@ def _photos(stated: Mapping[str, Any], named: Path, root: Path, part: str) -> li
         else:
             data = InputFile(path, kind="list of photos").data
             listed = filled_lines(data, str(path), AnnotationFormatError, "The list is not UTF-8")
-            lines = [_below(root, line.removeprefix("./"), f"{path}: line {n}") for n, line in listed]
-            found += [photo.relative_to(root).as_posix() for photo in lines]
+            found += [_below(root, line.removeprefix("./"), f"{path}: line {n}") for n, line in listed]
     if not found:
         what, expected = f"There are no photos of part {part!r}", f"files *{', *'.join(_SUFFIXES)}"
         raise MissingFileError(what, where=f"{named}: {part}", expected=expected, found=f"none below {value}"[:200])
@@ -208,13 +207,13 @@ def _listed_path(stated: Mapping[str, Any], named: Path, root: Path, entry: str,
     return found
 
 
-def _below(root: Path, name: str, where: str) -> Path:
-    """Return a photo that a list names; links are followed, since of a photo the size alone is read."""
+def _below(root: Path, name: str, where: str) -> str:
+    """Return a photo that a list names, below the root; links are followed, since of a photo the size alone is read."""
     found = Path(os.path.normpath(root / name))
     if not found.is_relative_to(root) or "\0" in name:
         what = "A path leads outside its folder"
         raise PathEscapeError(what, where=where, expected="a path below it", found=name[:200])
-    return found
+    return found.relative_to(root).as_posix()
 
 
 def _label_of(photo: str) -> str:
