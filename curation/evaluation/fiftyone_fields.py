@@ -24,7 +24,7 @@ from curation.evaluation.outcomes import (
     TRUE_POSITIVE,
     Outcomes,
 )
-from curation.sources.fiftyone_view import named_images, refuse_foreign_views, require_dataset, samples_of, told_name
+from curation.sources.fiftyone_view import named_images, refuse_foreign_views, require_dataset, samples_of, shown_name
 
 INFO_KEY = "curation_results"
 """Key of ``dataset.info``: by field, what its numbers rest on, and which fields and views are ours."""
@@ -88,7 +88,7 @@ def write_fields(
     if absent and missing == "error":
         raise UsageError(
             "The dataset lacks images that were scored",
-            where=told_name(dataset),
+            where=shown_name(dataset),
             expected=f"all {len(ids)} images",
             found=f"without {named_images(absent)}",
             hint="missing='skip' writes what became of the others; id_field=FIELD says what names the images",
@@ -120,7 +120,7 @@ def _require_room(dataset: Any, key: str, fields: Sequence[str], views: Sequence
     if before is None or foreign:
         raise UsageError(
             "The dataset has a field of this name that curation did not write",
-            where=f"{told_name(dataset)}: {foreign[0] if foreign else f'info[{INFO_KEY!r}]'}"[:200],
+            where=f"{shown_name(dataset)}: {foreign[0] if foreign else f'info[{INFO_KEY!r}]'}"[:200],
             hint="key=NAME writes other fields",
         )
     refuse_foreign_views(dataset, views, before.get("views", ()))

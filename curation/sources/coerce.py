@@ -173,11 +173,11 @@ def open_slots(
 
 def _parts(given: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
     found: dict[str, tuple[str, Any]] = {}
-    for key, one in given.items():
+    for key, value in given.items():
         name, _, part = key.partition("@")
         if name in found:
             raise UsageError(f"--source names {name!r} twice", where=key[:200])
-        found[name] = (part, Path(one) if isinstance(one, str) else one)
+        found[name] = (part, Path(value) if isinstance(value, str) else value)
     return found
 
 

@@ -130,12 +130,12 @@ class SmallFiles:
         """Return one file, or several under one name, for `Source.files`."""
         if len(files) == 1 and name == files[0]:
             return FileRecord(name, sha256_of_bytes(self.data[name]), len(self.data[name]), rows)
-        return record_of_many(name, {one: self.data[one] for one in files}, rows)
+        return record_of_many(name, {file: self.data[file] for file in files}, rows)
 
 
 def record_of_many(name: str, data: Mapping[str, bytes], rows: int) -> FileRecord:
     """Return the record of several files under one name; their digest is that of the lines of a checksum file."""
-    lines = [f"{sha256_of_bytes(held).removeprefix('sha256:')}  {one}\n" for one, held in data.items()]
+    lines = [f"{sha256_of_bytes(held).removeprefix('sha256:')}  {file}\n" for file, held in data.items()]
     digest = sha256_of_bytes("".join(sorted(lines)).encode("utf-8"))
     return FileRecord(name, digest, sum(map(len, data.values())), rows, len(data))
 
@@ -153,7 +153,7 @@ def require_one(found: Sequence[Path], root: Path, what: str, source: str) -> No
             what,
             where=str(root),
             expected="one of them",
-            found=", ".join(str(one.relative_to(root)) for one in found),
+            found=", ".join(str(path.relative_to(root)) for path in found),
             hint=f"--source {source}={found[0]}",
         )
 

@@ -34,12 +34,12 @@ _PATHS = ("path", "url")
 Photo = tuple[str, "bytes | BrokenPhotoError"]
 
 
-def corpus_blocks(place: str | Path, *, root: str | None = None) -> Iterator[Block]:
+def corpus_blocks(corpus: str | Path, *, root: str | None = None) -> Iterator[Block]:
     """Yield the blocks of a corpus: their tables have the columns id, path, data and error (see `photo_data`).
 
     Parameters
     ----------
-    place : str or Path
+    corpus : str or Path
         A path or an address: a ``.tar`` shard of WebDataset, a ``.parquet`` file, or a folder; of a folder its shards
         if there are any, else its Parquet files, else its photos. Of photos the id is the path below the folder; of tar
         shards, the name of the shard and of the member; of Parquet, the column ``id``, or file and row.
@@ -56,14 +56,14 @@ def corpus_blocks(place: str | Path, *, root: str | None = None) -> Iterator[Blo
     SourceError
         A Parquet file cannot be read, or has no column of paths.
     """
-    text = str(place)
+    text = str(corpus)
     suffix = PurePosixPath(last_name(text)).suffix.lower()
     if suffix in (".tar", ".parquet"):
         files = [(text, last_name(text), size_and_stamp(text)[1])]
     else:
         if not is_address(text):
             PhotoFolder(Path(text))
-        files = next((found for one in (".tar", ".parquet") if (found := [*files_below(text, (one,))])), [])
+        files = next((found for ending in (".tar", ".parquet") if (found := [*files_below(text, (ending,))])), [])
         suffix = PurePosixPath(files[0][1]).suffix.lower() if files else ""
     if root is not None and suffix != ".parquet":
         raise UsageError("`root` only applies to Parquet", where=text, found=root)
@@ -113,7 +113,7 @@ class ListedPhotos:
 class TarPhotos:
     """The photos of one tar shard; its other members (captions, labels) are passed over."""
 
-    place: str
+    path: str
     name: str
     key: str
 
@@ -129,7 +129,7 @@ class TarPhotos:
         data: list[bytes | None] = []
         errors: list[str | None] = []
         held = 0
-        with opened(self.place, kind="tar shard") as stream:
+        with opened(self.path, kind="tar shard") as stream:
             for name, found in self._members(stream):
                 ids.append(f"{self.name}/{name}")
                 is_broken = isinstance(found, str)
@@ -152,7 +152,7 @@ class TarPhotos:
         except tarfile.TarError as error:
             raise SourceError(
                 "The tar shard cannot be read",
-                where=self.place,
+                where=self.path,
                 expected="a whole tar file that is not compressed",
                 found=str(error)[:200],
             ) from None
@@ -197,33 +197,32 @@ class _Bounded:
         return self._stream.read(count)
 
 
-def _parquet(place: str, name: str, stamp: str, root: str) -> Iterator[Block]:
+def _parquet(path: str, name: str, stamp: str, root: str) -> Iterator[Block]:
     from pyarrow import parquet
 
-    with opened(place, kind="Parquet file") as stream, _readable(place):
+    with opened(path, kind="Parquet file") as stream, _readable(path):
         file = parquet.ParquetFile(stream)
         names = [file.metadata.schema.column(at).path.lower() for at in range(file.metadata.num_columns)]
-        wanted = [at for at, one in enumerate(names) if one in ("id", *_PATHS)]
+        wanted = [at for at, column in enumerate(names) if column in ("id", *_PATHS)]
         groups = [checked_group(file, group, wanted) for group in range(file.num_row_groups)]
-        sizes = [one.num_rows for one in groups]
-        largest = max((one.column(at).total_uncompressed_size for one in groups for at in wanted), default=0)
+        largest = max((meta.column(at).total_uncompressed_size for meta in groups for at in wanted), default=0)
     if largest > _LARGEST_COLUMN:
         raise SourceError(
             "A column of the Parquet file is too large to be one of paths",
-            where=place,
+            where=path,
             expected=f"row groups of at most {_LARGEST_COLUMN >> 20} MiB a column",
             found=f"{largest >> 20} MiB",
         )
-    for group, size in enumerate(sizes):
-        for start in range(0, size, ROWS):
-            yield ParquetPhotos(place, name, stamp, root, group, start, min(start + ROWS, size))
+    for group, meta in enumerate(groups):
+        for start in range(0, meta.num_rows, ROWS):
+            yield ParquetPhotos(path, name, stamp, root, group, start, min(start + ROWS, meta.num_rows))
 
 
 @dataclass(frozen=True)
 class ParquetPhotos:
     """Photos by rows of a Parquet file, `start` to `stop` of a row group: ``path`` or ``url``, and ``id``."""
 
-    place: str
+    path: str
     file: str
     stamp: str
     root: str
@@ -246,14 +245,14 @@ class ParquetPhotos:
         import pyarrow
         from pyarrow import parquet
 
-        with opened(self.place, kind="Parquet file") as stream, _readable(self.place):
+        with opened(self.path, kind="Parquet file") as stream, _readable(self.path):
             file = parquet.ParquetFile(stream)
-            names = {one.lower(): one for one in file.schema_arrow.names}
-            chosen = next((names[one] for one in _PATHS if one in names), None)
+            names = {name.lower(): name for name in file.schema_arrow.names}
+            chosen = next((names[name] for name in _PATHS if name in names), None)
             if chosen is None:
                 found = ", ".join(file.schema_arrow.names)[:200]
                 expected = "a column path or url, and id"
-                raise SourceError("The Parquet file names no photos", where=self.place, expected=expected, found=found)
+                raise SourceError("The Parquet file names no photos", where=self.path, expected=expected, found=found)
             columns = [chosen, *([names["id"]] if "id" in names else [])]
             at = 0
             for batch in file.iter_batches(TABLE, row_groups=[self.group], columns=columns):
@@ -278,11 +277,11 @@ class ParquetPhotos:
             except PathEscapeError:
                 paths.append(None)
                 errors.append("its path leads outside the root")
-        return _table([(one or "")[:_LONGEST] for one in ids], paths=paths, errors=errors)
+        return _table([(identity or "")[:_LONGEST] for identity in ids], paths=paths, errors=errors)
 
 
 @contextmanager
-def _readable(place: str) -> Iterator[None]:
+def _readable(path: str) -> Iterator[None]:
     """Tell what pyarrow raises of a damaged file as the one error of it."""
     import pyarrow
 
@@ -290,7 +289,7 @@ def _readable(place: str) -> Iterator[None]:
         yield
     except pyarrow.ArrowException as error:
         found = " ".join(str(error).split())[:200]
-        raise SourceError("The Parquet file cannot be read", where=place, found=found) from None
+        raise SourceError("The Parquet file cannot be read", where=path, found=found) from None
 
 
 def _table(ids: Any, *, paths: Any = None, data: Any = None, errors: Any = None) -> pyarrow.Table:

@@ -44,36 +44,36 @@ def rows_by_image(given: Any) -> list[dict[str, Any]]:
         Something is none of these, has no image, no boxes, no scores or no classes.
     """
     if isinstance(given, Mapping):
-        return [_row(image, one, f"detections[{image!r:.60}]") for image, one in given.items()]
+        return [_row(image, detections, f"detections[{image!r:.60}]") for image, detections in given.items()]
     several = [given] if _is_object(given) else list(given)
-    return [_row(None, one, f"detections[{place}]") for place, one in enumerate(several)]
+    return [_row(None, detections, f"detections[{number}]") for number, detections in enumerate(several)]
 
 
-def _is_object(one: Any) -> bool:
-    return hasattr(one, "xyxy") or (hasattr(one, "boxes") and hasattr(one, "names") and hasattr(one, "path"))
+def _is_object(value: Any) -> bool:
+    return hasattr(value, "xyxy") or (hasattr(value, "boxes") and hasattr(value, "names") and hasattr(value, "path"))
 
 
-def _is_of_image(one: Any) -> bool:
-    return _is_object(one) or (isinstance(one, Mapping) and "boxes" in one and "image_id" not in one)
+def _is_of_image(value: Any) -> bool:
+    return _is_object(value) or (isinstance(value, Mapping) and "boxes" in value and "image_id" not in value)
 
 
-def _row(image: Any, one: Any, where: str) -> dict[str, Any]:
+def _row(image: Any, detections: Any, where: str) -> dict[str, Any]:
     """Return image, boxes, scores and labels of one object; labels are names where it states names."""
-    if isinstance(one, Mapping):
-        return {**one, "image_id": image}
-    if hasattr(one, "xyxy"):
-        names = (getattr(one, "data", None) or {}).get("class_name")
-        boxes, scores, labels = one.xyxy, one.confidence, one.class_id if names is None else names
-    elif _is_object(one):
-        found = _needed(one.boxes, "boxes", where)
+    if isinstance(detections, Mapping):
+        return {**detections, "image_id": image}
+    if hasattr(detections, "xyxy"):
+        names = (getattr(detections, "data", None) or {}).get("class_name")
+        boxes, scores, labels = detections.xyxy, detections.confidence, detections.class_id if names is None else names
+    elif _is_object(detections):
+        found = _needed(detections.boxes, "boxes", where)
         boxes, scores = found.xyxy, found.conf
-        labels = [_name(one.names, number, where) for number in _list(found.cls, "boxes.cls", where)]
-        image = PurePosixPath(str(one.path).replace("\\", "/")).stem if image is None else image
+        labels = [_name(detections.names, number, where) for number in _list(found.cls, "boxes.cls", where)]
+        image = PurePosixPath(str(detections.path).replace("\\", "/")).stem if image is None else image
     else:
-        raise UsageError("These are no detections of an image", where=where, expected=_FORMS, found=shown(one))
+        raise UsageError("These are no detections of an image", where=where, expected=_FORMS, found=shown(detections))
     if image is None:
         raise UsageError(
-            "Nothing says of which image detections are", where=where, expected=_FORMS, found=shown(one),
+            "Nothing says of which image detections are", where=where, expected=_FORMS, found=shown(detections),
             hint="dict(zip(image_ids, detections)): the ids of the truth, or the stems of its files",
         )  # fmt: skip
     if not len(_list(boxes, "boxes", where)):

@@ -54,7 +54,7 @@ WNID = re.compile(r"n\d{8}")
 
 _FEW_LABELS = 3
 _BLANKS_TO_SLASHES = bytes.maketrans(b" \t", b"//")
-_IMAGE_NAME = re.compile(r"\.(?:" + "|".join(re.escape(one) for one in IMAGE_SUFFIXES) + r")\Z", re.IGNORECASE)
+_IMAGE_NAME = re.compile(r"\.(?:" + "|".join(re.escape(suffix) for suffix in IMAGE_SUFFIXES) + r")\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,16 +284,16 @@ class ListDigests:
     sha256_parent_stems: str
 
     @classmethod
-    def of(cls, one: PublishedList, sha256: str) -> ListDigests:
+    def of(cls, listed: PublishedList, sha256: str) -> ListDigests:
         """Return those of a list that stands in a file with this digest."""
         return cls(
-            lines=len(one),
-            distinct_stems=one.distinct_stems.count(b"\n"),
-            distinct_parent_stems=one.distinct_parent_stems.count(b"\n"),
-            labels=one.label_range,
+            lines=len(listed),
+            distinct_stems=listed.distinct_stems.count(b"\n"),
+            distinct_parent_stems=listed.distinct_parent_stems.count(b"\n"),
+            labels=listed.label_range,
             sha256_bytes=sha256,
-            sha256_stems=hashlib.sha256(one.distinct_stems).hexdigest(),
-            sha256_parent_stems=hashlib.sha256(one.distinct_parent_stems).hexdigest(),
+            sha256_stems=hashlib.sha256(listed.distinct_stems).hexdigest(),
+            sha256_parent_stems=hashlib.sha256(listed.distinct_parent_stems).hexdigest(),
         )
 
 

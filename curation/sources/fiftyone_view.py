@@ -90,26 +90,26 @@ def sample_ids(view: Any, id_field: str = "") -> list[Any]:
     if not id_field and len(usual) > 1:
         raise UsageError(
             "Several fields of the samples may name the image",
-            where=told_name(view),
+            where=shown_name(view),
             expected="id_field=FIELD",
             found=", ".join(usual),
         )
     if id_field and id_field not in schema:
         raise UsageError(
             "The samples have no such field",
-            where=f"{told_name(view)}: {id_field}"[:200],
+            where=f"{shown_name(view)}: {id_field}"[:200],
             expected=", ".join(usual) or f"a field of ids, or {STEMS!r} for the stems of file names",
         )
     if not id_field and not usual:
         warnings.warn(
-            f"{told_name(view)}: no field names the images (coco_id, image_id): they go by the stems of their files",
+            f"{shown_name(view)}: no field names the images (coco_id, image_id): they go by the stems of their files",
             CurationWarning,
             stacklevel=4,
         )
     field = id_field or (usual or [STEMS])[0]
     values = view.values(field)
     if field == STEMS:
-        return [PurePosixPath(_file_name(one)).stem for one in values]
+        return [PurePosixPath(_file_name(path)).stem for path in values]
     return list(values)
 
 
@@ -124,16 +124,16 @@ def samples_of(view: Any, ids: Sequence[str], id_field: str = "") -> dict[str, s
         A sample may be two of the images, or two samples are one.
     """
     wanted = set(ids)
-    spaces = sorted({one.partition(":")[0] for one in ids})
+    spaces = sorted({image.partition(":")[0] for image in ids})
     found: dict[str, str] = {}
     for value, sample in zip(sample_ids(view, id_field), view.values("id"), strict=True):
         text = "" if value is None else str(value)
         plain = {text} | {f"{space}:{text}" for space in spaces}
         named = plain & wanted or {f"{space}:{native_of(text, space)}" for space in spaces} & wanted
-        if len(named) > 1 or any(one in found for one in named):
+        if len(named) > 1 or any(image in found for image in named):
             raise UsageError(
                 "A sample may be two images" if len(named) > 1 else "Two samples are one image",
-                where=f"{told_name(view)}: {text}"[:200],
+                where=f"{shown_name(view)}: {text}"[:200],
                 found=", ".join(sorted(named)),
                 hint="id_field=FIELD with ids such as coco:000000000139",
             )
@@ -162,7 +162,7 @@ def refuse_foreign_views(dataset: Any, names: Sequence[str], ours: Collection[st
     if taken:
         raise UsageError(
             "The dataset has a saved view of this name that is not ours",
-            where=f"{told_name(dataset)}: {taken[0]}"[:200],
+            where=f"{shown_name(dataset)}: {taken[0]}"[:200],
             hint="rename or delete it (dataset.delete_saved_view), or choose other names",
         )
 
@@ -173,7 +173,7 @@ def named_images(ids: Sequence[str], shown: int = 3) -> str:
     return f"{len(ids)} images: {', '.join(ids[:shown])}{more}"
 
 
-def told_name(view: Any) -> str:
+def shown_name(view: Any) -> str:
     """Return how errors name a dataset or view."""
     name = getattr(view, "dataset_name", None) or getattr(view, "name", "")
     return f"{PREFIX}{name}"[:200]
@@ -209,11 +209,11 @@ def coco_of_view(view: Any, *, namespace: str, id_field: str = "", label_field: 
     """
     if getattr(view, "media_type", "image") not in ("image", None):
         raise UsageError(
-            "Samples of images are needed", where=told_name(view), expected="images", found=str(view.media_type)
+            "Samples of images are needed", where=shown_name(view), expected="images", found=str(view.media_type)
         )
     field = _label_field(view, label_field)
     ids = _own_ids(view, sample_ids(view, id_field), namespace)
-    paths, widths, heights = (view.values(one) for one in ("filepath", "metadata.width", "metadata.height"))
+    paths, widths, heights = (view.values(name) for name in ("filepath", "metadata.width", "metadata.height"))
     unsized = [path for path, w, h in zip(paths, widths, heights, strict=True) if not w or not h]
     if unsized:
         raise UsageError(
@@ -222,7 +222,7 @@ def coco_of_view(view: Any, *, namespace: str, id_field: str = "", label_field: 
             found=f"{len(unsized)} such samples",
             hint="dataset.compute_metadata()",
         )
-    order = sorted(range(len(ids)), key=lambda place: ids[place])
+    order = sorted(range(len(ids)), key=lambda at: ids[at])
     images = [
         {"id": ids[at], "file_name": _file_name(paths[at]), "width": int(widths[at]), "height": int(heights[at])}
         for at in order
@@ -230,19 +230,19 @@ def coco_of_view(view: Any, *, namespace: str, id_field: str = "", label_field: 
 
     def attribute(name: str) -> list[Any]:
         values = view.values(f"{field}.detections.{name}")
-        return [one for place in order for one in values[place] or ()]
+        return [value for at in order for value in values[at] or ()]
 
-    counts = [len(one or ()) for one in view.values(f"{field}.detections.bounding_box")]
-    of_image = [image for image, place in zip(images, order, strict=True) for _ in range(counts[place])]
+    counts = [len(boxes or ()) for boxes in view.values(f"{field}.detections.bounding_box")]
+    of_image = [image for image, at in zip(images, order, strict=True) for _ in range(counts[at])]
     names, shares = attribute("label"), attribute("bounding_box")
     _check_objects(view, names, shares, of_image)
-    sizes = np.array([(one["width"], one["height"]) * 2 for one in of_image], np.float64).reshape(-1, 4)
+    sizes = np.array([(image["width"], image["height"]) * 2 for image in of_image], np.float64).reshape(-1, 4)
     pixels = in_pixels(np.array(shares, np.float64).reshape(-1, 4), sizes)
     categories = _categories(view, names)
-    number = {one["name"]: one["id"] for one in categories}
+    number = {category["name"]: category["id"] for category in categories}
     stated = {name: attribute(name) for name in (*_FLAGS, "area", "pose")} | {"score": attribute("confidence")}
     own = attribute("coco_id")
-    if not all(isinstance(one, int) for one in own) or len(set(own)) < len(own):
+    if not all(isinstance(value, int) for value in own) or len(set(own)) < len(own):
         own = [*range(1, len(names) + 1)]
     annotations = [
         {
@@ -276,12 +276,12 @@ def results_of_view(view: Any, *, label_field: str = "", id_field: str = "") -> 
     """
     field = label_field or "predictions"
     coco = coco_of_view(view, namespace="", id_field=id_field, label_field=field)
-    names = {one["id"]: one["name"] for one in coco["categories"]}
+    names = {category["id"]: category["name"] for category in coco["categories"]}
     unscored = [row for row in coco["annotations"] if "score" not in row]
     if unscored:
         raise SourceError(
             "A detection has no confidence",
-            where=f"{told_name(view)}: {field}, image {unscored[0]['image_id']}"[:200],
+            where=f"{shown_name(view)}: {field}, image {unscored[0]['image_id']}"[:200],
             found=f"{len(unscored)} of {len(coco['annotations'])} detections",
         )
     return [
@@ -302,8 +302,8 @@ def in_pixels(shares: Floats, sizes: Floats) -> Floats:
     """
     exact: Floats = shares * sizes
     found, left = exact.copy(), np.ones(exact.shape, bool)
-    for places in range(_DECIMALS):
-        scale = 10.0**places
+    for decimals in range(_DECIMALS):
+        scale = 10.0**decimals
         tried = np.rint(exact * scale) / scale
         same = left & (tried / sizes == shares)
         found[same] = tried[same]
@@ -315,7 +315,7 @@ def in_pixels(shares: Floats, sizes: Floats) -> Floats:
 
 def _label_field(view: Any, asked: str) -> str:
     schema = view.get_field_schema()
-    kinds = {name: getattr(getattr(one, "document_type", None), "__name__", "") for name, one in schema.items()}
+    kinds = {name: getattr(getattr(field, "document_type", None), "__name__", "") for name, field in schema.items()}
     boxed = [name for name, kind in kinds.items() if kind == "Detections"]
     if not asked:
         usual = [name for name in _USUAL_LABELS if name in boxed]
@@ -323,7 +323,7 @@ def _label_field(view: Any, asked: str) -> str:
     if asked not in boxed:
         raise UsageError(
             "The samples have no such field of boxes" if asked else "Nothing says which field holds the boxes",
-            where=f"{told_name(view)}: {asked}".removesuffix(": ")[:200],
+            where=f"{shown_name(view)}: {asked}".removesuffix(": ")[:200],
             expected="label_field=" + (" or ".join(boxed) or "a field of Detections; there is none"),
             found=kinds.get(asked) or None,
         )
@@ -333,35 +333,35 @@ def _label_field(view: Any, asked: str) -> str:
 def _own_ids(view: Any, values: Sequence[Any], namespace: str) -> list[Any]:
     """Return ids as an annotation file of the dataset states them: all numbers, or all texts without a namespace."""
     odd = [
-        row for row, one in enumerate(values) if not isinstance(one, int | str) or isinstance(one, bool) or one == ""
+        row for row, own in enumerate(values) if not isinstance(own, int | str) or isinstance(own, bool) or own == ""
     ]
     if odd:
         raise UsageError(
             "A sample has no id",
-            where=f"{told_name(view)}: {view.values('filepath')[odd[0]]}"[:300],
+            where=f"{shown_name(view)}: {view.values('filepath')[odd[0]]}"[:300],
             expected="a number or a text in the field of ids",
             found=f"{values[odd[0]]!r:.60}; {len(odd)} such samples",
             hint=f"id_field={STEMS!r} takes the stems of file names",
         )
-    ids = [one if isinstance(one, str) else int(one) for one in values]
-    for row, one in enumerate(ids):
-        space, colon, native = str(one).partition(":")
-        if not colon or isinstance(one, int):
+    ids = [own if isinstance(own, str) else int(own) for own in values]
+    for row, own in enumerate(ids):
+        space, colon, native = str(own).partition(":")
+        if not colon or isinstance(own, int):
             continue
         if namespace and space != namespace:
             raise UsageError(
                 "A sample is of another dataset",
-                where=f"{told_name(view)}: {one}"[:200],
+                where=f"{shown_name(view)}: {own}"[:200],
                 expected=f"ids of {namespace}",
                 hint="take a view of the samples of one dataset",
             )
         ids[row] = native
-    texts = [one for one in ids if isinstance(one, str)]
-    if namespace == "coco" and all(one.isascii() and one.isdigit() for one in texts):
-        return [int(one) for one in ids]
+    texts = [text for text in ids if isinstance(text, str)]
+    if namespace == "coco" and all(text.isascii() and text.isdigit() for text in texts):
+        return [int(own) for own in ids]
     if texts and len(texts) < len(ids):
-        return [str(one) for one in ids]
-    return [native_of(one, namespace) for one in texts] or ids
+        return [str(own) for own in ids]
+    return [native_of(text, namespace) for text in texts] or ids
 
 
 def _check_objects(
@@ -371,7 +371,7 @@ def _check_objects(
         if not isinstance(name, str) or not name or share is None or len(share) != 4 or None in share:
             raise SourceError(
                 "A detection has no label or no box",
-                where=f"{told_name(view)}: image {image['id']}"[:200],
+                where=f"{shown_name(view)}: image {image['id']}"[:200],
                 expected="a label, and a box of four numbers",
                 found=f"{name!r:.60}, {share!r:.80}",
             )
@@ -380,26 +380,26 @@ def _check_objects(
 def _categories(view: Any, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the classes that ``dataset.info`` lists with their ids, else those of the boxes, numbered by name."""
     listed = view.info.get("categories") if isinstance(view.info, Mapping) else None
-    if not isinstance(listed, list | tuple) or not listed or not all(_is_category(one) for one in listed):
-        return [{"id": place, "name": name} for place, name in enumerate(sorted(set(names)), 1)]
+    if not isinstance(listed, list | tuple) or not listed or not all(_is_category(entry) for entry in listed):
+        return [{"id": number, "name": name} for number, name in enumerate(sorted(set(names)), 1)]
     categories = [
-        {"id": one["id"], "name": one["name"]}
-        | ({"supercategory": one["supercategory"]} if isinstance(one.get("supercategory"), str) else {})
-        for one in listed
+        {"id": entry["id"], "name": entry["name"]}
+        | ({"supercategory": entry["supercategory"]} if isinstance(entry.get("supercategory"), str) else {})
+        for entry in listed
     ]
-    unlisted = sorted(set(names) - {one["name"] for one in categories})
+    unlisted = sorted(set(names) - {category["name"] for category in categories})
     if unlisted:
         raise SourceError(
             "The boxes have a class that dataset.info does not number",
-            where=f"{told_name(view)}: info['categories']",
+            where=f"{shown_name(view)}: info['categories']",
             found=", ".join(unlisted)[:200],
             hint="add it there, or remove the list: classes are then numbered by name",
         )
     return categories
 
 
-def _is_category(one: Any) -> bool:
-    return isinstance(one, Mapping) and isinstance(one.get("id"), int) and isinstance(one.get("name"), str)
+def _is_category(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and isinstance(entry.get("id"), int) and isinstance(entry.get("name"), str)
 
 
 def _plain(value: Any) -> Any:

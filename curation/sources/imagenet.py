@@ -60,8 +60,7 @@ def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str) -> Source
         return _from_folder(part_folder(path, part), dataset, part)
     if path.suffix.lower() in TABLES and not beginning(path, 24).startswith(b"ImageId,PredictionString"):
         return parse_table(FileContent(path), dataset=dataset, part=part)
-    labelled = read_labels(path, part)
-    return _source(labelled, dataset, part)
+    return _source(read_labels(path, part), dataset, part)
 
 
 def class_of_images(source: Source) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
@@ -123,8 +122,8 @@ def _images_among(names: Iterable[str]) -> list[str]:
 
 def _flat_folder(folder: Path, present: Sequence[str], dataset: str, part: str) -> Source:
     """Return the images of a folder without class folders, their classes from a file beside it."""
-    places = [base / name for base in (folder, *folder.parents[:4]) for name in _GROUND_TRUTH]
-    truth = next((place for place in places if place.is_file()), None)
+    paths = [base / name for base in (folder, *folder.parents[:4]) for name in _GROUND_TRUTH]
+    truth = next((path for path in paths if path.is_file()), None)
     if truth is None:
         raise MissingFileError(
             "The folder has no class folders, and no file beside it says which image shows which class",
@@ -216,8 +215,7 @@ def read_labels(path: Path, part: str) -> Labelled:
     if path.suffix.lower() == ".json":
         names, classes, counts_alone = _from_json(text, path)
     else:
-        counts_alone = False
-        names, classes = _from_lines(text, path)
+        (names, classes), counts_alone = _from_lines(text, path), False
     if not counts_alone:
         _require_part(names, part, path)
     record = FileRecord(content.name, content.sha256, content.size, len(names))
@@ -257,8 +255,8 @@ def _indexed_names(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
     names: list[str] = []
     classes: list[str] = []
     for number, line in enumerate(lines, start=1):
-        place, _, index = line.rpartition(" ")
-        name = place.strip().rpartition("/")[2]
+        file, _, index = line.rpartition(" ")
+        name = file.strip().rpartition("/")[2]
         if not (name and index.isascii() and index.isdigit() and len(index) < 5 and int(index) < CLASSES):
             _refuse(path, number, line, "a file name and a class index from 0 to 999")
         wnid = wnids[int(index)]
@@ -303,7 +301,7 @@ def _from_json(text: str, path: Path) -> tuple[list[str], list[str], bool]:
     if counts:
         if min(counts.values()) < 0 or sum(counts.values()) > _MOST_IMAGES:
             _refuse(path, 1, str(min(counts.values())), f"counts of 0 or more, {_MOST_IMAGES} together at most")
-        names = [f"{wnid}_{place:08d}.JPEG" for wnid, count in counts.items() for place in range(count)]
+        names = [f"{wnid}_{number:08d}.JPEG" for wnid, count in counts.items() for number in range(count)]
         return names, [wnid for wnid, count in counts.items() for _ in range(count)], True
     lists = {wnid: value for wnid, value in stated.items() if not isinstance(value, int)}
     names = [name.rpartition("/")[2] for value in lists.values() for name in value]

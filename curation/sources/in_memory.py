@@ -56,12 +56,12 @@ def coco_bytes(given: Any) -> bytes:
     """
     if isinstance(given, Mapping):
         return json_bytes(given)
-    found = _rows(given)
-    if found is None:
+    rows = _rows(given)
+    if rows is None:
         raise UsageError("These are no annotations", expected=_KINDS, found=shown(given))
-    rows, name = found, type(given).__name__
+    name = type(given).__name__
     if rows and {"boxes", "labels"} <= rows[0].keys():
-        rows = [one for place, row in enumerate(rows) for one in _rows_of_image(row, place, name)]
+        rows = [box for number, row in enumerate(rows) for box in _rows_of_image(row, number, name)]
     columns = dict.fromkeys(key for row in rows for key in row) if rows or not _is_frame(given) else given.columns
     _require_columns(columns)
     return json_bytes(_coco_of_rows(rows, name))
@@ -88,11 +88,11 @@ def results_bytes(given: Any) -> bytes:
     name = type(given).__name__
     if rows and {"boxes", "scores", "labels"} <= rows[0].keys():
         named = {"scores": "score", "labels": "category"}
-        rows = [one for place, row in enumerate(rows) for one in _boxes_of_image(row, named, f"detections[{place}]")]
+        rows = [box for number, row in enumerate(rows) for box in _boxes_of_image(row, named, f"detections[{number}]")]
         for row in rows:
             if not isinstance(row["category"], str):
                 row["category_id"] = row.pop("category")
-    return json_bytes([_with_bbox(row, place, name) for place, row in enumerate(rows)])
+    return json_bytes([_with_bbox(row, number, name) for number, row in enumerate(rows)])
 
 
 def json_bytes(value: Any) -> bytes:
@@ -105,11 +105,11 @@ def json_bytes(value: Any) -> bytes:
     """
     made: dict[int, tuple[Any, Any]] = {}
 
-    def plain(one: Any) -> Any:
+    def plain(item: Any) -> Any:
         # A generator gives its values once.
-        if id(one) not in made:
-            made[id(one)] = (one, _plain(one))
-        return made[id(one)][1]
+        if id(item) not in made:
+            made[id(item)] = (item, _plain(item))
+        return made[id(item)][1]
 
     try:
         try:
@@ -133,25 +133,25 @@ def _not_finite(text: str) -> bool:
     return bool(found)
 
 
-def _plain(one: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return a value that JSON cannot hold as one that it can."""
-    if _is_frame(one):
-        return [{key: cell for key, cell in row.items() if not _is_missing(cell)} for row in _rows(one) or ()]
-    if hasattr(one, "tolist"):
-        return one.tolist()
-    if _is_missing(one):
+    if _is_frame(value):
+        return [{key: cell for key, cell in row.items() if not _is_missing(cell)} for row in _rows(value) or ()]
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if _is_missing(value):
         return None
-    if isinstance(one, PurePath):
-        return str(one)
-    if isinstance(one, Mapping):
-        return dict(one)
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
     # A tuple comes here as the key of a mapping alone.
-    if isinstance(one, Iterable) and not isinstance(one, tuple):
-        return list(one)
+    if isinstance(value, Iterable) and not isinstance(value, tuple):
+        return list(value)
     raise UsageError(
         "Value not allowed in an annotation file",
         expected="numbers, texts, True, False, None, and lists and mappings of them",
-        found=shown(one),
+        found=shown(value),
     )
 
 
@@ -175,9 +175,9 @@ def _rows(given: Any) -> list[dict[str, Any]] | None:
                 "A column stands twice in the table", expected="each column once", found=", ".join(twice)[:200]
             )
         table = given.loc[:, ~given.columns.duplicated()].to_dict("records")
-        rows = [{str(key): _cell(str(key), one) for key, one in row.items()} for row in table]
+        rows = [{str(key): _cell(str(key), cell) for key, cell in row.items()} for row in table]
         # An integer column becomes one of floats where tables are joined.
-        for name in [one for one in _IDS if one in names and given[one].dtype.kind == "f"]:
+        for name in [column for column in _IDS if column in names and given[column].dtype.kind == "f"]:
             for row in rows:
                 row[name] = _whole(row[name])
         return rows
@@ -186,7 +186,7 @@ def _rows(given: Any) -> list[dict[str, Any]] | None:
     several = list(given)
     if not all(isinstance(row, Mapping) for row in several):
         return None
-    return [{key: _scalar(one) for key, one in row.items()} for row in several]
+    return [{key: _scalar(cell) for key, cell in row.items()} for row in several]
 
 
 def _cell(name: str, value: Any) -> Any:
@@ -215,8 +215,8 @@ def _numbers(value: Any) -> Any:
     value = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(value, list | tuple):
         return value
-    plain = [_scalar(one) for one in value]
-    return [float(one) if type(one) is int and abs(one) <= _EXACT else one for one in plain]
+    plain = [_scalar(number) for number in value]
+    return [float(number) if type(number) is int and abs(number) <= _EXACT else number for number in plain]
 
 
 def _box_of(row: Mapping[str, Any], where: str) -> Any:
@@ -234,10 +234,10 @@ def _box_of(row: Mapping[str, Any], where: str) -> Any:
 
 
 def _require_columns(columns: Iterable[Any]) -> None:
-    names = [str(one) for one in columns]
-    missing = [one for one in ("image_id", "category") if one not in names]
+    names = [str(column) for column in columns]
+    missing = [name for name in ("image_id", "category") if name not in names]
     if "bbox" not in names:
-        missing += [one for one in _BOX if one not in names]
+        missing += [name for name in _BOX if name not in names]
     if missing:
         raise UsageError(
             "The table of boxes lacks a column",
@@ -252,21 +252,20 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any
     images: dict[Any, dict[str, Any]] = {}
     classes: dict[Any, dict[str, Any]] = {}
     annotations: list[dict[str, Any]] = []
-    for place, row in enumerate(rows):
-        where = record_place(name, "rows", place)
+    for number, row in enumerate(rows):
+        where = record_place(name, "rows", number)
         image_id = row.get("image_id")
         image = images.setdefault(_key(image_id), {"id": image_id})
         _state(image, row, _OF_IMAGE, f"{where}, image {image_id!s:.80}")
         category, box = row.get("category"), _box_of(row, where)
         if _is_missing(category):
-            if box is not None and any(one != 0 for one in box):
+            if box is not None and any(value != 0 for value in box):
                 raise AnnotationFormatError("A box has no class", where=where, expected="a category", found=str(box))
             continue
         category = _whole(category)
         kind = classes.setdefault(_key(category), {"name": category})
         _state(kind, row, _OF_CLASS, f"{where}, class {category!s:.80}")
-        flags = {one: row[one] for one in _FLAGS if not _is_missing(row.get(one))}
-        more = {one: row[one] for one in ("pose",) if not _is_missing(row.get(one))}
+        flags = {flag: row[flag] for flag in _FLAGS if not _is_missing(row.get(flag))}
         area = row.get("area")
         annotations.append(
             {
@@ -275,13 +274,13 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any
                 "category_id": kind,
                 "bbox": box,
                 "area": _product(box) if _is_missing(area) else area,
-                **{one: int(value) if isinstance(value, bool) else _whole(value) for one, value in flags.items()},
-                **more,
+                **{flag: int(value) if isinstance(value, bool) else _whole(value) for flag, value in flags.items()},
+                **({} if _is_missing(row.get("pose")) else {"pose": row["pose"]}),
             }
         )
     categories = _numbered(list(classes.values()), name)
-    for one in annotations:
-        one["category_id"] = one["category_id"]["id"]
+    for annotation in annotations:
+        annotation["category_id"] = annotation["category_id"]["id"]
     for image in images.values():
         image["file_name"] = image.get("file_name") or str(image["id"])
     order = ("id", "file_name", "width", "height")
@@ -294,7 +293,7 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any
 
 def _product(box: Any) -> Any:
     """Return the area of a box, None where it is no box: the reader refuses that."""
-    if not isinstance(box, list) or len(box) != 4 or not all(isinstance(one, float) for one in box[2:]):
+    if not isinstance(box, list) or len(box) != 4 or not all(isinstance(side, float) for side in box[2:]):
         return None
     return box[2] * box[3]
 
@@ -317,9 +316,9 @@ def _state(known: dict[str, Any], row: Mapping[str, Any], names: Sequence[str], 
 
 def _numbered(classes: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     """Return the categories of a file, each with an id: the stated one, the number that is its name, or its rank."""
-    kinds = {type(one["name"]) for one in classes}
+    kinds = {type(category["name"]) for category in classes}
     if kinds == {str, int}:
-        both = [next(one["name"] for one in classes if type(one["name"]) is kind) for kind in (str, int)]
+        both = [next(category["name"] for category in classes if type(category["name"]) is kind) for kind in (str, int)]
         raise AnnotationFormatError(
             "Classes are named by texts and by numbers",
             where=name,
@@ -327,35 +326,35 @@ def _numbered(classes: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
             found=f"{both[0]!r:.80} and {both[1]!r:.80}",
         )
     if len(kinds) == 1 and kinds <= {str, int}:
-        classes.sort(key=lambda one: one["name"])
-    stated = [one for one in classes if "category_id" in one]
+        classes.sort(key=lambda category: category["name"])
+    stated = [category for category in classes if "category_id" in category]
     if stated and len(stated) < len(classes):
-        without = next(one["name"] for one in classes if "category_id" not in one)
+        without = next(category["name"] for category in classes if "category_id" not in category)
         raise AnnotationFormatError(
             "A class has no category_id",
             where=name,
             expected="an id of each class, or of none",
             found=f"{without!r:.80}",
         )
-    for rank, one in enumerate(classes, 1):
-        one["id"] = one.pop("category_id", one["name"] if kinds == {int} else rank)
-        one["name"] = str(one["name"]) if kinds == {int} else one["name"]
-    if all(type(one["id"]) is int for one in classes):
-        classes.sort(key=lambda one: one["id"])
-    return [{key: one[key] for key in ("id", "name", "supercategory") if key in one} for one in classes]
+    for rank, category in enumerate(classes, 1):
+        category["id"] = category.pop("category_id", category["name"] if kinds == {int} else rank)
+        category["name"] = str(category["name"]) if kinds == {int} else category["name"]
+    if all(type(category["id"]) is int for category in classes):
+        classes.sort(key=lambda category: category["id"])
+    return [{key: category[key] for key in ("id", "name", "supercategory") if key in category} for category in classes]
 
 
-def _with_bbox(row: dict[str, Any], place: int, name: str) -> dict[str, Any]:
+def _with_bbox(row: dict[str, Any], number: int, name: str) -> dict[str, Any]:
     """Return a detection with its box as ``bbox``, and without what is missing of its class."""
-    found = {key: None if key in ("category", "category_id") and _is_missing(one) else one for key, one in row.items()}
-    if not all(one in row for one in _BOX):
+    found = row | {key: None for key in ("category", "category_id") if key in row and _is_missing(row[key])}
+    if not all(key in row for key in _BOX):
         return found
     try:
-        box = _box_of(row, record_place(name, "rows", place))
+        box = _box_of(row, record_place(name, "rows", number))
     except AnnotationFormatError as error:
         raise PredictionError(error.what, where=error.where, expected=error.expected, found=error.found) from None
-    rest = {key: one for key, one in found.items() if key not in (*_BOX, "bbox")}
-    return rest | {"bbox": [row[one] for one in _BOX] if "bbox" not in row else box}
+    rest = {key: value for key, value in found.items() if key not in (*_BOX, "bbox")}
+    return rest | {"bbox": [row[key] for key in _BOX] if "bbox" not in row else box}
 
 
 def _boxes_of_image(row: Mapping[str, Any], named: Mapping[str, str], where: str) -> list[dict[str, Any]]:
@@ -367,14 +366,14 @@ def _boxes_of_image(row: Mapping[str, Any], named: Mapping[str, str], where: str
         What the other columns are called in the rows.
     """
     given: list[Any] = [row.get(key) for key in ("boxes", *named)]
-    columns: list[Any] = [one.tolist() if hasattr(one, "tolist") else one for one in given]
-    fit = "image_id" in row and all(isinstance(one, list | tuple) for one in columns)
+    columns: list[Any] = [column.tolist() if hasattr(column, "tolist") else column for column in given]
+    fit = "image_id" in row and all(isinstance(column, list | tuple) for column in columns)
     if not fit or len(set(map(len, columns))) != 1 or not all(map(_is_box, columns[0])):
         raise UsageError(
             "Malformed boxes of an image",
             where=where,
             expected=f"image_id, boxes of x1, y1, x2, y2 (pixels), and as many {', '.join(named)}",
-            found=", ".join(f"{key}: {shown(one)}" for key, one in row.items())[:300],
+            found=", ".join(f"{key}: {shown(value)}" for key, value in row.items())[:300],
             hint=None if "image_id" in row else "detections by image id: dict(zip(image_ids, detections))",
         )
     rows = []
@@ -386,12 +385,12 @@ def _boxes_of_image(row: Mapping[str, Any], named: Mapping[str, str], where: str
 
 def _is_box(box: Any) -> bool:
     plain = box.tolist() if hasattr(box, "tolist") else box
-    return isinstance(plain, list | tuple) and len(plain) == 4 and all(isinstance(one, int | float) for one in plain)
+    return isinstance(plain, list | tuple) and len(plain) == 4 and all(isinstance(edge, int | float) for edge in plain)
 
 
-def _rows_of_image(row: Mapping[str, Any], place: int, name: str) -> list[dict[str, Any]]:
+def _rows_of_image(row: Mapping[str, Any], number: int, name: str) -> list[dict[str, Any]]:
     """Return the rows of one image's boxes, and one without a box where it has none; a label is a class's name."""
     named = {key: key for key in ("area", "iscrowd") if key in row} | {"labels": "category"}
-    rows = _boxes_of_image(row, named, record_place(name, "images", place))
+    rows = _boxes_of_image(row, named, record_place(name, "images", number))
     facts = {key: row[key] for key in ("image_id", *_OF_IMAGE) if key in row}
-    return [one | facts for one in rows] or [{**facts, "bbox": None, "category": None}]
+    return [box | facts for box in rows] or [{**facts, "bbox": None, "category": None}]

@@ -49,7 +49,7 @@ class _Annotation(_Reference, frozen=True):
     def is_unusable(self) -> bool:
         """Return whether the box is none: not four finite numbers, or of no positive size."""
         box = self.bbox
-        if box is None or len(box) != 4 or not all(one is not None and math.isfinite(one) for one in box):
+        if box is None or len(box) != 4 or not all(number is not None and math.isfinite(number) for number in box):
             return True
         return not (box[2] or 0) > 0 or not (box[3] or 0) > 0
 
@@ -139,22 +139,22 @@ def inspect_annotations(path: Path) -> Inspection:
     refuse_repeated_keys(file.data, str(path), AnnotationFormatError)
     held = _decoded(file, _File[_Annotation], path)
     facts = _facts_of(held)
-    images = Counter(category for category, _ in {(one.category_id, one.image_id) for one in held.annotations})
-    boxes = Counter(one.category_id for one in held.annotations)
+    images = Counter(category for category, _ in {(row.category_id, row.image_id) for row in held.annotations})
+    boxes = Counter(row.category_id for row in held.annotations)
     counts = {
         "images": len(held.images),
-        "images_without_boxes": len(set(facts.images) - {one.image_id for one in held.annotations}),
+        "images_without_boxes": len(set(facts.images) - {row.image_id for row in held.annotations}),
         "classes": len(facts.categories),
         "boxes": len(held.annotations),
-        "crowds": sum(bool(one.iscrowd) for one in held.annotations),
+        "crowds": sum(bool(row.iscrowd) for row in held.annotations),
         "repeated_image_ids": len(facts.repeated_images),
         "images_with_repeated_ids": sum(map(len, facts.repeated_images.values())),
         "repeated_annotation_ids": len(facts.repeated_annotations),
         "repeated_classes": len(held.categories)
-        - min(len(facts.categories), len({one.name for one in held.categories})),
+        - min(len(facts.categories), len({category.name for category in held.categories})),
         "annotations_of_unknown_images": len(facts.orphans),
-        "annotations_of_unknown_classes": sum(one.category_id not in facts.categories for one in held.annotations),
-        "unusable_boxes": sum(one.is_unusable for one in held.annotations),
+        "annotations_of_unknown_classes": sum(row.category_id not in facts.categories for row in held.annotations),
+        "unusable_boxes": sum(row.is_unusable for row in held.annotations),
     }
     rows = tuple((name, images[number], boxes[number]) for number, name in facts.categories.items())
     return Inspection(str(path), file.sha256, counts, rows)
@@ -228,20 +228,21 @@ def read_coco_facts(path: Path) -> CocoFacts:
 
 
 def _facts_of(coco: _File[Any]) -> CocoFacts:
-    images, declared = {one.id for one in coco.images}, {one.id: one.name for one in coco.categories}
-    categories = Counter(one.category_id for one in coco.annotations if one.category_id is not None)
-    repeated = _repeated((one.id, one.file_name) for one in coco.images)
+    images = {image.id for image in coco.images}
+    declared = {category.id: category.name for category in coco.categories}
+    categories = Counter(row.category_id for row in coco.annotations if row.category_id is not None)
+    repeated = _repeated((image.id, image.file_name) for image in coco.images)
     return CocoFacts(
-        tuple(one.id for one in coco.images),
+        tuple(image.id for image in coco.images),
         len(coco.annotations),
         declared,
-        _repeated((one.id, one.image_id) for one in coco.annotations if one.id is not None),
-        tuple((one.id, one.image_id) for one in coco.annotations if one.image_id not in images),
+        _repeated((row.id, row.image_id) for row in coco.annotations if row.id is not None),
+        tuple((row.id, row.image_id) for row in coco.annotations if row.image_id not in images),
         {number: count for number, count in categories.items() if number not in declared},
-        _repeated((one.file_name, one.id) for one in coco.images if one.file_name),
+        _repeated((image.file_name, image.id) for image in coco.images if image.file_name),
         repeated,
-        sum(one.image_id in repeated for one in coco.annotations),
-        _repeated((one.id, one.name) for one in coco.categories),
+        sum(row.image_id in repeated for row in coco.annotations),
+        _repeated((category.id, category.name) for category in coco.categories),
         len(categories.keys() & declared.keys()),
     )
 

@@ -185,7 +185,7 @@ def _pieces(box: _Box, width: int, seam: Seam) -> list[tuple[float, float]]:
     """Return left and right of what remains of a sign that begins at the right border and ends at the left one."""
     both = [(box.xmin, float(width)), (0.0, box.xmax)]
     if seam == "widest":
-        return [max(both, key=lambda one: one[1] - one[0])]
+        return [max(both, key=lambda piece: piece[1] - piece[0])]
     return both if seam == "split" else []
 
 

@@ -116,17 +116,17 @@ def _walked(given: Any, where: str) -> dict[str, Any] | None:
         if isinstance(value, Mapping):
             read = _from_arrays(value, where)
         elif _are_pairs(value):
-            one = _listed("", [text for pair in value for text in pair], where)
-            lines = np.repeat(np.arange(1, len(value) + 1, dtype=np.int32), [*map(len, value)])[one.lines - 1]
-            read = {"form": "pairs", "lists": (replace(one, lines=lines, pairs=True),)}
+            pairs = _listed("", [text for pair in value for text in pair], where)
+            lines = np.repeat(np.arange(1, len(value) + 1, dtype=np.int32), [*map(len, value)])[pairs.lines - 1]
+            read = {"form": "pairs", "lists": (replace(pairs, lines=lines, pairs=True),)}
         elif isinstance(value[0], Mapping):
             read = read_objects(value, where)
         else:
             read = _from_array(value, where)
-        lists = tuple(replace(one, name="/".join(filter(None, (name, one.name)))) for one in read.get("lists", ()))
+        lists = tuple(replace(part, name="/".join(filter(None, (name, part.name)))) for part in read.get("lists", ()))
         classes = {"/".join(filter(None, (name, key))): names for key, names in read.get("classes", {}).items()}
         found.append(read | {"lists": lists, "classes": classes})
-    lists = tuple(one for read in found for one in read["lists"])
+    lists = tuple(listed for read in found for listed in read["lists"])
     if len(lists) > _MOST_LISTS:
         raise AnnotationFormatError(
             "The JSON holds too many lists", where=where, expected=f"at most {_MOST_LISTS:,}", found=f"{len(lists):,}"
@@ -155,46 +155,46 @@ def _arrays(given: Any, keys: tuple[str, ...], *, numbers: bool = True) -> Itera
         if _is_array(given, kinds) or _are_pairs(given) or names_images(given):
             yield keys, given
         elif isinstance(given[0], dict | list):
-            for place, value in enumerate(given):
-                yield from _arrays(value, (*keys, str(place)), numbers=False)
+            for position, value in enumerate(given):
+                yield from _arrays(value, (*keys, str(position)), numbers=False)
 
 
 def _is_array(given: Any, kinds: Any) -> bool:
-    return isinstance(given, list) and bool(given) and all(isinstance(one, kinds) for one in given)
+    return isinstance(given, list) and bool(given) and all(isinstance(value, kinds) for value in given)
 
 
 def _are_pairs(given: Sequence[Any]) -> bool:
-    return all(_is_array(one, str) and len(one) > 1 for one in given)
+    return all(_is_array(pair, str) and len(pair) > 1 for pair in given)
 
 
 def _from_array(given: Sequence[str | int], where: str) -> dict[str, Any]:
     if not given:
         raise EmptyListError("The list is empty", where=where, expected="at least one entry")
-    texts = [one for one in given if isinstance(one, str)]
+    texts = [text for text in given if isinstance(text, str)]
     if len(texts) == len(given) <= MOST_CLASS_NAMES and name_classes(texts):
         return {"form": "class names", "classes": {"": tuple(texts)}}
     return {"form": "json array", "lists": (_listed("", given, where),)}
 
 
 def _from_coco(images: Sequence[_Image], where: str) -> dict[str, Any]:
-    one = _listed("", [image.file_name or image.id for image in images], where)
+    listed = _listed("", [image.file_name or image.id for image in images], where)
     ids = len({image.id for image in images})
     notes = (f"image ids repeat: {len(images):,} images have {ids:,} ids",) if ids < len(images) else ()
-    return {"form": "coco json", "lists": (one,), "notes": notes}
+    return {"form": "coco json", "lists": (listed,), "notes": notes}
 
 
 def _from_arrays(given: Mapping[str, Sequence[str | int]], where: str) -> dict[str, Any]:
     """Read an object of arrays: one list in classes where its keys are classes, else one list a key."""
     wnids = all(WNID.fullmatch(key) for key in given)
     if wnids or (len(given) > _GROUPS and not all(_SPLIT_NAME.search(key) for key in given)):
-        groups = np.repeat(np.arange(len(given), dtype=np.int32), [len(one) for one in given.values()])
-        one = _listed("", [text for own in given.values() for text in own], where)
-        return {"form": "json groups", "lists": (replace(one, groups=tuple(given), group_of=groups[one.lines - 1]),)}
+        groups = np.repeat(np.arange(len(given), dtype=np.int32), [*map(len, given.values())])
+        flat = _listed("", [text for own in given.values() for text in own], where)
+        return {"form": "json groups", "lists": (replace(flat, groups=tuple(given), group_of=groups[flat.lines - 1]),)}
     lists = tuple(_listed(key, given[key], where) for key in given if given[key])
     if not lists:
         raise EmptyListError("The lists are empty", where=where, expected="at least one entry")
     parts = all(_PART_NAME.fullmatch(key) for key in given)
-    if not parts and all(name_classes([str(text) for text in given[one.name]]) for one in lists):
+    if not parts and all(name_classes([str(text) for text in given[listed.name]]) for listed in lists):
         return {"form": "class roles", "classes": {key: tuple(map(str, given[key])) for key in given}}
     empty = ", ".join(key for key in given if not given[key])
     return {"form": "json lists", "lists": lists, "notes": (f"empty: {ascii(empty)[1:-1][:200]}",) if empty else ()}
@@ -202,7 +202,7 @@ def _from_arrays(given: Mapping[str, Sequence[str | int]], where: str) -> dict[s
 
 def _listed(name: str, given: Sequence[str | int], where: str) -> PublishedList:
     """Return entries of JSON as a list; one that is empty or not printable is left out and told."""
-    texts = [str(one).strip() for one in given]
+    texts = [str(value).strip() for value in given]
     fits = np.array([0 < len(text) <= LONGEST_LINE and text.isprintable() for text in texts], np.bool_)
     good = np.flatnonzero(fits).astype(np.int32)
     odd = [
@@ -217,7 +217,7 @@ def _listed(name: str, given: Sequence[str | int], where: str) -> PublishedList:
         )
     return PublishedList(
         name, "".join(f"{text}\n" for text in compress(texts, fits)).encode(), good + 1, odd=len(odd),
-        odd_lines=tuple(odd[:SHOWN]), integers=any(isinstance(one, int) for one in given),
+        odd_lines=tuple(odd[:SHOWN]), integers=any(isinstance(value, int) for value in given),
     )  # fmt: skip
 
 
@@ -226,7 +226,7 @@ def _roles(given: Any, role: str, where: str) -> Iterator[tuple[str, tuple[str, 
     if isinstance(given, dict):
         for key, value in given.items():
             yield from _roles(value, f"{role}/{key}" if role else key, where)
-    elif isinstance(given, list) and all(isinstance(one, str | int) for one in given):
+    elif isinstance(given, list) and all(isinstance(name, str | int) for name in given):
         yield role, tuple(map(str, given))
     else:
         raise AnnotationFormatError(

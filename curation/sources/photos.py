@@ -79,10 +79,10 @@ class PhotoFolder:
     @cached_property
     def _by_name(self) -> dict[str, Path]:
         found: dict[str, Path] = {}
-        for path, name in sorted(self._listed, key=lambda one: not one[1].lower().endswith(SUFFIXES)):
+        for path, name in sorted(self._listed, key=lambda listed: not listed[1].lower().endswith(SUFFIXES)):
             last = name.rpartition("/")[2]
-            for one in (name, last, last.rpartition(".")[0]):
-                found.setdefault(one, path)
+            for key in (name, last, last.rpartition(".")[0]):
+                found.setdefault(key, path)
         return found
 
 
@@ -106,7 +106,7 @@ def photos_of_ids(
         A folder does not exist, or a photo is in none: the message says how many and names the first.
     """
     found = find_photos(ids, photos, sources)
-    missing = [one for one in ids if one not in found]
+    missing = [image for image in ids if image not in found]
     if missing:
         roots = photos if isinstance(photos, Mapping) else {"": photos}
         more = ", …" if len(missing) > _SHOWN else ""
@@ -145,12 +145,12 @@ def find_photos(
         for image, name in zip(source.image_ids.tolist(), source.images.file_names.tolist(), strict=True)
     }
     found: dict[str, Path] = {}
-    for one in ids:
-        namespace, _, native = one.partition(":")
+    for image in ids:
+        namespace, _, native = image.partition(":")
         folder = folders.get(namespace, folders.get(""))
-        path = None if folder is None else folder.find((file_names.get(one, ""), native))
+        path = None if folder is None else folder.find((file_names.get(image, ""), native))
         if path is not None:
-            found[one] = path
+            found[image] = path
     return found
 
 

@@ -64,14 +64,14 @@ _LARGEST_YAML = 1 << 20
 def list_files(folder: Path) -> list[Path]:
     """Return the files below a folder that may hold lists by their suffix, hidden ones left out, sorted by path."""
     found = {path.relative_to(folder): path for path in folder.rglob("*") if _may_be_list(path.name)}
-    seen = [one for one in found if not any(part.startswith(".") for part in one.parts) and found[one].is_file()]
-    return [found[one] for one in sorted(seen, key=Path.as_posix)]
+    seen = [path for path in found if not any(part.startswith(".") for part in path.parts) and found[path].is_file()]
+    return [found[path] for path in sorted(seen, key=Path.as_posix)]
 
 
 def first_line(path: Path) -> str:
     """Return the beginning of the first filled line of a file, to show what could not be read."""
     text = beginning(path, LONGEST_LINE, kind="list").decode("utf-8", "replace")
-    return "".join(one if one.isprintable() else "\ufffd" for one in text.strip().partition("\n")[0].strip()[:80])
+    return "".join(char if char.isprintable() else "\ufffd" for char in text.strip().partition("\n")[0].strip()[:80])
 
 
 def _may_be_list(name: str) -> bool:
@@ -123,7 +123,7 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
     else:
         read = read_table(data, where, path.suffix.lower()) or _from_text(data, path)
         if given.has_byte_order_mark and read.get("lists"):
-            read["lists"] = tuple(replace(one, traits={BYTE_ORDER_MARK: 1, **one.traits}) for one in read["lists"])
+            read["lists"] = tuple(replace(part, traits={BYTE_ORDER_MARK: 1, **part.traits}) for part in read["lists"])
     return PublishedFile(path, size=given.size, sha256=given.sha256.removeprefix("sha256:"), **read)
 
 
@@ -141,12 +141,12 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     known: dict[Form, Any] = {"imglist": lines.is_imglist, "voc list": lines.is_voc}
     found: list[Form] = [form for form, hits in known.items() if hits.sum() >= SHARE * max(len(lines), 1)]
     form = found[0] if found else "id list"
-    told: dict[str, Any] = {"blank": len(cells) - refused - len(lines), "traits": traits}
+    facts: dict[str, Any] = {"blank": len(cells) - refused - len(lines), "traits": traits}
     if len(lines) and (read := _of_columns(lines, form, path.name)) is not None:
         if read.get("lists"):
-            [one] = read["lists"]
-            one = replace(one, odd=one.odd + refused, odd_lines=_first([*odd, *one.odd_lines]), **told)
-            read |= {"lists": (one,), "ended": ended}
+            [listed] = read["lists"]
+            listed = replace(listed, odd=listed.odd + refused, odd_lines=_first([*odd, *listed.odd_lines]), **facts)
+            read |= {"lists": (listed,), "ended": ended}
         return read
     if form == "id list" and lines.is_sentence.any():
         odd += lines.odd(lines.is_sentence, "it holds several words")
@@ -168,17 +168,17 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
         entries = compute.if_else(arrow_of(fits), lines.before, lines.cells)
         labels, without = np.where(fits, lines.labels, NO_LABEL).astype(np.int32), ~fits
         short = ~fits & ~lines.is_spaced & (lines.labels == NO_LABEL)
-    one = PublishedList(
+    listed = PublishedList(
         "", text_of(entries), lines.numbers, labels, odd=refused + int(without.sum()),
         odd_lines=_first([*odd, *lines.odd(without, reason)]), short=int(short.sum()),
-        short_lines=tuple(lines.odd(short, reason)), **told,
+        short_lines=tuple(lines.odd(short, reason)), **facts,
     )  # fmt: skip
     if form == "imglist" and not FILE_NAME.search(entries[0].as_py()):
         folders = encoded(entries)
         if are_frames(folders, lines.cells):
             form, whole = "frames", text_of(lines.cells)
-            one = replace(one, paths=whole, labels=None, by_columns=True, columns={"sequence": folders})
-    return {"form": form, "lists": (one,), "ended": ended}
+            listed = replace(listed, paths=whole, labels=None, by_columns=True, columns={"sequence": folders})
+    return {"form": form, "lists": (listed,), "ended": ended}
 
 
 def _of_numbers(data: bytes, count: int, *, ended: bool) -> PublishedList:
@@ -192,7 +192,7 @@ def _of_numbers(data: bytes, count: int, *, ended: bool) -> PublishedList:
 
 
 def _first(odd: Sequence[OddLine]) -> tuple[OddLine, ...]:
-    return tuple(sorted(odd, key=lambda one: one.line)[:SHOWN])
+    return tuple(sorted(odd, key=lambda entry: entry.line)[:SHOWN])
 
 
 def _of_columns(lines: Lines, form: Form, name: str) -> dict[str, Any] | None:
@@ -224,21 +224,21 @@ def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:
     for key in _YAML_PARTS:
         value = given.get(key)
         for name in value if isinstance(value, list) else [value] if value else []:
-            place = base / str(name)
-            place = place if place.exists() else path.parent / str(name)
-            told = f"{key}: {ascii(str(name))[:200]}"
-            if not place.resolve().is_relative_to(root.resolve()):
-                notes.append(f"{told} leads out of the folder and was not read")
-            elif place.is_dir():
-                notes.append(f"{told} is a folder, which is not walked")
-            elif not place.is_file():
-                notes.append(f"{told} is missing")
-            elif place.name.lower() in YAML_NAMES:
-                notes.append(f"{told} is no list")
+            target = base / str(name)
+            target = target if target.exists() else path.parent / str(name)
+            shown = f"{key}: {ascii(str(name))[:200]}"
+            if not target.resolve().is_relative_to(root.resolve()):
+                notes.append(f"{shown} leads out of the folder and was not read")
+            elif target.is_dir():
+                notes.append(f"{shown} is a folder, which is not walked")
+            elif not target.is_file():
+                notes.append(f"{shown} is missing")
+            elif target.name.lower() in YAML_NAMES:
+                notes.append(f"{shown} is no list")
             else:
-                read = read_published(place)
-                files.append(place)
-                lists += [replace(one, name="/".join(filter(None, (key, one.name)))) for one in read.lists]
+                read = read_published(target)
+                files.append(target)
+                lists += [replace(listed, name="/".join(filter(None, (key, listed.name)))) for listed in read.lists]
     names = given.get("names")
     names = list(names.values()) if isinstance(names, dict) else names if isinstance(names, list) else []
     if not (lists or names or notes):
@@ -340,7 +340,7 @@ def only_list(file: PublishedFile) -> PublishedList:
     )
 
 
-def natives_of(one: PublishedList, namespace: str, where: str) -> Sequence[str]:
+def natives_of(listed: PublishedList, namespace: str, where: str) -> Sequence[str]:
     """Return the id of each entry within a name space, in the order of the list.
 
     Raises
@@ -348,12 +348,12 @@ def natives_of(one: PublishedList, namespace: str, where: str) -> Sequence[str]:
     AnnotationFormatError
         A path is absolute or climbs, lacks a folder of its id, or is none.
     """
-    paths = _paths_below_root(one, where)
+    paths = _paths_below_root(listed, where)
     folders = folders_in_ids(namespace)
     if not folders:
-        natives = one.stems.decode().split("\n")[:-1]
+        natives = listed.stems.decode().split("\n")[:-1]
     else:
-        natives = one.parent_stems.decode().split("\n")[:-1]
+        natives = listed.parent_stems.decode().split("\n")[:-1]
         outer = paths
         for _ in range(folders - 1):
             outer = re.sub(rb"/[^/\n]*$", b"", outer, flags=re.MULTILINE)
@@ -365,14 +365,14 @@ def natives_of(one: PublishedList, namespace: str, where: str) -> Sequence[str]:
         if native.count("/") != folders or native.startswith("/"):
             raise AnnotationFormatError(
                 "A path of the list lacks the folder that belongs to its id",
-                where=f"{where}, line {one.lines[row]}",
+                where=f"{where}, line {listed.lines[row]}",
                 expected=f"at least {folders} folders before the name of an image of {namespace}",
                 found=repr(native[:80]),
             )
     return natives
 
 
-def ids_of(one: PublishedList, namespace: str, where: str) -> list[str]:
+def ids_of(listed: PublishedList, namespace: str, where: str) -> list[str]:
     """Return the id of each entry, ``dtd:banded/banded_0002``, in the order of the list.
 
     Of a dataset that nothing is known of, an id keeps the last folder where there is one: stems may repeat.
@@ -383,20 +383,20 @@ def ids_of(one: PublishedList, namespace: str, where: str) -> list[str]:
         See `natives_of`.
     """
     if is_known(namespace):
-        natives = [native_of(native, namespace) for native in natives_of(one, namespace, where)]
+        natives = [native_of(native, namespace) for native in natives_of(listed, namespace, where)]
     else:
-        _paths_below_root(one, where)
-        natives = one.parent_stems.decode().split("\n")[:-1]
+        _paths_below_root(listed, where)
+        natives = listed.parent_stems.decode().split("\n")[:-1]
     return [str(ImageId(namespace, native)) for native in natives]
 
 
-def _paths_below_root(one: PublishedList, where: str) -> bytes:
-    paths = one.paths.replace(b"\\", b"/")
+def _paths_below_root(listed: PublishedList, where: str) -> bytes:
+    paths = listed.paths.replace(b"\\", b"/")
     if found := _CLIMBING.search(paths):
         row = paths.count(b"\n", 0, found.start())
         raise AnnotationFormatError(
             "A path of the list leaves its root",
-            where=f"{where}, line {one.lines[row]}",
+            where=f"{where}, line {listed.lines[row]}",
             expected="a path below the root of the dataset",
             found=ascii(paths[found.start() :].split(b"\n", 1)[0].decode("utf-8", "replace"))[:80],
         )

@@ -64,12 +64,12 @@ def read_table(data: bytes, where: str, suffix: str) -> dict[str, Any] | None:
                     "The table names a column twice", where=where, found=ascii(",".join(header))[:200]
                 )
             return _from_cells(data, mark, header, where)
-        files = [place for place, cells in enumerate(columns) if _has_files((header[place], *cells))]
+        files = [position for position, cells in enumerate(columns) if _has_files((header[position], *cells))]
         numbers = (
             mark == "\t" and len(header) == 2 and all(len(files) == 2 or row[1].strip("-").isdigit() for row in rows)
         )
         if whole and files and len(header) > 1 and not numbers:
-            names = [f"column {place + 1}" for place in range(len(header))]
+            names = [f"column {number}" for number in range(1, len(header) + 1)]
             return _from_cells(data, mark, names, where, headed=False)
     header = max(headers.values(), key=len)
     if len(header) > 1 and suffix in (".csv", ".tsv"):
@@ -81,7 +81,7 @@ def read_table(data: bytes, where: str, suffix: str) -> dict[str, Any] | None:
 
 
 def read_objects(rows: Sequence[Any], where: str) -> dict[str, Any]:
-    """Return the lists of an array of JSON objects, as of one a line: lines are places in the array."""
+    """Return the lists of an array of JSON objects, as of one a line: lines are positions in the array."""
     return read_json_lines(msgspec.json.Encoder().encode_lines(rows), where)
 
 
@@ -91,7 +91,7 @@ def read_json_lines(data: bytes, where: str) -> dict[str, Any]:
 
     sample = data[:_HEAD].split(b"\n")
     header, boxes = _keys([row for _, row in _decoded(msgspec.json.Decoder(), sample[:-1] or sample)])
-    fields = [(f"f{place}", Any, msgspec.field(name=key, default="")) for place, key in enumerate(header)]
+    fields = [(f"f{number}", Any, msgspec.field(name=key, default="")) for number, key in enumerate(header)]
     lines = data.split(b"\n")
     rows = dict(_decoded(msgspec.json.Decoder(msgspec.defstruct("Row", fields, gc=False)), lines))
     odd = [
@@ -105,10 +105,10 @@ def read_json_lines(data: bytes, where: str) -> dict[str, Any]:
 
 
 def _decoded(decoder: msgspec.json.Decoder[Any], lines: Sequence[bytes]) -> Iterator[tuple[int, Any]]:
-    for place, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=1):
         try:
             if line.strip():
-                yield place, decoder.decode(line)
+                yield number, decoder.decode(line)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             continue
 
@@ -169,7 +169,7 @@ def _has_files(cells: Sequence[str]) -> bool:
 def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[int]:
     """Return the columns that can name images, the likeliest first: files, then the most distinct values."""
     ranked = []
-    for place, (name, cells) in enumerate(zip(header, columns, strict=True)):
+    for position, (name, cells) in enumerate(zip(header, columns, strict=True)):
         key, filled = _key(name), {cell for cell in cells if cell}
         files = _has_files(cells)
         old = PATH_COLUMNS.index(name) if name in PATH_COLUMNS else len(PATH_COLUMNS)
@@ -181,7 +181,7 @@ def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[
             good = not few and not counted and not name_classes(sorted(filled))
         if good:
             ranked.append(
-                (not files, key in _ANY_IDS, bool(_COMPANIONS.search(key)), -len(filled) if files else 0, old, place)
+                (not files, key in _ANY_IDS, bool(_COMPANIONS.search(key)), -len(filled) if files else 0, old, position)
             )
     return [rank[-1] for rank in sorted(ranked)]
 
@@ -194,7 +194,7 @@ def _from_cells(data: bytes, mark: str, header: Sequence[str], where: str, *, he
     require_utf8(data, where)
     others = list[Any]()
 
-    def told(row: Any) -> str:
+    def skip(row: Any) -> str:
         others.append(row)
         return "skip"
 
@@ -204,14 +204,14 @@ def _from_cells(data: bytes, mark: str, header: Sequence[str], where: str, *, he
             tables.ReadOptions(use_threads=False, column_names=header, block_size=_BLOCK),
             tables.ParseOptions(
                 delimiter=mark, newlines_in_values=b'"' in data, ignore_empty_lines=False,
-                invalid_row_handler=told,
+                invalid_row_handler=skip,
             ),
             tables.ConvertOptions(check_utf8=False, column_types=dict.fromkeys(header, pyarrow.string())),
         )  # fmt: skip
     except pyarrow.ArrowInvalid as error:
         raise AnnotationFormatError("The table cannot be read", where=where, found=str(error)[:200]) from None
     odd = [OddLine(row.number, _OTHER_CELLS, row.text[:60]) for row in others]
-    numbers = np.delete(np.arange(1, len(table) + len(odd) + 1), [one.line - 1 for one in odd]).astype(np.int32)
+    numbers = np.delete(np.arange(1, len(table) + len(odd) + 1), [row.line - 1 for row in odd]).astype(np.int32)
     if b'"' in data:
         breaks = sum(compute.count_substring(column, "\n").to_numpy() for column in table.columns)
         numbers += np.cumsum(breaks, dtype=np.int32)
@@ -232,7 +232,7 @@ def _lists_of(
 
     header = table.column_names
     sample = {name: column.to_pylist() for name, column in zip(header, table.slice(0, _CHUNK).columns, strict=True)}
-    images = [header[place] for place in _images_in(header, list(sample.values()))]
+    images = [header[position] for position in _images_in(header, list(sample.values()))]
     table = table.select([name for name in header if name in images[:1] or not _decimal(sample[name])])
     cells = {name: table[name].combine_chunks() for name in table.column_names} if images else {}
     for name, column in cells.items():
@@ -245,16 +245,16 @@ def _lists_of(
         if not compute.all(good).as_py():
             cells = {name: column.filter(good) for name, column in cells.items()}
             kept = good.to_numpy(zero_copy_only=False)
-            odd = odd + [OddLine(int(one), _NO_IMAGE, "") for one in numbers[~kept]]
+            odd = odd + [OddLine(int(number), _NO_IMAGE, "") for number in numbers[~kept]]
             numbers = numbers[kept]
     if not images or not len(numbers):
         name = images[0] if images else "a column of images"
         raise AnnotationFormatError("The table names no image", where=where, expected=f"rows below {name}")
-    odd.sort(key=lambda one: one.line)
-    cut = tuple(one for one in odd if short and one.reason != _NO_IMAGE)[:SHOWN]
-    told = {"odd": len(odd), "odd_lines": tuple(odd[:SHOWN]), "short": short, "short_lines": cut}
+    odd.sort(key=attrgetter("line"))
+    cut = tuple(row for row in odd if short and row.reason != _NO_IMAGE)[:SHOWN]
+    oddities = {"odd": len(odd), "odd_lines": tuple(odd[:SHOWN]), "short": short, "short_lines": cut}
     notes = _choice(images) if headed else (f"it has no header; column {header.index(images[0]) + 1} holds files",)
-    lists = _described(cells, numbers, header, images, told, headed=headed, boxes=boxes)
+    lists = _described(cells, numbers, header, images, oddities, headed=headed, boxes=boxes)
     return {"lists": tuple(lists), "notes": notes}
 
 
@@ -272,7 +272,7 @@ def _choice(images: Sequence[str]) -> tuple[str, ...]:
 
 
 def _described(
-    cells: dict[str, Any], lines: Any, header: Sequence[str], images: Sequence[str], told: dict[str, Any], *,
+    cells: dict[str, Any], lines: Any, header: Sequence[str], images: Sequence[str], oddities: dict[str, Any], *,
     headed: bool, boxes: bool,
 ) -> Iterator[PublishedList]:  # fmt: skip
     """Yield lists with what stands beside their images: classes, second files, labels in columns, parts."""
@@ -310,8 +310,8 @@ def _described(
         if name not in (label, second, part, *flags)
     }
     values, of = beside[part] if part is not None else ([""], np.zeros(len(lines), np.int32))
-    for place, value in enumerate(values):
-        rows = of == place
+    for number, value in enumerate(values):
+        rows = of == number
         yield PublishedList(
             f"{part}={value}" if part is not None else "", text_of(paths.filter(rows)), lines[rows],
             groups=tuple(groups), group_of=None if group_of is None else group_of[rows],
@@ -319,5 +319,5 @@ def _described(
             companions=None if second is None else normalised(text_of(cells[second].filter(rows))),
             columns={name: Column(column.values, column.of[rows]) for name, column in columns.items()},
             # Lines of a table that are no entry belong to no part of it: the first tells them.
-            **(told if not place else {}),
+            **(oddities if not number else {}),
         )  # fmt: skip

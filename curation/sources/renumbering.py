@@ -103,19 +103,19 @@ def renumber(path: Path) -> Renumbered:
             hint="renumber the files before they are joined",
         )
     for number, (own, rows) in enumerate(zip(images, annotations, strict=True), 1):
-        place = {ids.images[row].id: row + 1 for row in own}
+        new_ids = {ids.images[row].id: row + 1 for row in own}
         for row in rows:
-            one = ids.annotations[row]
-            if one.image_id not in place:
+            annotation = ids.annotations[row]
+            if annotation.image_id not in new_ids:
                 raise DanglingIdError(
                     "An annotation names an image that is not in its run",
-                    where=f"{path}: annotations[{row}] (id {one.id}), run {number}",
-                    expected=f"one of {len(place)} images",
-                    found=f"image_id {one.image_id}",
+                    where=f"{path}: annotations[{row}] (id {annotation.id}), run {number}",
+                    expected=f"one of {len(new_ids)} images",
+                    found=f"image_id {annotation.image_id}",
                     hint="the runs of images and annotations do not belong together: renumber the files before they "
                     "are joined",
                 )
-            content["annotations"][row] |= {"id": row + 1, "image_id": place[one.image_id]}
+            content["annotations"][row] |= {"id": row + 1, "image_id": new_ids[annotation.image_id]}
     for row, image in enumerate(content["images"], 1):
         image["id"] = row
     counts = {
@@ -124,13 +124,13 @@ def renumber(path: Path) -> Renumbered:
         "repeated_ids": len(repeated),
         "images_concerned": sum(counted[number] for number in repeated),
         "annotations": len(ids.annotations),
-        "annotation_ids": len({one.id for one in ids.annotations}),
-        "annotations_concerned": sum(one.image_id in repeated for one in ids.annotations),
+        "annotation_ids": len({annotation.id for annotation in ids.annotations}),
+        "annotations_concerned": sum(annotation.image_id in repeated for annotation in ids.annotations),
     }
     return Renumbered(msgspec.json.encode(content), file.sha256, len(images), counts)
 
 
 def _runs(records: Sequence[_Record]) -> list[range]:
     """Return the rows of each run of rising ids."""
-    starts = [row for row, one in enumerate(records) if not row or one.id <= records[row - 1].id]
+    starts = [row for row, record in enumerate(records) if not row or record.id <= records[row - 1].id]
     return [range(start, end) for start, end in pairwise([*starts, len(records)])]

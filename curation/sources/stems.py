@@ -92,8 +92,8 @@ def holding(cells: Any, characters: str) -> Bools:
     for start in range(0, len(cells), _ROWS):
         own = edges[start : start + _ROWS + 1]
         marks = np.zeros(own[-1] - own[0] + 1, np.bool_)
-        for one in characters:
-            marks[:-1] |= text[own[0] : own[-1]] == ord(one)
+        for character in characters:
+            marks[:-1] |= text[own[0] : own[-1]] == ord(character)
         found[start : start + _ROWS] &= np.logical_or.reduceat(marks, own[:-1] - own[0])
     return found
 

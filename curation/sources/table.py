@@ -74,13 +74,14 @@ def parse_table(content: FileContent, *, dataset: str, part: str) -> Source:
         check_unique(natives, "image", where)
     stated = [_several(cell) if many else [cell] if cell else [] for cell in cells]
     categories, class_of = _classes(dataset, stated, where)
-    place = {native: number for number, native in enumerate(dict.fromkeys(natives))}
-    pairs = {(place[natives[row]], class_of[value]) for row, values in enumerate(stated) for value in values}
-    first = dict(zip(reversed(natives), reversed(names), strict=True))
+    position = {native: number for number, native in enumerate(dict.fromkeys(natives))}
+    pairs = {(position[natives[row]], class_of[value]) for row, values in enumerate(stated) for value in values}
+    files = [name if _is_file_name(name) else "" for name in names]
+    first = dict(zip(reversed(natives), reversed(files), strict=True))
     return Source.of(
         dataset,
         part,
-        images=Images.of(list(place), file_names=[first[one] if _is_file_name(first[one]) else "" for one in place]),
+        images=Images.of(list(position), file_names=[first[native] for native in position]),
         categories=categories,
         objects=None,
         presence=np.array(sorted(pairs), np.int32).reshape(-1, 2),
@@ -195,7 +196,7 @@ def _classes(
         categories = Categories.counted(sorted(value for value in first if not value.isdigit()))
     positions = categories.index()
     if categories.names and family(dataset) in ("coco", "voc"):
-        positions |= {str(number): place for place, number in enumerate(categories.numbers)}
+        positions |= {str(number): position for position, number in enumerate(categories.numbers)}
     for value, row in sorted(first.items(), key=lambda item: item[1]):
         check_label(value, where(row))
         if value not in positions:

@@ -114,15 +114,17 @@ def entries_of(data: bytes) -> tuple[Lines, int, list[OddLine], dict[str, int]]:
         parts.append(_entries_of_block(cells, number, traits))
         number += len(cells)
     columns = zip(*(vars(lines).values() for lines, *_ in parts), strict=True)
-    lines = Lines(*(np.concatenate(one) if isinstance(one[0], np.ndarray) else concat_arrays(one) for one in columns))
-    return lines, sum(refused for _, refused, _ in parts), [one for *_, odd in parts for one in odd], +traits
+    lines = Lines(
+        *(np.concatenate(column) if isinstance(column[0], np.ndarray) else concat_arrays(column) for column in columns)
+    )
+    return lines, sum(refused for _, refused, _ in parts), [line for *_, odd in parts for line in odd], +traits
 
 
 def _entries_of_block(cells: Any, number: int, traits: Counter[str]) -> tuple[Lines, int, list[OddLine]]:
     from pyarrow import compute
 
     trimmed = compute.ascii_trim(cells, " \t\r")
-    raw, widths = (values_of(compute.binary_length(one)) for one in (cells, trimmed))
+    raw, widths = (values_of(compute.binary_length(column)) for column in (cells, trimmed))
     filled, returns = widths > 0, values_of(compute.ends_with(cells, "\r"))
     printable = values_of(compute.ascii_is_printable(trimmed)).copy()
     others = compute.replace_substring(trimmed.filter(arrow_of(~printable)), "\t", " ")
@@ -134,7 +136,7 @@ def _entries_of_block(cells: Any, number: int, traits: Counter[str]) -> tuple[Li
         f"its name is longer than {_LONGEST_NAME} characters": is_long,
         "it holds a control character": ~printable & (printable.all() or matches(trimmed, _CONTROL)),
         "it is not printable": ~printable,
-        "it names a folder": values_of(compute.or_(*(compute.ends_with(trimmed, one) for one in _SLASHES))),
+        "it names a folder": values_of(compute.or_(*(compute.ends_with(trimmed, slash) for slash in _SLASHES))),
     }
     strange = filled & np.logical_or.reduce(list(reasons.values()))
     odd = [
@@ -209,10 +211,10 @@ class _Words:
         self.rows = np.ones(len(self.first), np.bool_)
         apart = np.frombuffer(text.translate(_BLANKS_TO_BREAKS), np.uint8)
         spelled = cells_of(_gathered(apart, (self.starts, self.ends + 1))).dictionary_encode()
-        each, place = spelled.dictionary, spelled.indices.to_numpy()
-        self.is_integer = matches(each, _INTEGER)[place]
+        each, index = spelled.dictionary, spelled.indices.to_numpy()
+        self.is_integer = matches(each, _INTEGER)[index]
         numeric, is_file, is_one, is_flag = (
-            matches(each, pattern)[place] for pattern in (_NUMERIC, ANY_FILE, "^1$", "^-?[01]$")
+            matches(each, pattern)[index] for pattern in (_NUMERIC, ANY_FILE, "^1$", "^-?[01]$")
         )
         words, count = np.arange(len(self.starts), dtype=np.int32), self.last - self.first + 1
         self.count, self.files = count, self.sums(is_file)
@@ -258,10 +260,10 @@ class _Words:
 
     def read(self, form: Form, cells: Any, **columns: Any) -> dict[str, Any]:
         """Return the list of the entries."""
-        odd = tuple(sorted(self.odd, key=lambda one: one.line)[:SHOWN])
+        odd = tuple(sorted(self.odd, key=lambda entry: entry.line)[:SHOWN])
         counts: dict[str, Any] = {"odd": self.left_out, "odd_lines": odd, "short": self.left_out, "short_lines": odd}
-        one = PublishedList("", text_of(cells), self.lines.numbers[self.rows], **counts, **columns)
-        return {"form": form, "lists": (one,)}
+        listed = PublishedList("", text_of(cells), self.lines.numbers[self.rows], **counts, **columns)
+        return {"form": form, "lists": (listed,)}
 
 
 def _gathered(buffer: Any, *spans: tuple[Any, Any]) -> bytes:
@@ -291,12 +293,12 @@ def read_files(lines: Lines) -> dict[str, Any] | None:
         read = _flags(table, after)
     elif mostly(after == 0):
         read = _numbered(table) if mostly((before == 1) & (table.is_integer[table.first])) else None
-    elif not mostly(one := table.after_is_integer) and mostly(table.after_are_numbers & (after > 0)):
+    elif not mostly(integers := table.after_is_integer) and mostly(table.after_are_numbers & (after > 0)):
         read = table.read("file and labels", table.texts("first", "file"))
     else:
-        read = _classes(table, after, fielded=mostly(before > 0), numbers=mostly(one))
+        read = _classes(table, after, fielded=mostly(before > 0), numbers=mostly(integers))
     if read is not None and header.any():
-        read["notes"] = tuple(f"line {one.line} is a header: {one.text!a}" for one in lines.odd(header, ""))
+        read["notes"] = tuple(f"line {line.line} is a header: {line.text!a}" for line in lines.odd(header, ""))
     return read
 
 
@@ -304,10 +306,10 @@ def _two_files(table: _Words, files: Int32s) -> dict[str, Any]:
     """Return files with their companions, or pairs of them, where files that stand first stand second too."""
     table.leave_out(files == 1, "it names one file, the others two")
     cells, second = table.texts("first", "first_file"), table.texts("first_file+", "second_file")
-    one, other = (set(texts.slice(0, _SAMPLE).to_pylist()) for texts in (cells, second))
-    if len(one) < SHARE * min(len(cells), _SAMPLE) and not one.isdisjoint(other):
+    left, right = (set(texts.slice(0, _SAMPLE).to_pylist()) for texts in (cells, second))
+    if len(left) < SHARE * min(len(cells), _SAMPLE) and not left.isdisjoint(right):
         members = zip(cells.to_pylist(), second.to_pylist(), strict=True)
-        return _paired(table, "".join(f"{one}\n{other}\n" for one, other in members))
+        return _paired(table, "".join(f"{left}\n{right}\n" for left, right in members))
     return table.read("two files", cells, companions=normalised(text_of(second)))
 
 
@@ -333,7 +335,7 @@ def _numbered(table: _Words) -> dict[str, Any]:
 
 
 def _labels(column: Column) -> Int32s:
-    values = [int(one) if _LABEL.fullmatch(one) else NO_LABEL for one in column.values]
+    values = [int(text) if _LABEL.fullmatch(text) else NO_LABEL for text in column.values]
     return np.array([*values, NO_LABEL], np.int32)[column.of]
 
 
@@ -352,7 +354,7 @@ def _classes(table: _Words, after: Int32s, *, fielded: bool, numbers: bool) -> d
     if (
         own >= 0
         and (label.of == own).sum() == 1
-        and any(one != label.values[own] and one.startswith(label.values[own]) for one in label.values)
+        and any(value != label.values[own] and value.startswith(label.values[own]) for value in label.values)
     ):
         table.leave_out(np.arange(len(table.rows)) == np.flatnonzero(table.rows)[-1], "its label may be cut")
     paths = table.texts("file" if columns.keys() - {"source"} else "first", "file")
@@ -389,8 +391,8 @@ def _are_apart(label: Column, rest: Column) -> bool:
     return bool(counts[sources > 1].sum() >= len(label.of) / 2)
 
 
-def _both(one: Column, other: Column) -> Int64s:
-    return one.of * np.int64(len(other.values) + 1) + other.of + 1
+def _both(first: Column, second: Column) -> Int64s:
+    return first.of * np.int64(len(second.values) + 1) + second.of + 1
 
 
 def read_names(lines: Lines) -> dict[str, Any] | None:

@@ -49,12 +49,12 @@ def yolo_names(data: bytes, where: str, error: type[CurationError] = AnnotationF
     """Return the names of the classes that a ``data.yaml`` numbers from 0."""
     stated = safe_yaml(data, where, error).get("names")
     names = [stated.get(number) for number in range(len(stated))] if isinstance(stated, dict) else stated
-    if not isinstance(names, list) or not names or not all(isinstance(one, str | int) for one in names):
+    if not isinstance(names, list) or not names or not all(isinstance(name, str | int) for name in names):
         expected = "names: a list, or a mapping of 0, 1, 2, … to a name each"
         raise error("The YAML does not name the classes", where=where, expected=expected, found=f"{stated!r:.100}")
     texts = tuple(map(str, names))
     if len(set(texts)) < len(texts):
-        twice = next(one for one in texts if texts.count(one) > 1)
+        twice = next(text for text in texts if texts.count(text) > 1)
         raise error("Two classes have one name", where=where, expected="each name once", found=f"{twice!r:.80}")
     return texts
 
@@ -68,7 +68,7 @@ def label_lines(
         try:
             if max(map(len, fields)) > _LONGEST_NUMBER:
                 raise ValueError
-            values = [float(one) for one in fields]
+            values = [float(field) for field in fields]
             if not all(map(math.isfinite, values)) or not values[0].is_integer():
                 raise ValueError
         except ValueError:
@@ -119,29 +119,29 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     root = Path(os.path.normpath(named.absolute())).parent
     photos = _photos(stated, named, root, part)
     labels = {photo: _label_of(photo) for photo in photos}
-    files = SmallFiles(root, [one for one in labels.values() if (root / one).is_file()])
+    files = SmallFiles(root, [label for label in labels.values() if (root / label).is_file()])
     if not files.data:
         expected = f"such as {next(iter(labels.values()))}, for {len(photos):,} photos"
         hint = "labels/ lies beside images/, and has the same folders and stems"
         raise MissingFileError("No photo of the part has a label file", where=str(named), expected=expected, hint=hint)
-    natives = [native_of(PurePosixPath(one).stem, namespace_of(dataset)) for one in photos]
+    natives = [native_of(PurePosixPath(photo).stem, namespace_of(dataset)) for photo in photos]
     check_unique(natives, "stem", lambda row: photos[row])
     for native, photo in zip(natives, photos, strict=True):
         check_name(native, photo)
     shown = tqdm(photos, "photo sizes", leave=False, disable=None)
-    sizes = np.array([size_of_photo(root / one) for one in shown], np.int32).reshape(-1, 2)
+    sizes = np.array([size_of_photo(root / photo) for photo in shown], np.int32).reshape(-1, 2)
     lines = [
         (image, f"{label}: line {number}", values)
         for image, label in enumerate(labels.values())
         for number, values in label_lines(files.data.get(label, b""), label, AnnotationFormatError, _LINE)
     ]
     boxes = np.array([_box(values, len(names), where) for _, where, values in lines], np.float64).reshape(-1, 4)
-    image = np.array([one for one, _, _ in lines], np.int32)
+    image = np.array([image for image, _, _ in lines], np.int32)
     objects = Objects.of(image, [int(values[0]) for _, _, values in lines], boxes * np.tile(sizes, 2)[image])
     kept, dropped = sound_objects(objects, bad_boxes, lambda row: lines[row][1])
     if ".txt" not in str(stated.get(part)) and (spare := _without_photo(root, labels)):
         dropped = dropped | {"label files without a photo": spare}
-    listing = "".join(f"{width} {height} {one}\n" for (width, height), one in zip(sizes, photos, strict=True)).encode()
+    listing = "".join(f"{w} {h} {photo}\n" for (w, h), photo in zip(sizes, photos, strict=True)).encode()
     return Source.of(
         dataset,
         part,
@@ -159,7 +159,7 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
 
 def _photos(stated: Mapping[str, Any], named: Path, root: Path, part: str) -> list[str]:
     """Return the photos of a part, as paths below the root, in the order of folders and lists."""
-    offered = [one for one in _PARTS if stated.get(one)]
+    offered = [key for key in _PARTS if stated.get(key)]
     part = part or (offered[0] if len(offered) == 1 else "")
     if part not in offered:
         raise MissingFileError(
@@ -172,32 +172,31 @@ def _photos(stated: Mapping[str, Any], named: Path, root: Path, part: str) -> li
     value = stated[part]
     found: list[str] = []
     for entry in value if isinstance(value, list) else [value]:
-        place = _place(stated, named, root, str(entry), part)
-        name = place.relative_to(root).as_posix()
-        if place.is_dir():
-            found += [str(PurePosixPath(name) / one) for _, one, _ in files_below(str(place), _SUFFIXES)]
+        path = _listed_path(stated, named, root, str(entry), part)
+        name = path.relative_to(root).as_posix()
+        if path.is_dir():
+            found += [str(PurePosixPath(name) / photo) for _, photo, _ in files_below(str(path), _SUFFIXES)]
         else:
-            data = InputFile(place, kind="list of photos").data
-            listed = filled_lines(data, str(place), AnnotationFormatError, "The list is not UTF-8")
-            lines = [_below(root, line.removeprefix("./"), f"{place}: line {n}") for n, line in listed]
-            found += [one.relative_to(root).as_posix() for one in lines]
+            data = InputFile(path, kind="list of photos").data
+            listed = filled_lines(data, str(path), AnnotationFormatError, "The list is not UTF-8")
+            found += [_below(root, line.removeprefix("./"), f"{path}: line {n}") for n, line in listed]
     if not found:
         what, expected = f"There are no photos of part {part!r}", f"files *{', *'.join(_SUFFIXES)}"
         raise MissingFileError(what, where=f"{named}: {part}", expected=expected, found=f"none below {value}"[:200])
     return found
 
 
-def _place(stated: Mapping[str, Any], named: Path, root: Path, entry: str, part: str) -> Path:
+def _listed_path(stated: Mapping[str, Any], named: Path, root: Path, entry: str, part: str) -> Path:
     """Return the folder or list that an entry means: below ``path``, or below the folder of the file.
 
     Tools write paths of the machine that trained, and ``../train/images`` for what lies below the folder.
     """
     inner = re.sub(r"\A(?:\.\./)+", "", entry)
     tried = dict.fromkeys(
-        os.path.normpath(root / one) for one in (Path(str(stated.get("path") or "")) / entry, entry, inner)
+        os.path.normpath(root / relative) for relative in (Path(str(stated.get("path") or "")) / entry, entry, inner)
     )
-    below = [Path(one) for one in tried if Path(one).is_relative_to(root)]
-    found = next((one for one in below if one.exists() and one != root), None)
+    below = [Path(name) for name in tried if Path(name).is_relative_to(root)]
+    found = next((path for path in below if path.exists() and path != root), None)
     if found is None:
         raise MissingFileError(
             f"The photos of part {part!r} are not below the folder of the YAML",
@@ -208,13 +207,13 @@ def _place(stated: Mapping[str, Any], named: Path, root: Path, entry: str, part:
     return found
 
 
-def _below(root: Path, name: str, where: str) -> Path:
-    """Return a photo that a list names; links are followed, since of a photo the size alone is read."""
+def _below(root: Path, name: str, where: str) -> str:
+    """Return a photo that a list names, below the root; links are followed, since of a photo the size alone is read."""
     found = Path(os.path.normpath(root / name))
     if not found.is_relative_to(root) or "\0" in name:
         what = "A path leads outside its folder"
         raise PathEscapeError(what, where=where, expected="a path below it", found=name[:200])
-    return found
+    return found.relative_to(root).as_posix()
 
 
 def _label_of(photo: str) -> str:
@@ -227,9 +226,9 @@ def _label_of(photo: str) -> str:
 
 def _without_photo(root: Path, labels: Mapping[str, str]) -> int:
     """Return how many label files have no photo, where their folder holds those of the part alone."""
-    folders = {PurePosixPath(one).parent for one in labels.values()}
-    held = {str(folder / one.name) for folder in folders for one in (root / folder).glob("*.txt")}
-    return len({one for one in held - {*labels.values()} if PurePosixPath(one).name != CLASS_NAMES})
+    folders = {PurePosixPath(label).parent for label in labels.values()}
+    held = {str(folder / file.name) for folder in folders for file in (root / folder).glob("*.txt")}
+    return len({label for label in held - {*labels.values()} if PurePosixPath(label).name != CLASS_NAMES})
 
 
 def _box(values: Sequence[float], n_classes: int, where: str) -> tuple[float, float, float, float]:
@@ -240,7 +239,7 @@ def _box(values: Sequence[float], n_classes: int, where: str) -> tuple[float, fl
         wrong = "has another number of values"
     elif not 0 <= values[0] < n_classes:
         wrong = f"is of a class that the YAML does not name, which are 0 to {n_classes - 1}"
-    elif not all(0 <= one <= 1 + 1e-6 for one in shares):
+    elif not all(0 <= share <= 1 + 1e-6 for share in shares):
         wrong = "is not in shares of the image"
     if wrong:
         confidence = "a sixth number is a confidence: these are predictions, and go to --detections"
@@ -248,7 +247,7 @@ def _box(values: Sequence[float], n_classes: int, where: str) -> tuple[float, fl
             f"A line of a label file {wrong}",
             where=where,
             expected=_LINE,
-            found=" ".join(f"{one:g}" for one in values)[:100],
+            found=" ".join(f"{value:g}" for value in values)[:100],
             hint=confidence if len(values) == _BOX_FIELDS + 1 else None,
         )
     if is_box:

@@ -19,7 +19,7 @@ from curation.sources.openimages.files import (
     REQUIRED,
     OpenImagesContent,
     check_ids,
-    places_of,
+    positions_of,
     read_descriptions,
     read_image_list,
     read_sizes,
@@ -71,7 +71,7 @@ def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: Bad
     keep = np.ones(len(image), np.bool_)
     if "images" in content.files:
         ids = read_image_list(content.files["images"])
-        image = places_of(rows.ids, ids)[image]
+        image = positions_of(rows.ids, ids)[image]
         keep = image >= 0
     if unlisted := len(keep) - int(keep.sum()):
         row = int(keep.argmin())
@@ -88,8 +88,8 @@ def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: Bad
     if "sizes" in content.files:
         sized, pixels = read_sizes(content.files["sizes"])
         # The table may speak of some of the images, or of more: photos are seldom all at hand.
-        place, n_sizes = places_of(ids, sized), len(sized)
-        sizes[place >= 0] = pixels[place[place >= 0]]
+        position, n_sizes = positions_of(ids, sized), len(sized)
+        sizes[position >= 0] = pixels[position[position >= 0]]
     if n_sizes:
         factors = np.where(sizes > 0, sizes, 1).astype(np.float64)
         for side in range(4):
@@ -108,7 +108,7 @@ def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: Bad
         ),
         categories=Categories.counted(rows.labels if names is None else tuple(names.values()), rows.labels),
         objects=select(objects, keep) if unlisted else objects,
-        files=tuple(FileRecord(one.name, one.sha256, one.size, read[kind]) for kind, one in content.each().items()),
+        files=tuple(FileRecord(file.name, file.sha256, file.size, read[kind]) for kind, file in content.each().items()),
         dropped=dropped,
         unit_boxes=True,
     )
@@ -173,16 +173,16 @@ def read_boxes(file: StreamedCsv, labels: tuple[str, ...] | None, bad_boxes: Bad
     known |= dict.fromkeys(COORDINATES, pyarrow.float64()) | dict.fromkeys(_FLAGS.values(), pyarrow.int8())
     types = {name: kind for name, kind in known.items() if name in file.header}
     nothing = pyarrow.RecordBatch.from_pylist([], schema=pyarrow.schema(types))
-    place = {key: number for number, key in enumerate(labels or ())}
+    class_of = {key: number for number, key in enumerate(labels or ())}
     parts, ids, left_out = defaultdict[str, list[Any]](list), list[Any](), list[Int64s]()
     dropped, rows = Counter[str](), 0
     for batch in chain([nothing], file.batches(types)):
         where = _Where(file, rows)
         texts, lengths = _runs(batch.column("ImageID"), where)
-        places = np.arange(len(lengths), dtype=np.int32) + sum(map(len, ids))
-        found: dict[str, Any] = {"image": np.repeat(places, lengths)}
+        positions = np.arange(len(lengths), dtype=np.int32) + sum(map(len, ids))
+        found: dict[str, Any] = {"image": np.repeat(positions, lengths)}
         ids.append(texts)
-        found["category"] = _coded(batch.column("LabelName"), place, learns=labels is None)
+        found["category"] = _coded(batch.column("LabelName"), class_of, learns=labels is None)
         corners = [batch.column(name).to_numpy(zero_copy_only=False) for name in COORDINATES]
         found["boxes"], keep = _sound(corners, found["category"], where, bad_boxes, dropped)
         stated = _stated(batch, where)
@@ -200,7 +200,7 @@ def read_boxes(file: StreamedCsv, labels: tuple[str, ...] | None, bad_boxes: Bad
     every = pyarrow.concat_arrays(ids).dictionary_encode()
     return BoxRows(
         ids=every.dictionary,
-        labels=tuple(place),
+        labels=tuple(class_of),
         image=every.indices.to_numpy()[columns.pop("image")],
         category=columns.pop("category"),
         boxes=columns.pop("boxes"),
@@ -231,11 +231,11 @@ def _runs(column: Any, where: _Where) -> tuple[Any, Int64s]:
     return runs.values, lengths
 
 
-def _coded(words: Any, place: dict[str, int], *, learns: bool = False) -> Int32s:
-    """Return the place of each word of a dictionary array, -1 for a strange one; or learn it in the order of rows."""
+def _coded(words: Any, class_of: dict[str, int], *, learns: bool = False) -> Int32s:
+    """Return the position of each word of a dictionary array, -1 for a strange one; or learn it in row order."""
     keys = words.dictionary.to_pylist()
-    places = [place.setdefault(key, len(place)) if learns else place.get(key, -1) for key in keys]
-    found: Int32s = np.array([*places, -1], np.int32)[words.indices.to_numpy()]
+    classes = [class_of.setdefault(key, len(class_of)) if learns else class_of.get(key, -1) for key in keys]
+    found: Int32s = np.array([*classes, -1], np.int32)[words.indices.to_numpy()]
     return found
 
 

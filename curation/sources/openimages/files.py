@@ -148,14 +148,14 @@ def locate_openimages(path: Path, part: str) -> OpenImagesPaths:
 
 def _found(root: Path, names: tuple[str, ...], part: str) -> list[Path]:
     folders = [root / below.format(part=part) for below in _BELOW]
-    places = [folder / name.format(part=part) for folder in folders for name in names]
-    return list(dict.fromkeys(place for place in places if place.is_file()))
+    paths = [folder / name.format(part=part) for folder in folders for name in names]
+    return list(dict.fromkeys(path for path in paths if path.is_file()))
 
 
 def _beside(boxes: Path, part: str, folders: tuple[Path, ...]) -> OpenImagesPaths:
     def first(names: tuple[str, ...]) -> Path | None:
         usable = [name for name in names if part or "{part}" not in name]
-        return next((place for folder in folders for place in _found(folder, tuple(usable), part)), None)
+        return next((path for folder in folders for path in _found(folder, tuple(usable), part)), None)
 
     return OpenImagesPaths(part, boxes, first(_DESCRIPTIONS), first(_IMAGES), first(_SIZES))
 
@@ -233,7 +233,7 @@ def read_sizes(file: StreamedCsv) -> tuple[Any, Int32s]:
     return ids, sizes.astype(np.int32)
 
 
-def places_of(texts: Any, known: Any) -> Int32s:
+def positions_of(texts: Any, known: Any) -> Int32s:
     """Return the position of each text of an Arrow array among known ones, -1 for one that is not there."""
     import pyarrow
     from pyarrow import compute
