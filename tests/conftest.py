@@ -44,6 +44,15 @@ def shared() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _parsed_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep parsed files for this run and all of its workers, never in the user's own cache: many read COCO's file."""
+    base = tmp_path_factory.getbasetemp()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CURATION_CACHE", str((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"))
+        yield
+
+
 @pytest.fixture(scope="session")
 def wordnet_folder() -> Path:
     """A dict folder of WordNet 3.0, from CURATION_WORDNET or Debian's package wordnet-base; the test skips without."""

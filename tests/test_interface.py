@@ -141,7 +141,7 @@ def test_sources_in_every_form() -> None:
         assert one.objects is not None
         assert one.objects.boxes.tolist() == [[0, 0, 9, 9]]
     assert curation.open_source("mine", of_json) is of_json
-    with pytest.raises(UsageError, match="no annotations"):
+    with pytest.raises(UsageError, match="Unsupported annotation type"):
         curation.open_source("mine", 7)
     with pytest.raises(UsageError, match="lacks a column"):
         curation.open_source("mine", pd.DataFrame({"image_id": [1]}))
@@ -274,7 +274,7 @@ def test_sources_without_names_and_boxes_that_are_no_numbers() -> None:
         (lambda api, made: api.publish(3, "org/name"), "value of manifests"),
         (lambda api, made: api.load(7), "value of target"),
         (lambda api, made: api.load(), "missing a required argument: 'target'"),
-        (lambda api, made: api.open_source("coco", 5), "no annotations"),
+        (lambda api, made: api.open_source("coco", 5), "Unsupported annotation type"),
         (lambda api, made: api.open_source("coco", TRUTH, bad_boxes="no"), "error, drop"),
         (lambda api, made: api.audit(made, exemplars="x"), "value of exemplars"),
         (lambda api, made: api.audit(made, fail_on="never"), "error, warning"),

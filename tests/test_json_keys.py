@@ -1,4 +1,4 @@
-"""A key that stands twice in a JSON object is found, wherever Python's own decoder finds it."""
+"""A key that appears twice in a JSON object is found, wherever Python's own decoder finds it."""
 
 import json
 from typing import Any
@@ -40,7 +40,7 @@ def test_a_value_that_begins_like_the_other(values: tuple[str, str]) -> None:
 
 def test_small_files_at_any_depth_and_large_ones_at_the_top() -> None:
     nested = b'{"a": [{"b": {"c": 1, "c": 2}}]%s}'
-    with pytest.raises(SourceError, match="stands twice") as caught:
+    with pytest.raises(SourceError, match="appears twice") as caught:
         refuse_repeated_keys(nested % b"", "x.json", SourceError)
     assert (caught.value.where, caught.value.found) == ("x.json", "'c'")
     refuse_repeated_keys(nested % (b" " * (1 << 20)), "x.json", SourceError)

@@ -2,7 +2,6 @@
 
 import importlib
 import inspect
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,27 +27,12 @@ def _registered() -> None:
         importlib.import_module(name)
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where parsed files are kept, for all sets and both workers: the same COCO file is in six of them."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        return tmp_path_factory.getbasetemp().parent / "cache"
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.mark.shared
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_real_files(
-    name: str,
-    shared: Path,
-    cache: Path,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, shared: Path, tmp_path: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("CURATION_CACHE", str(cache))
     made: dict[tuple[str, str], object] = {}
     failures, lacking = [], []
     for place, check in enumerate(checks_of(name)):

@@ -155,10 +155,7 @@ def open_slots(
     for name in found:
         if name not in (*names, *datasets):
             raise UsageError(
-                "There is no such source here",
-                where=f"--source {name[:100]}",
-                expected=", ".join(names),
-                hint="curation list",
+                "No such source here", where=f"--source {name[:100]}", expected=", ".join(names), hint="curation list"
             )
     opened: dict[str, Source] = {}
     for slot in slots:

@@ -70,10 +70,13 @@ def _row(image: Any, detections: Any, where: str) -> dict[str, Any]:
         labels = [_name(detections.names, number, where) for number in _list(found.cls, "boxes.cls", where)]
         image = PurePosixPath(str(detections.path).replace("\\", "/")).stem if image is None else image
     else:
-        raise UsageError("These are no detections of an image", where=where, expected=_FORMS, found=shown(detections))
+        raise UsageError(
+            "Unsupported type of an image's detections", where=where, expected=_FORMS, found=shown(detections)
+        )
     if image is None:
         raise UsageError(
-            "Nothing says of which image detections are", where=where, expected=_FORMS, found=shown(detections),
+            "The detections do not say which image they belong to",
+            where=where, expected=_FORMS, found=shown(detections),
             hint="dict(zip(image_ids, detections)): the ids of the truth, or the stems of its files",
         )  # fmt: skip
     if not len(_list(boxes, "boxes", where)):
@@ -96,7 +99,7 @@ def _list(column: Any, name: str, where: str) -> list[Any]:
     value = _needed(column, name, where)
     listed = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(listed, Iterable) or isinstance(listed, str):
-        raise UsageError(f"The {name} of an image are no list", where=where, expected="an array", found=shown(value))
+        raise UsageError(f"The {name} of an image are not a list", where=where, expected="an array", found=shown(value))
     return list(listed)
 
 

@@ -47,7 +47,7 @@ def load_named(name: Path | str) -> Any:
     MissingExtraError, ReviewError
         FiftyOne is not installed, or its database does not answer.
     UsageError
-        There is no such dataset or saved view; the message lists those there are.
+        No such dataset or saved view; the message lists those there are.
     """
     fiftyone = load_fiftyone()
     dataset, hash_sign, view = str(name).removeprefix(PREFIX).partition("#")
@@ -83,7 +83,7 @@ def sample_ids(view: Any, id_field: str = "") -> list[Any]:
     Raises
     ------
     UsageError
-        There is no such field, or several that might be meant.
+        No such field, or several that might be meant.
     """
     schema = view.get_field_schema()
     usual = [name for name in schema if name in ("coco_id", "image_id") or name.endswith("_coco_id")]
@@ -161,7 +161,7 @@ def refuse_foreign_views(dataset: Any, names: Sequence[str], ours: Collection[st
     taken = [there[to_slug(name)] for name in names if to_slug(name) in there]
     if taken:
         raise UsageError(
-            "The dataset has a saved view of this name that is not ours",
+            "The dataset has a saved view of this name that curation did not create",
             where=f"{shown_name(dataset)}: {taken[0]}"[:200],
             hint="rename or delete it (dataset.delete_saved_view), or choose other names",
         )
@@ -350,7 +350,7 @@ def _own_ids(view: Any, values: Sequence[Any], namespace: str) -> list[Any]:
             continue
         if namespace and space != namespace:
             raise UsageError(
-                "A sample is of another dataset",
+                "A sample belongs to another dataset",
                 where=f"{shown_name(view)}: {own}"[:200],
                 expected=f"ids of {namespace}",
                 hint="take a view of the samples of one dataset",

@@ -229,7 +229,7 @@ def _from_lines(text: str, path: Path) -> tuple[list[str], list[str]]:
         if re.fullmatch(form, first):
             return read(list(filter(None, lines)), path)
     raise AnnotationFormatError(
-        "The list is in no layout of ImageNet that is known",
+        "Unknown layout of an ImageNet list",
         where=f"{path}, line 1",
         expected="n02085620_10026.JPEG; ILSVRC2012_val_00000001.JPEG 65; ImageId,PredictionString; or JSON",
         found=repr(first[:80]),
@@ -317,7 +317,7 @@ def _require_part(names: list[str], part: str, path: Path) -> None:
     of = "val" if first.startswith("ILSVRC2012_val_") else "train" if is_wnid(first[:9]) else part
     if of != part and part in ("train", "val"):
         raise UsageError(
-            f"The list is of ImageNet's {of} part",
+            f"The list is ImageNet's {of} part",
             where=str(path),
             expected=f"images of {part}",
             found=repr(first[:60]),

@@ -58,7 +58,7 @@ def coco_bytes(given: Any) -> bytes:
         return json_bytes(given)
     rows = _rows(given)
     if rows is None:
-        raise UsageError("These are no annotations", expected=_KINDS, found=shown(given))
+        raise UsageError("Unsupported annotation type", expected=_KINDS, found=shown(given))
     name = type(given).__name__
     if rows and {"boxes", "labels"} <= rows[0].keys():
         rows = [box for number, row in enumerate(rows) for box in _rows_of_image(row, number, name)]
@@ -84,7 +84,7 @@ def results_bytes(given: Any) -> bytes:
     """
     rows = None if isinstance(given, Mapping) else _rows(given)
     if rows is None:
-        raise UsageError("These are no detections", expected=_DETECTIONS, found=shown(given))
+        raise UsageError("Unsupported detection type", expected=_DETECTIONS, found=shown(given))
     name = type(given).__name__
     if rows and {"boxes", "scores", "labels"} <= rows[0].keys():
         named = {"scores": "score", "labels": "category"}
@@ -172,7 +172,7 @@ def _rows(given: Any) -> list[dict[str, Any]] | None:
         names = list(given.columns)
         if twice := sorted({str(name) for name in names if name in _READ and names.count(name) > 1}):
             raise UsageError(
-                "A column stands twice in the table", expected="each column once", found=", ".join(twice)[:200]
+                "A column appears twice in the table", expected="each column once", found=", ".join(twice)[:200]
             )
         table = given.loc[:, ~given.columns.duplicated()].to_dict("records")
         rows = [{str(key): _cell(str(key), cell) for key, cell in row.items()} for row in table]

@@ -230,6 +230,6 @@ def _roles(given: Any, role: str, where: str) -> Iterator[tuple[str, tuple[str, 
         yield role, tuple(map(str, given))
     else:
         raise AnnotationFormatError(
-            "The classes of a role are no array", where=where, expected="names or numbers of classes",
+            "The classes of a role are not an array", where=where, expected="names or numbers of classes",
             found=f"{role}: {ascii(given)[:80]}",
         )  # fmt: skip

@@ -41,7 +41,7 @@ class PhotoFolder:
     Raises
     ------
     MissingFileError
-        There is no such folder.
+        No such folder.
     """
 
     def __init__(self, folder: Path, others: tuple[str, ...] = ()) -> None:

@@ -155,7 +155,7 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     if refused > len(lines):
         [first] = _first(odd)[:1]
         raise AnnotationFormatError(
-            "The file is no list of images", where=f"{path}, line {first.line}", expected="one entry a line",
+            "The file is not a list of images", where=f"{path}, line {first.line}", expected="one entry a line",
             found=f"{first.reason}; {refused:,} such lines of {len(lines) + refused:,}",
         )  # fmt: skip
     if form == "id list":
@@ -315,7 +315,7 @@ def _bare_ids(listed: PublishedList, natives: Sequence[str], namespace: str, whe
         is_id = native_number(native) is not None if is_numbered else ":" not in native and " " not in texts[row]
         if not is_id or listed.labels is not None:
             raise AnnotationFormatError(
-                "A line of the list is no image id", where=f"{where}, line {listed.lines[row]}",
+                "A line of the list is not an image id", where=f"{where}, line {listed.lines[row]}",
                 expected=f"one id of {namespace} a line", found=ascii(texts[row][:80]),
             )  # fmt: skip
     return [native_of(native, namespace) for native in natives]

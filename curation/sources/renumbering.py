@@ -70,7 +70,7 @@ def renumber(path: Path) -> Renumbered:
     Raises
     ------
     MissingFileError
-        There is no such file.
+        No such file.
     AnnotationFormatError
         It is no COCO JSON with whole numbers as ids, or does not say which images its annotations are of: images and
         annotations fall into different numbers of runs.
@@ -96,7 +96,7 @@ def renumber(path: Path) -> Renumbered:
         images, annotations = [range(len(ids.images))], [range(len(ids.annotations))]
     if len(images) != len(annotations):
         raise AnnotationFormatError(
-            "The file does not say which images its annotations are of",
+            "The file does not say which images its annotations belong to",
             where=str(path),
             expected="as many runs of rising annotation ids as of rising image ids",
             found=f"{len(images)} runs of images, {len(annotations)} of annotations",

@@ -81,7 +81,7 @@ def locate_voc(root: Path, dataset: str) -> Path:
         raise MissingFileError("VOC folder not found", where=str(root), expected=expected)
     found, hint = _what_else(root)
     raise MissingFileError(
-        "The folder is no dataset root",
+        "The folder is not a dataset root",
         where=str(root),
         expected=f"annotations/instances_PART.json, or {expected}",
         found=found,

@@ -96,7 +96,7 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     Raises
     ------
     MissingFileError
-        There is no such part, photo, or no label file at all; the error lists what was tried.
+        No such part, photo, or no label file at all; the error lists what was tried.
     MissingExtraError
         Pillow is not installed.
     PathEscapeError

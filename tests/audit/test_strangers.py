@@ -402,7 +402,7 @@ def test_more_images_than_are_hinted_at_are_compared_by_family_alone(tmp_path: P
 def test_a_name_with_three_numbers_is_no_pair_of_photos(tmp_path: Path) -> None:
     rows = [f"Abyssinian_{n} {n % 4 + 1} 1 {n % 2 + 1}" for n in range(140)]
     lists = {"trainval.txt": rows[:90], "test.txt": rows[90:]}
-    with pytest.raises(curation.CurationError, match="no list of images"):
+    with pytest.raises(curation.CurationError, match="No list of images"):
         curation.audit(write(dict(lists), tmp_path))
 
 

@@ -70,7 +70,7 @@ def numbers(truth: dict[str, Any], results: Records, *, limit: int, of: str = "i
         "APs": mean(1), "APm": mean(2), "APl": mean(3),
         "APr": mean(letter="r"), "APc": mean(letter="c"), "APf": mean(letter="f"),
         "AR": recalled(0), "ARs": recalled(1), "ARm": recalled(2), "ARl": recalled(3),
-        **{f"AP of {number}": sum(of) / len(of) if (of := values_of[number]) else None for number in frequency},
+        **{f"AP of {number}": sum(aps) / len(aps) if (aps := values_of[number]) else None for number in frequency},
     }  # fmt: skip
 
 

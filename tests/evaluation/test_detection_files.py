@@ -169,7 +169,7 @@ def test_a_wrong_table_is_one_error_that_names_its_row(text: str, words: str, tm
     ("line", "words"),
     [
         ("0 0.5 0.5 0.1 0.1", "save_conf=True"),
-        ("0 0.5 0.5 0.1", "no detection"),
+        ("0 0.5 0.5 0.1", "not a detection"),
         ("2 0.5 0.5 0.1 0.1 0.5", "classes 0 to 1"),
         ("-1 0.5 0.5 0.1 0.1 0.5", "classes 0 to 1"),
         ("0.5 0.5 0.5 0.1 0.1 0.5", "cannot be read"),
@@ -178,7 +178,7 @@ def test_a_wrong_table_is_one_error_that_names_its_row(text: str, words: str, tm
         ("0 100 50 20 20 0.5", "not in shares"),
         ("0 0.5 0.5 -0.1 0.1 0.5", "impossible box"),
         ("0 0.5 0.5 0.1 0.1 50", "outside [0, 1]"),
-        ("0 0.5 0.5 0.1 0.1 0.5 0.5", "no detection"),
+        ("0 0.5 0.5 0.1 0.1 0.5 0.5", "not a detection"),
         ("\x00" * 100, "cannot be read"),
     ],
 )

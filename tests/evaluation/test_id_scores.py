@@ -63,7 +63,7 @@ def test_t_star_cuts_by_the_confidence_of_the_best_class_not_of_the_background(t
 
 def test_a_method_that_stands_twice_is_refused(tmp_path: Path) -> None:
     (tmp_path / "id.json").write_text('{"scores": {"knn": [1, 2], "knn": [5, 6]}}')
-    with pytest.raises(PredictionError, match="stands twice"):
+    with pytest.raises(PredictionError, match="appears twice"):
         read_id_scores(tmp_path / "id.json")
 
 

@@ -120,7 +120,7 @@ def test_ids_with_a_namespace_must_have_this_one(dataset: Any) -> None:
         curation.open_source("shapes", named)
     found = curation.open_source("shapes", named, id_field="image_id")
     assert sorted(found.image_ids.tolist()) == ["shapes:12", "shapes:3", "shapes:7"]
-    with pytest.raises(UsageError, match="of another dataset"):
+    with pytest.raises(UsageError, match="to another dataset"):
         curation.open_source("owls", named, id_field="image_id")
 
 

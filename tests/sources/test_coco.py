@@ -420,10 +420,10 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path, padding: int) -> Non
         whole.replace('"annotations": []', f'"images": [], "annotations": {second}'),
     ]
     for text in doubled:
-        with pytest.raises(AnnotationFormatError, match="stands twice"):
+        with pytest.raises(AnnotationFormatError, match="appears twice"):
             read(tmp_path, text.encode() + b" " * padding)
     within = whole.replace('"annotations": []', f'"annotations": {second}').replace('"id": 2', '"id": 1, "id": 2')
-    with pytest.raises(AnnotationFormatError, match="stands twice"):
+    with pytest.raises(AnnotationFormatError, match="appears twice"):
         read(tmp_path, within.encode())
 
 

@@ -121,7 +121,7 @@ NO_LABELS = Detections(np.zeros((1, 4)), np.array([0.5]))
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (detections(1), "Nothing says of which image"),
+        (detections(1), "do not say which image"),
         ([detections(1), detections(2)], "dict(zip(image_ids, detections))"),
         ([per_image(1)], "dict(zip(image_ids, detections))"),
         ({1: Detections(np.zeros((1, 4)))}, "have no scores"),
@@ -130,12 +130,12 @@ NO_LABELS = Detections(np.zeros((1, 4)), np.array([0.5]))
         ([results(2, names={0: "cat"})], "a class that its names lack"),
         ([results(1, names={0: "zebra"})], "category 'zebra'"),
         ([results(1, path="image0.jpg")], "image_id image0"),
-        ([results(1), "im_002"], "no detections of an image"),
-        ({1: detections(1), 2: None}, "no detections of an image"),
+        ([results(1), "im_002"], "type of an image's detections"),
+        ({1: detections(1), 2: None}, "type of an image's detections"),
         ({1: per_image(1) | {"scores": [0.5, 0.5]}}, "Malformed boxes of an image"),
         ({1: per_image(1) | {"boxes": [[0, 0, 1]]}}, "Malformed boxes of an image"),
         ({1: per_image(1) | {"scores": [75.0]}}, "outside [0, 1]"),
-        ({1: Detections("corners", [0.5], [1])}, "are no list"),
+        ({1: Detections("corners", [0.5], [1])}, "are not a list"),
     ],
 )
 def test_what_is_missing_is_named(given: Any, words: str) -> None:

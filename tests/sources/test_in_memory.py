@@ -310,10 +310,10 @@ def test_rows_that_disagree_are_refused_with_both_values(rows: list[dict[str, An
 @pytest.mark.parametrize("name", ["image_id", "category", "x", "width"])
 def test_a_column_that_stands_twice_is_refused_by_name(name: str) -> None:
     frame = pd.concat([pd.DataFrame([ROW]), pd.DataFrame([{name: 2}])], axis=1)
-    with pytest.raises(UsageError, match=f"(?s)stands twice.*found: {name}"):
+    with pytest.raises(UsageError, match=f"(?s)appears twice.*found: {name}"):
         curation.open_source("mine", frame)
     found = pd.DataFrame(FOUND)
-    with pytest.raises(UsageError, match=r"(?s)stands twice.*found: score"):
+    with pytest.raises(UsageError, match=r"(?s)appears twice.*found: score"):
         curation.evaluate("voc", truth=WORLD, detections=pd.concat([found, found[["score"]]], axis=1))
 
 
@@ -377,7 +377,7 @@ def test_a_text_that_says_nan_is_a_text() -> None:
 
 
 def test_a_single_record_is_no_mapping_of_parts() -> None:
-    with pytest.raises(UsageError, match="no detections"):
+    with pytest.raises(UsageError, match="Unsupported detection type"):
         curation.evaluate("voc", truth=WORLD, detections=FOUND[0])
 
 

@@ -38,7 +38,7 @@ line = st.builds(
 )
 
 
-@given(st.lists(line, min_size=1, max_size=12), st.sampled_from(["\n", "\r\n", "\n\n"]), st.integers(110, 400))
+@given(st.lists(line, min_size=1, max_size=12), st.sampled_from(["\n", "\r\n", "\n\n"]), st.integers(160, 400))
 def test_any_rows_are_what_python_reads_wherever_blocks_end(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str], end: str, block: int
 ) -> None:
