@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
@@ -47,6 +48,7 @@ _POSE_NUMBERS = {pose: number for number, pose in enumerate(POSES)}
 _RECORD = re.compile(r"\$\.(images|annotations|categories)\[(\d+)\]")
 _OPENING = re.compile(rb'"annotations"\s*:\s*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
 _MARK = b"8113420171017"
+_MOST_COPIED = 1 << 20
 _BYTE = re.compile(r"\(byte (\d+)\)")
 
 
@@ -111,9 +113,14 @@ def _source(
     images, image_ids = _images(decoded.images, content.name, dataset, space)
     where = _where(content.name, "annotations", decoded.annotations)
     image_of, category_of = finder(image_ids, "an image"), finder(category_ids, "a category")
-    # A number alone is looked up where it comes from: COCO's own table for COCO images, else the file's categories.
-    own = dict(zip(categories.numbers, categories.names, strict=True))
-    names = {number: name for number, name, _ in COCO_CATEGORIES} if space == "coco" else own
+
+    @cache
+    def names() -> Mapping[int, str]:
+        # A number alone is looked up where it comes from: COCO's own table for COCO images, else the file's categories.
+        if space == "coco":
+            return {number: name for number, name, _ in COCO_CATEGORIES}
+        return dict(zip(categories.numbers, categories.names, strict=True))
+
     read = [_objects(piece, image_of, category_of, names, where) for piece in pieces]
     objects = Objects.joined(read)
     check_unique(objects.numbers, "annotation id", where)
@@ -203,6 +210,9 @@ def _in_pieces(data: bytes) -> tuple[Instances, Iterator[list[_Numbered]]]:
     start, before = opening.end(), data[: opening.end()]
     later = [data.rindex(key) for key in (b'"images"', b'"categories"') if key not in before]
     end = data.rindex(b"]", start, min(later, default=len(data)))
+    # What is left is copied.
+    if len(data) - (end - start) > max(_MOST_COPIED, len(data) // 2):
+        raise ValueError
     rest = b"".join((before, _MARK, data[end:]))
     frame = msgspec.json.decode(rest, type=_Frame)
     is_proved = bytes(frame.annotations).strip(b"[] \n\r\t") == _MARK and rest.count(_MARK) == 1
@@ -408,7 +418,11 @@ def _check_natives(natives: list[str], where: Where, field: str) -> None:
 
 
 def _objects(
-    records: Sequence[AnnotationRecord], image_of: Finder, category_of: Finder, names: Mapping[int, str], where: Where
+    records: Sequence[AnnotationRecord],
+    image_of: Finder,
+    category_of: Finder,
+    names: Callable[[], Mapping[int, str]],
+    where: Where,
 ) -> Objects:
     boxes = np.fromiter(chain.from_iterable([record.bbox for record in records]), np.float64, 4 * len(records))
     boxes = boxes.reshape(-1, 4)
@@ -437,13 +451,14 @@ def _numbers(records: Sequence[AnnotationRecord], where: Where) -> Int64s:
     return counted if isinstance(ids, list) else ids
 
 
-def _originals(records: Sequence[AnnotationRecord], names: Mapping[int, str]) -> Texts | None:
+def _originals(records: Sequence[AnnotationRecord], names: Callable[[], Mapping[int, str]]) -> Texts | None:
     """Return the class each object had before a protocol renamed it, None where no record states one."""
     if not [box for box in records if box.orig_category or box.orig_category_id is not None]:
         return None
     return texts(
         [
-            record.orig_category or ("" if record.orig_category_id is None else names.get(record.orig_category_id, ""))
+            record.orig_category
+            or ("" if record.orig_category_id is None else names().get(record.orig_category_id, ""))
             for record in records
         ]
     )

@@ -49,7 +49,7 @@ def test_each_folder_has_the_report_that_it_has_alone(
 def test_the_command_and_its_errors(folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", str(folders), "--each", "--out", str(tmp_path / "o"), "--workers", "1"]) == 1
     assert "6 folders" in capsys.readouterr().out
-    with pytest.raises(UsageError, match="no folder of lists"):
+    with pytest.raises(UsageError, match="No folder of lists"):
         audits(folders / "empty", out=tmp_path / "x")
     with pytest.raises(MissingFileError):
         audits(tmp_path / "none", out=tmp_path / "x")

@@ -75,9 +75,9 @@ def test_scores_of_logits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ([{"logits": [1.0, 2.0]}, {"logits": [1.0]}], "unequal length"),
-        ([{"logits": [1.0, 2.0]}, {"score": 0.5}], "unequal length"),
-        ([{"score": 0.5}, {"logits": [1.0]}], "unequal length"),
+        ([{"logits": [1.0, 2.0]}, {"logits": [1.0]}], "differ in length"),
+        ([{"logits": [1.0, 2.0]}, {"score": 0.5}], "differ in length"),
+        ([{"score": 0.5}, {"logits": [1.0]}], "differ in length"),
         ([{"logits": []}], "empty"),
         ([{"logits": [1e300]}], "beyond any scale"),
         ([{"score": 0.5}, {}], "no confidence"),

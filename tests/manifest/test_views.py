@@ -129,7 +129,7 @@ def test_errors(manifest: Manifest, make_manifest: Make, source: Source) -> None
         view_objects(make_manifest({"closed": ("toy:1", "toy:7", "zoo:1")}), "closed", {"toy": source})
     assert "toy:7" in str(caught.value)
     fewer = make_manifest(classes=manifest.header.classes[:3])
-    with pytest.raises(ManifestError, match="no role") as caught:
+    with pytest.raises(ManifestError, match="without a role") as caught:
         view_objects(fewer, "closed", {"toy": source})
     assert "'elephant'" in str(caught.value)
     presence = Source(**{**vars(source), "objects": None, "presence": np.array([[0, 1]], np.int32)})

@@ -206,7 +206,7 @@ def test_malformed_declarations(tmp_path: Path, change: tuple[str, str], message
 
 def test_what_is_neither_protocol_nor_file() -> None:
     for text in ("p4", "p" * 5000, "p\0"):
-        with pytest.raises(ProtocolError, match="no such ImageNet protocol"):
+        with pytest.raises(ProtocolError, match="No such ImageNet protocol"):
             read_protocol(text)
     with pytest.raises(ProtocolError, match="cannot be read"):
         read_protocol('{"name": 3}')
