@@ -153,16 +153,20 @@ NO_VERDICTS: list[Any] = [
 ]
 
 
-def test_no_selection_and_hostile_words_are_refused_and_leave_no_row(review: LiveReview) -> None:
+def test_no_selection_and_hostile_words_are_refused_and_leave_no_row(
+    review: LiveReview, subtests: pytest.Subtests
+) -> None:
     for chosen in NO_SELECTIONS:
-        with pytest.raises(ReviewError):
-            review.decide(chosen, "near", reviewer="anna")
-        assert not review.book.path.exists(), chosen
+        with subtests.test(chosen=chosen):
+            with pytest.raises(ReviewError):
+                review.decide(chosen, "near", reviewer="anna")
+            assert not review.book.path.exists()
     for verdict, reason, reviewer in NO_VERDICTS:
-        with pytest.raises(CurationError):
-            review.decide(samples(review, 8), verdict, reason=reason, reviewer=reviewer)
-        assert not review.book.path.exists(), (verdict, reason, reviewer)
-        assert verdicts(review) == {}
+        with subtests.test(verdict=verdict, reason=reason, reviewer=reviewer):
+            with pytest.raises(CurationError):
+                review.decide(samples(review, 8), verdict, reason=reason, reviewer=reviewer)
+            assert not review.book.path.exists()
+            assert verdicts(review) == {}
 
 
 def test_next_batch_waits_for_each_reviewer(review: LiveReview) -> None:
@@ -176,14 +180,15 @@ def test_next_batch_waits_for_each_reviewer(review: LiveReview) -> None:
     assert review.next_batch(reviewer="anna") is None
 
 
-def test_an_export_stays_in_the_folder_of_the_log(review: LiveReview) -> None:
+def test_an_export_stays_in_the_folder_of_the_log(review: LiveReview, subtests: pytest.Subtests) -> None:
     review.decide(samples(review, 8), "near", reviewer="anna")
     before = review.book.path.read_bytes()
     names: list[Any] = ["../out.jsonl", "/out.jsonl", "a/b.csv", ".hidden.csv", "", "x.txt", 7, "decisions.jsonl"]
     for name in names:
-        with pytest.raises(CurationError):
-            review.export(name)
-        assert review.book.path.read_bytes() == before, name
+        with subtests.test(name=name):
+            with pytest.raises(CurationError):
+                review.export(name)
+            assert review.book.path.read_bytes() == before
 
 
 def test_a_crash_after_the_log_is_made_good_at_the_next_start(review: LiveReview) -> None:
