@@ -51,6 +51,7 @@ from curation.evaluation.tables import Table as Table
 from curation.evaluation.tables import Tidy as Tidy
 from curation.evaluation.tables import shown as shown
 from curation.version import __version__
+from curation.wording import examples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -382,7 +383,8 @@ class Result:
         if ties := ", ".join(f"{count:,} ({label})" for label, count in orders.items() if count):
             ties = f"Decided by the order of the file, between equal scores: {ties}"
         more = "--all prints every measure, and the tables of classes and inputs"
-        return [*left_out, *_measures_table(self, chosen).lines(width), *filter(None, (ties, more))]
+        tables = [_measures_table(self, chosen), *_undefined_table(self, chosen)]
+        return [*left_out, *(line for table in tables for line in table.lines(width)), *filter(None, (ties, more))]
 
     def json_data(self) -> dict[str, Any]:
         """Return what JSON holds: the data, with the schema's name and every declared number in one list."""
@@ -513,6 +515,7 @@ def tidy_tables(result: Result) -> Iterator[Table]:
     """Yield the tables of a result of rows: inputs, every number by what was scored, then what its report declares."""
     yield inputs_table(result.data)
     yield _measures_table(result, result.report.measures)
+    yield from _undefined_table(result, result.report.measures)
     yield from result._tidy(lambda _: True)
     yield order_table({scored.label: scored.found.decided_by_order for scored in result.scored})
 
@@ -531,6 +534,18 @@ def _measures_table(result: Result, measures: Sequence[Measure]) -> Table:
     ]
     names = ("measure", "unit", *labels, "meaning (↑ higher, ↓ lower is better)")
     return Table("", names, rows, title="Measures")
+
+
+def _undefined_table(result: Result, measures: Sequence[Measure]) -> Iterator[Table]:
+    """Yield why numbers are undefined, a row a reason, where some are."""
+    reasons: dict[str, dict[str, None]] = {}
+    for scored in result.scored:
+        for measure, row in values_of(scored, measures):
+            if row.value is None:
+                reasons.setdefault(row.undefined, {})[measure.key_of(row.parameters)] = None
+    if reasons:
+        rows = [(examples(keys, 8), reason) for reason, keys in reasons.items()]
+        yield Table("", ("measures", "reason"), rows, title="Undefined")
 
 
 def input_rows(inputs: Data, manifest: Data | None) -> Iterator[tuple[str, ...]]:

@@ -69,6 +69,19 @@ def test_the_table_of_measures_is_tidy_and_says_why_a_number_is_undefined() -> N
     assert set(frame["unit"]) == {"%"}
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_terminal_says_why_a_number_is_undefined(whole: bool) -> None:
+    about = {"inputs": {}, "manifest": None, "known_classes_from": "truth"}
+    found = [made({name: value}) for name, value in (("clean", 12.5), ("ore", None))]
+    lines = [Result(Report("toy", (UR,)), about, scored=one.scored).lines(80, whole=whole) for one in found]
+    assert "Undefined" not in lines[0]
+    at = lines[1].index("Undefined")
+    assert [line.split() for line in lines[1][at + 1 : at + 3]] == [
+        ["measures", "reason"],
+        ["UR", "no", "unknown", "object"],
+    ]
+
+
 def test_tables_of_one_name_are_one_frame_told_apart() -> None:
     frame = made({"clean": 1.0, "ore": 2.0}).table("classes")
     assert list(frame.columns) == ["variant", "class", "AP", "tp"]
