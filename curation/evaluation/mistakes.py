@@ -331,7 +331,14 @@ def _factor(found: Floats, wanted: Floats, form: str) -> Iterator[str]:
 
 
 def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    """Find category ids of another numbering, by the classes of the objects that boxes lie on."""
+    """Find category ids that are missing or of another numbering, by the classes of the objects that boxes lie on."""
+    if nameless := columns.classes.count(None):
+        evidence, advice = (
+            "records with category_id or category",
+            "write into each record category_id, or category: its name",
+        )
+        yield Finding("Detections name no class", evidence, 1 - nameless / len(columns.classes), command=advice)
+        return
     best, partner = _overlaps(columns, truth)
     on = np.flatnonzero(best >= 0.5)
     wanted = truth.category[partner[on]].tolist()

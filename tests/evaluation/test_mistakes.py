@@ -130,6 +130,8 @@ def changed(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows]:
         return truth, [one | {"score": 1.0} for one in rows]
     if name == "no scores":
         return truth, [{key: one[key] for key in one if key != "score"} for one in rows]
+    if name == "no class":
+        return truth, [{"class": one["category_id"]} | {key: one[key] for key in one if key[0] != "c"} for one in rows]
     if name == "one class":
         return truth, [one | {"category_id": 3} for one in rows]
     if name == "one an image":
@@ -145,6 +147,7 @@ UNMENDED = {
     "exchanged": "Truth and detections are exchanged",
     "all scores equal": "All scores are equal",
     "no scores": "Scores are missing",
+    "no class": "Detections name no class",
     "one class": "All detections are of one class",
     "one an image": "Each image has one detection",
     "another split": "Detections are of other images than the truth",
