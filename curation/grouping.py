@@ -32,4 +32,5 @@ def distinct(values: npt.NDArray[Kind]) -> npt.NDArray[Kind]:
     import numpy as np
 
     # Asked for counts, numpy sorts; else it hashes, which takes up to forty times as long where most values differ.
-    return np.unique(values, return_counts=True)[0]
+    found: npt.NDArray[Kind] = np.unique(values, return_counts=True)[0]
+    return found
