@@ -14,6 +14,7 @@ import numpy as np
 
 from curation.audit.identity import IMAGE_SUFFIX, Images
 from curation.errors import UsageError
+from curation.grouping import distinct
 from curation.sources.entries import NO_LABEL
 from curation.sources.source import Int32s
 
@@ -312,9 +313,10 @@ class Groups:
         follows = [self._follow_labels(at, codes) for at, codes in zip(pair, sides.codes, strict=True)]
         if not pattern.sure and True in follows and False not in follows:
             return f"each {pattern.nouns[0]} holds one label"
-        above = [{_above(sides.names[code].as_py()) for code in np.unique(codes[codes >= 0])} for codes in sides.codes]
-        if pattern.in_folders and not above[0] & above[1]:
-            return "the folders of the two lists differ"
+        if pattern.in_folders:
+            named = [sides.names.take(np.unique(codes[codes >= 0])).to_pylist() for codes in sides.codes]
+            if set(map(_above, named[0])).isdisjoint(map(_above, named[1])):
+                return "the folders of the two lists differ"
         if found.both and pattern.in_folders and self._numbered_anew(sides, pair):
             return "names are numbered from scratch below the folders of train and test"
         if not pattern.sure and 2 * present > counts.sum():
@@ -331,7 +333,7 @@ class Groups:
 
         shared = np.intersect1d(*sides.codes)
         rows = [
-            np.unique(self.images.members[at][np.isin(codes, shared[shared >= 0])])
+            distinct(self.images.members[at][np.isin(codes, shared[shared >= 0])])
             for at, codes in zip(pair, sides.codes, strict=True)
         ]
         texts = [

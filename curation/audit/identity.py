@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from curation.grouping import distinct
 from curation.ids import NATIVE_FORMS
 from curation.sources.entries import PublishedList
 from curation.sources.source import Bools, Int32s, Int64s
@@ -95,21 +96,23 @@ class Alike(NamedTuple):
 class _Sign:
     """A sign that lists without a common path share images.
 
-    What `pattern` finds in a path is replaced by `kept` before paths are compared; `share` of the smaller list must be
-    found, and with `once` no two images of a list may become equal.
+    What `pattern` finds in a path is replaced by `kept` before paths are compared, or of `folders` above a file all
+    others are left out; `share` of the smaller list must be found, and with `once` no two images of a list may become
+    equal.
     """
 
     strength: Strength
     why: str
-    pattern: str
+    pattern: str = ""
     kept: str = ""
+    folders: int = 0
     share: float = 0
     once: bool = False
 
 
 _LIKELY = _Sign("likely", "by file name alone", rf"^.*/|{IMAGE_SUFFIX}", share=0.9, once=True)
 _TAILS = tuple(
-    _Sign("hint", why, rf"^(?:.*/)?((?:[^/]+/){{{folders}}}[^/]+)$", r"\1", share=0.5, once=True)
+    _Sign("hint", why, folders=folders, share=0.5, once=True)
     for folders, why in ((3, "with the last 3 folders"), (1, "with the last folder"))
 )
 _OTHER_HINTS = (
@@ -239,7 +242,7 @@ class Images:
             return None
         for sign in self._signs(own):
             codes = [self._coded(sign)[images] for images in own]
-            if sign.once and any(len(np.unique(code)) < len(code) for code in codes):
+            if sign.once and any(len(distinct(code)) < len(code) for code in codes):
                 continue
             hits = [np.isin(left, right) for left, right in (codes, codes[::-1])]
             if hits[0].any() and min(map(np.count_nonzero, hits)) >= sign.share * min(map(len, own)):
@@ -272,16 +275,26 @@ class Images:
         from pyarrow import compute
 
         if sign not in self._codes:
-            texts = compute.replace_substring_regex(self._names, sign.pattern, sign.kept)
+            texts = (
+                _without_outer_folders(self._names, sign.folders)
+                if sign.folders
+                else compute.replace_substring_regex(self._names, sign.pattern, sign.kept)
+            )
             self._codes[sign] = texts.dictionary_encode().indices.to_numpy()
         return self._codes[sign]
 
 
-def distinct(members: Int32s) -> Int32s:
-    """Return the images of a list, each once, ascending."""
-    shown = np.zeros(int(members.max(initial=-1)) + 1, np.bool_)
-    shown[members] = True
-    return np.flatnonzero(shown).astype(np.int32)
+def _without_outer_folders(paths: pa.LargeStringArray, folders: int) -> pa.LargeStringArray:
+    """Return paths with so many folders above their file; those with fewer as they are."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    parts = compute.split_pattern(paths, "/", max_splits=folders + 1, reverse=True)
+    longer = compute.equal(compute.list_value_length(parts), folders + 2)
+    inner = (compute.list_element(parts.filter(longer), at + 1) for at in range(folders + 1))
+    return compute.replace_with_mask(
+        paths, longer, compute.binary_join_element_wise(*inner, pa.scalar("/", paths.type))
+    )
 
 
 def first_rows(members: Int32s, unique: Int32s) -> Int32s:

@@ -10,8 +10,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from curation.audit.identity import Images, distinct, first_rows, images_of
+from curation.audit.identity import Images, first_rows, images_of
 from curation.errors import AnnotationFormatError, DamagedFileError, MissingFileError, UsageError
+from curation.grouping import distinct
 from curation.ids import ImageId
 from curation.input_files import InputFile
 from curation.manifest.header import LabelView

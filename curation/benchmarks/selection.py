@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from curation.grouping import distinct
 from curation.manifest.header import ClassEntry
 from curation.manifest.views import class_positions
 from curation.sources.source import Bools, Int64s, Source
@@ -68,10 +69,9 @@ def shown(source: Source, classes: Sequence[ClassEntry], *, crowd: bool = True) 
     annotated = np.flatnonzero(first < len(image))
     kept = slice(None) if crowd or source.objects is None else ~source.objects.crowd
     label = class_positions(classes, source)[category[kept]].astype(np.int64)
-    # Sorting whole numbers is faster than sorting pairs, and than numpy's hash-based unique.
+    # Sorting whole numbers is faster than sorting pairs.
     width = len(classes) + 1
-    pairs = np.sort(image[kept].astype(np.int64) * width + label + 1)
-    pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]]
+    pairs = distinct(image[kept].astype(np.int64) * width + label + 1)
     return Shown(
         source=source,
         order=annotated[np.argsort(first[annotated], kind="stable")],

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import CutError
+from curation.grouping import distinct
 from curation.sources.source import Int64s, Source
 
 MOST_CLASSES = 10_000
@@ -68,7 +69,7 @@ def count_cooccurrence(source: Source, classes: Sequence[str] | None = None) -> 
         number[position[name]] = index
     image, category = source.class_pairs()
     shown = number[category]
-    keys = np.unique(image[shown >= 0].astype(np.int64) * max(len(names), 1) + shown[shown >= 0])
+    keys = distinct(image[shown >= 0].astype(np.int64) * max(len(names), 1) + shown[shown >= 0])
     return _counted(names, keys // max(len(names), 1), keys % max(len(names), 1), len(source.images))
 
 

@@ -13,6 +13,7 @@ from curation.evaluation.matching import OverlappingPairs, covering, first_come,
 from curation.evaluation.measures import Measure, Measured, Value, percent, sum_in_order
 from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.result import Column, Tidy
+from curation.grouping import distinct
 
 MATCHING = {
     "score-free": "greedy: the pair of highest IoU first, ties by truth, then by box, in file order",
@@ -106,8 +107,8 @@ def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
     tp, n_boxes = levels[0]
     by_class = [_rates(*numbers) for numbers in zip(tp.tolist(), n_boxes.tolist(), n_truths.tolist(), strict=True)]
     pooled = [_rates(int(found.sum()), int(given.sum()), int(n_truths.sum())) for found, given in levels]
-    shown_in = np.unique(truth.image[truth.label >= 0].astype(np.int64) * n_classes + truth.label[truth.label >= 0])
-    said_in = np.unique(boxes.image.astype(np.int64) * n_classes + boxes.label)
+    shown_in = distinct(truth.image[truth.label >= 0].astype(np.int64) * n_classes + truth.label[truth.label >= 0])
+    said_in = distinct(boxes.image.astype(np.int64) * n_classes + boxes.label)
     presence = _rates(len(np.intersect1d(shown_in, said_in)), len(said_in), len(shown_in))
     ranges = _ranges(problem, n_truths)
     scores = [row["F1"] for row in by_class if row["F1"] is not None]

@@ -32,6 +32,8 @@ PROTOCOL = "as_published"
 """Name of the rule whose parameters say which file each part is."""
 
 _SLICE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})(?::([1-9][0-9]{0,8})-([1-9][0-9]{0,8}))?")
+_FITS = {name: re.compile(form).fullmatch for name, form in NATIVE_FORMS.items()}
+_ANY = re.compile(".*").fullmatch
 _SHOWN = 5
 _MAX_BYTES = 64 << 20
 
@@ -340,7 +342,7 @@ def namespaced_by_form(text: str, namespaces: Iterable[str]) -> str | None:
     >>> namespaced_by_form("000005", ["voc2007", "voc2012", "coco"])
     'voc2007:000005'
     """
-    fitting = [name for name in namespaces if re.fullmatch(NATIVE_FORMS.get(name, ".*"), text)]
+    fitting = [name for name in namespaces if _FITS.get(name, _ANY)(text)]
     return f"{fitting[0]}:{text}" if len(fitting) == 1 else None
 
 

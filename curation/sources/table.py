@@ -11,6 +11,7 @@ import numpy as np
 
 from curation.csv_table import csv_header
 from curation.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
+from curation.grouping import distinct
 from curation.ids import native_of
 from curation.sources.content import FileContent, check_name
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family, namespace_of
@@ -64,18 +65,26 @@ def parse_table(content: FileContent, *, dataset: str, part: str) -> Source:
     class_column = _column(table, CLASS_COLUMNS + LIST_COLUMNS, "class", content.name)
     chosen = _rows_of_part(table, part, {image_column, class_column}, content.name)
     many = class_column in LIST_COLUMNS
+    rows, names, namespace = chosen.index.tolist(), chosen[image_column].tolist(), namespace_of(dataset)
 
     def where(row: int) -> str:
-        return f"{content.name}: row {chosen.index[row] + 2}"
+        return f"{content.name}: row {rows[row] + 2}"
 
-    names, cells = chosen[image_column].tolist(), chosen[class_column].tolist()
-    natives = [_native(name, namespace_of(dataset), where(row)) for row, name in enumerate(names)]
+    natives = [_native(name, namespace, where(row)) for row, name in enumerate(names)]
     if many:
         check_unique(natives, "image", where)
+    # A hundred thousand images show a few thousand combinations of classes: each cell is read once.
+    cell_of, cells = chosen[class_column].factorize()
     stated = [_several(cell) if many else [cell] if cell else [] for cell in cells]
-    categories, class_of = _classes(dataset, stated, where)
+    first_rows = np.unique(cell_of, return_index=True)[1]
+    categories, class_of = _classes(dataset, stated, lambda cell: where(first_rows[cell]))
+    classes = [[class_of[value] for value in values] for values in stated]
     position = {native: number for number, native in enumerate(dict.fromkeys(natives))}
-    pairs = {(position[natives[row]], class_of[value]) for row, values in enumerate(stated) for value in values}
+    pairs = [
+        position[native] * len(categories) + number
+        for native, cell in zip(natives, cell_of, strict=True)
+        for number in classes[cell]
+    ]
     files = [name if _is_file_name(name) else "" for name in names]
     first = dict(zip(reversed(natives), reversed(files), strict=True))
     return Source.of(
@@ -84,7 +93,7 @@ def parse_table(content: FileContent, *, dataset: str, part: str) -> Source:
         images=Images.of(list(position), file_names=[first[native] for native in position]),
         categories=categories,
         objects=None,
-        presence=np.array(sorted(pairs), np.int32).reshape(-1, 2),
+        presence=np.stack(np.divmod(distinct(np.array(pairs, np.int64)), len(categories)), 1).astype(np.int32),
         files=(FileRecord(content.name, content.sha256, content.size, len(table)),),
     )
 

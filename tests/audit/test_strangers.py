@@ -22,6 +22,7 @@ from tests.audit.planted import text, write
 from tests.real_files import real_files
 
 ACCUSING = {"error", "warning"}
+WORDS = re.compile(r"\b(leak\w*|wrong|cheat\w*|contaminat\w*|stems?|namespace|multiset)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -290,6 +291,14 @@ def check_openmibood_shares_subjects_and_videos_and_no_image(shared: Path) -> No
     assert report.numbers(209, 205, 7_778, 14_074)
     assert report.lacks("endovis201[58]_near: (80|500) lines", "PL10", r"40 (distinct )?last")
     assert audited(shared, "openmibood").exit_status == 0
+
+
+@real_files("strangers")
+def check_statements_are_in_words_that_an_author_would_believe(shared: Path) -> None:
+    for folder in sorted((shared / "data/strangers").iterdir()):
+        if folder.is_dir():
+            said = audited(shared, folder.name).statements
+            assert not [one.text for one in said if WORDS.search(one.text)], folder
 
 
 def accused(folder: Path) -> set[tuple[str, str]]:

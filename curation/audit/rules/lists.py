@@ -18,7 +18,7 @@ from curation.audit.groups import GroupResult, Groups
 from curation.audit.lists import AuditedList, ListSet
 from curation.audit.rule import Check, Finding, Outcome, Verdict, joined, not_applicable, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget, ComparedPair
-from curation.grouping import grouped
+from curation.grouping import distinct, grouped
 from curation.sources.entries import NO_LABEL, ListDigests, OddLine
 from curation.sources.source import Bools, Int64s
 from curation.wording import counted
@@ -387,7 +387,7 @@ def _between(target: AuditTarget, overlap: Int64s, noted: set[frozenset[int]]) -
         yield _note(count, text, names, of=int((times > 0).sum()))
     sides = [[at for name, at in lists.index.items() if roles.get(name) == role] for role in ("train", "test")]
     if min(map(len, sides)) > 1 and not overlap[np.ix_(*sides)].any():
-        counts = [len(np.unique(np.concatenate([lists.lists[at].unique for at in side]))) for side in sides]
+        counts = [len(distinct(np.concatenate([lists.lists[at].unique for at in side]))) for side in sides]
         text = (
             f"no image of the {len(sides[0])} train lists ({counts[0]:,} images) is in any of the "
             f"{len(sides[1])} test lists ({counts[1]:,} images)"

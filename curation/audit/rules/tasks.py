@@ -29,6 +29,7 @@ from curation.audit.labels import Labels, raw_labels, ruled_labels, unit_of
 from curation.audit.lists import AuditedList
 from curation.audit.rule import Check, Finding, joined, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
+from curation.grouping import distinct
 from curation.sources.source import Bools, Int64s
 from curation.wording import counted
 
@@ -72,7 +73,7 @@ def tests_show_known_and_unknown(case: ListInTask) -> list[Finding]:
     text = f"{least}{known:,} known and {least}{unknown:,} unknown {labels.unit} in {labels.origin}"
     if not target.tasks[case.task].unknown:
         if unknown:
-            return [case.of("fail", np.unique(labels.image[labels.label == target.unknown_label]), text, unknown)]
+            return [case.of("fail", distinct(labels.image[labels.label == target.unknown_label]), text, unknown)]
         # A declared view of known classes alone gives no unknown box, whatever the images show.
         return (missing if is_file else []) or case.passed(text)
     if known and unknown:
@@ -128,7 +129,7 @@ def hidden_unknown_objects(case: ListInTask) -> list[Finding]:
         return unlocated(target, part)
     later = target.introduced_in > case.task
     rows = np.flatnonzero(np.append(later, [True, False])[raw.label])
-    images = np.unique(raw.image[rows])
+    images = distinct(raw.image[rows])
     # Where no class is left for later, none can be hidden.
     least = "at least " if later.any() and target.unannotated(part.unique, later).any() else ""
     text = (
@@ -371,10 +372,10 @@ def _images_of_classes(target: AuditTarget, lists: list[AuditedList]) -> tuple[I
         labels = raw_labels(target, part)
         pairs.append(labels.image.astype(np.int64) * n_classes + labels.label)
         images.append(part.unique)
-    shown = np.unique(np.concatenate(pairs))
+    shown = distinct(np.concatenate(pairs))
     image, label = np.divmod(shown, max(n_classes, 1))
     least = np.bincount(label, minlength=n_classes)
-    every = np.unique(np.concatenate(images))
+    every = distinct(np.concatenate(images))
     silent = every[target.incomplete(every)]
     on_silent = np.bincount(label[np.isin(image, silent)], minlength=n_classes)
     return least, least + len(silent) - on_silent
@@ -532,7 +533,7 @@ def flags_survive(case: ListInTask) -> list[Finding]:
     if len(bare):
         boxes = counted(len(bare), "box", "boxes")
         text = f"{boxes} of {labels.origin} without the flag crowd or difficult of the raw box"
-        return [case.of("warn", np.unique(labels.image[bare]), text, len(bare)), *missing]
+        return [case.of("warn", distinct(labels.image[bare]), text, len(bare)), *missing]
     return missing or case.passed(counted(flagged, "flagged raw box", "flagged raw boxes"))
 
 
