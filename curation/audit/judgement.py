@@ -20,6 +20,7 @@ from curation.audit.labels import (
 from curation.audit.lists import AuditedList, LabelFile
 from curation.audit.rule import Finding, Outcome, Rule, Verdict, joined, not_applicable, undecidable
 from curation.audit.target import AuditTarget
+from curation.grouping import distinct
 from curation.sources.source import Bools, Int32s, Int64s
 from curation.wording import counted
 
@@ -259,7 +260,7 @@ def forbidden_labels(case: ListInTask, forbidden: Bools) -> list[Finding]:
 
 def _examples(case: ListInTask, labels: Labels, rows: Int64s) -> tuple[str, ...]:
     texts = []
-    for image in case.target.first(np.unique(labels.image[rows])):
+    for image in case.target.first(distinct(labels.image[rows])):
         label = labels.label[rows[labels.image[rows] == image]][0]
         [where] = case.target.examples(np.array([image], np.int32), [case.part])
         texts.append(f"{where}: {label_text(case.target, int(label))}")

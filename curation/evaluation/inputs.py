@@ -37,6 +37,7 @@ from curation.evaluation.readers import (
 from curation.evaluation.readers import Policy as Policy
 from curation.evaluation.result import stem_of, truth_digests
 from curation.evaluation.truth import Part, ground_truth, positions_of, viewed
+from curation.grouping import distinct
 from curation.manifest.added_boxes import AddedBoxes, read_added_boxes, with_added_boxes
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
@@ -476,7 +477,7 @@ def classes_listed(
     if len(classes) <= most:
         return list(parts), []
     used = [classes_in_use(part.truth, read.detections) for part, read in parts]
-    kept = np.unique(np.concatenate(used)).astype(np.int64)
+    kept = distinct(np.concatenate(used)).astype(np.int64)
     shown = [(part, read, of_classes(part.truth, read.detections, kept)) for part, read in parts]
     listed = [(replace(part, truth=truth), replace(read, detections=found)) for part, read, (truth, found) in shown]
     note = (

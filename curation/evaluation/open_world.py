@@ -59,6 +59,7 @@ from curation.evaluation.readers import Accepted, ReadDetections, read_task_dete
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.truth import REPEATS, Repeats, TaskTruth, read_image_list, task_truth
 from curation.evaluation.variants import Rules, offer, round_as_text, select
+from curation.grouping import distinct
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
@@ -458,7 +459,7 @@ def _counts(truth: TaskTruth, found: Outcomes) -> dict[str, Any]:
     return {
         "images": objects.n_images,
         "lines": lines,
-        "images_without_annotation": objects.n_images - len(np.unique(objects.image)),
+        "images_without_annotation": objects.n_images - len(distinct(objects.image)),
         "objects": len(objects.label),
         "unknown_objects": int((objects.label == truth.unknown).sum()),
         "crowd": int(objects.crowd.sum()),

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from msgspec import Meta
 
 from curation.errors import EvaluationError
+from curation.grouping import distinct
 from curation.input_files import read_plain
 from curation.json_keys import decode_json
 from curation.manifest.header import classes_in, unknown_index
@@ -194,7 +195,7 @@ def of_classes(truth: GroundTruth, detections: Detections, kept: Int64s) -> tupl
 def classes_in_use(truth: GroundTruth, *detections: Detections) -> Int64s:
     """Return the position of each class that objects or detections have, ascending."""
     labels = [truth.label[truth.label >= 0], *(found.label for found in detections)]
-    return np.unique(np.concatenate(labels)).astype(np.int64)
+    return distinct(np.concatenate(labels)).astype(np.int64)
 
 
 UNKNOWN = "unknown"

@@ -20,6 +20,7 @@ import numpy as np
 
 from curation.csv_table import csv_rows
 from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError, UsageError
+from curation.grouping import distinct
 from curation.ids import check_native
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.input_files import beginning, utf8_text
@@ -78,7 +79,7 @@ def class_of_images(source: Source) -> np.ndarray[tuple[int], np.dtype[np.int32]
             "A list of images by class names exactly one class for each image",
             where=f"source {source.dataset} {source.part}: {source.files[0].name if source.files else ''}",
             expected=f"{n} images with one class each",
-            found=f"{len(image)} statements on {len(np.unique(image))} images",
+            found=f"{len(image)} statements on {len(distinct(image))} images",
         )
     return category
 

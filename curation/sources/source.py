@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import PresenceOnlyError, UnitBoxesError
+from curation.grouping import distinct
 from curation.ids import native_number
 from curation.short_repr import short_repr
 from curation.sources.datasets import facts_of, family, namespace_of
@@ -344,7 +345,7 @@ class Source:
             return objects
         wanted = np.zeros(len(self.images), np.bool_)
         wanted[slice(None) if images is None else images] = True
-        unsized = np.unique(objects.image[(wanted & (self.images.widths == 0))[objects.image]])
+        unsized = distinct(objects.image[(wanted & (self.images.widths == 0))[objects.image]])
         if len(unsized):
             raise UnitBoxesError(
                 f"{purpose} needs boxes in pixels",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from curation.errors import DamagedFileError
+from curation.grouping import distinct
 from curation.sources.entries import (
     LONGEST_LINE,
     NO_LABEL,
@@ -374,7 +375,7 @@ def _fields(table: _Words, label: Column) -> dict[str, Column]:
         return {}
     if files < len(before.of) and files < len(table.texts("first", "file").unique()):
         return {}
-    if len(before.values) == len(label.values) == len(np.unique(_both(before, label))):
+    if len(before.values) == len(label.values) == len(distinct(_both(before, label))):
         return {}
     counted = len(before.values) == len(before.of) and all(map(str.isdigit, before.values))
     return {"number" if counted else "patient": before}
@@ -385,7 +386,7 @@ def _are_apart(label: Column, rest: Column) -> bool:
 
     Words of a name follow each other: ``hot`` has ``dog`` behind it. A class has several sources, or none too.
     """
-    found = np.unique(_both(label, rest)[label.of >= 0]) // (len(rest.values) + 1)
+    found = distinct(_both(label, rest)[label.of >= 0]) // (len(rest.values) + 1)
     sources = np.bincount(found, minlength=len(label.values))
     counts = np.bincount(label.of[label.of >= 0], minlength=len(label.values))
     return bool(counts[sources > 1].sum() >= len(label.of) / 2)

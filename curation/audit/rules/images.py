@@ -17,6 +17,7 @@ from curation.audit.lists import AuditedList
 from curation.audit.roles import read_role
 from curation.audit.rule import Check, Finding, Outcome, joined, not_applicable, undecidable
 from curation.audit.target import SHOWN_EXAMPLES, AuditedSource, AuditTarget, ComparedPair
+from curation.grouping import distinct
 from curation.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
 from curation.sources.datasets import namespace_of
 from curation.sources.photos import PhotoFolder
@@ -166,7 +167,7 @@ def _foreign(target: AuditTarget, source: AuditedSource, wanted: Bools) -> Findi
     if not names:
         return Finding("pass", source.name, text="every annotation is of a class of the benchmark")
     text = f"{counted(int(foreign.sum()), 'annotation')} of classes outside the benchmark: {joined(names)}"
-    natives = np.sort(source.raw.images.native[np.unique(image[foreign])])[:SHOWN_EXAMPLES]
+    natives = np.sort(source.raw.images.native[distinct(image[foreign])])[:SHOWN_EXAMPLES]
     return Finding("warn", source.name, int(foreign.sum()), text, tuple(natives.tolist()))
 
 
@@ -256,7 +257,7 @@ def _repeated(target: AuditTarget, part: AuditedList) -> Finding | None:
         return None
     if other > len(again):
         # Most repeats are by design: a line a label.
-        ids: Int64s = np.unique(part.members[again]).astype(np.int64)
+        ids: Int64s = distinct(part.members[again]).astype(np.int64)
         repeats, other = len(again), 0
     else:
         ids = np.flatnonzero(np.bincount(part.members) > 1)

@@ -476,7 +476,7 @@ def _compared(case: ListInTask, about: str, expected: Labels, labels: Labels, *,
     if not (lost.any() or gained.any()):
         text = f"{counted(len(expected), 'raw box', 'raw boxes')}, each once in {labels.origin}"
         return [Finding("pass", about, text=text)]
-    images = np.unique(np.concatenate([expected.image[lost], labels.image[gained]]))
+    images = distinct(np.concatenate([expected.image[lost], labels.image[gained]]))
     renamed = int((lost & expected.at_places_of(labels.where(gained))).sum())
     again = gained & np.isin(labels.keys(), expected.keys())
     boxes = ("box", "boxes")

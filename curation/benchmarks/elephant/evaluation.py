@@ -51,6 +51,7 @@ from curation.evaluation.truth import check_closed, check_wilderness, ground_tru
 from curation.evaluation.variants import Difficult
 from curation.evaluation.voc import outcomes_by_class, precision_recall
 from curation.figure_style import INK, MARKERS, MUTED, RECALL_COLOURS, SERIES, SMALL, plain, save_figure, set_title
+from curation.grouping import distinct
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
@@ -306,7 +307,7 @@ def evaluate_elephant(scene: Scene, options: ElephantOptions = OPTIONS) -> Evalu
             {
                 "part": part,
                 "images": truth.n_images,
-                "without_annotation": truth.n_images - len(np.unique(truth.image)),
+                "without_annotation": truth.n_images - len(distinct(truth.image)),
                 "objects": len(truth.label),
                 "known": int((truth.label >= 0).sum()),
                 "unknown": int((truth.label < 0).sum()),

@@ -60,6 +60,7 @@ from curation.figure_style import (
     set_title,
     small_multiples,
 )
+from curation.grouping import distinct
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
@@ -475,7 +476,7 @@ def _details(
     ``threshold_margin`` is the distance of the nearest OOD score: how far the threshold may move before a detection
     becomes known or unknown. ``pct_images_without_predictions`` has 2 decimals (Table 1 of the paper).
     """
-    n, without = truth.n_images, truth.n_images - len(np.unique(detections.image))
+    n, without = truth.n_images, truth.n_images - len(distinct(detections.image))
     return {
         "threshold": threshold,
         "threshold_margin": None if threshold is None or not len(oods) else float(np.abs(oods - threshold).min()),
@@ -485,7 +486,7 @@ def _details(
         "images": n,
         "images_without_predictions": without,
         "pct_images_without_predictions": round(100 * without / n, 2) if n else None,
-        "images_without_annotation": n - len(np.unique(truth.image)),
+        "images_without_annotation": n - len(distinct(truth.image)),
         "crowd": int(truth.crowd.sum()),
         "id_detections": len(ids),
         "ood_detections": len(detections),

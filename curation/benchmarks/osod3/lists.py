@@ -50,6 +50,7 @@ from curation.canonical import sha256_of_lines
 from curation.cooccurrence.cut import SOLVER_VERSION, CutOptions, normalized_cut
 from curation.cooccurrence.graph import UNIT, Cooccurrence, class_graph, count_cooccurrence
 from curation.errors import ProtocolError, UsageError
+from curation.grouping import distinct
 from curation.manifest.header import (
     ClassEntry,
     ClassRole,
@@ -236,7 +237,7 @@ def _images_of_parts(source: Source, roles: ProblemClasses) -> list[Figure]:
     counts = []
     for part in map(set, roles.parts):
         of_part = [not part.isdisjoint((entry.name, *entry.aliases)) for entry in classes]
-        counts.append(len(np.unique(image[np.array([*of_part, False], np.bool_)[position]])))
+        counts.append(len(distinct(image[np.array([*of_part, False], np.bool_)[position]])))
     words = " / ".join(f"{count:,}" for count in counts)
     ratio = f"; the largest has {max(counts) / min(counts):.1f} times the smallest" if all(counts) else ""
     return [
@@ -343,7 +344,7 @@ def _hidden(source: Source, roles: ProblemClasses) -> Figure:
     image, category = source.class_pairs()
     known = _shown(source, roles.entries, "known")
     unknown = _in_roles(source, roles.entries, ("unknown",))[category] & known[image]
-    n_images = len(np.unique(image[unknown]))
+    n_images = len(distinct(image[unknown]))
     return Figure(
         name="train.hidden_unknown_boxes",
         paper=None,

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from curation.errors import ExportError
+from curation.grouping import distinct
 from curation.manifest.composition import EVERYTHING
 from curation.manifest.header import UNKNOWN_ID, PartEntry, classes_in
 from curation.manifest.manifest import Manifest
@@ -64,7 +65,7 @@ def plan_owod_layout(manifest: Manifest, parts: Sequence[str], sources: Mapping[
     stems, prefixed = image_stems(images)
     corners, changed = _corners(content)
     require_xml_text(content)
-    empty = len(images) - len(np.unique(objects.image))
+    empty = len(images) - len(distinct(objects.image))
     n_crowd = int(objects.crowd.sum())
     return Plan(
         files=_files(content, stems, corners, lists),
