@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw
 
-from tests.review.conftest import free_port
+from tests.review.database import free_port
 from tests.review.review_world import coco_id
 
 QUIET = (
@@ -84,7 +84,7 @@ class ReviewServer:
     def __init__(self, folder: Path, environment: dict[str, str], given: Sequence[str], reviewer: str = "anna") -> None:
         self.folder = folder
         self.log = folder / "decisions.jsonl"
-        self.address = ""
+        self.address = self.told = ""
         self._environment, self._given, self._reviewer = environment, list(given), reviewer
         self._process: subprocess.Popen[str] | None = None
 
@@ -106,13 +106,13 @@ class ReviewServer:
             env=self._environment,
         )
         assert self._process.stderr is not None
-        told = ""
+        self.told = ""
         for line in self._process.stderr:
-            told += line
+            self.told += line
             if found := re.search(r"The App is at (http://\S+)", line):
                 self.address = found[1].rstrip(";")
                 return time.perf_counter() - began
-        raise AssertionError(told)
+        raise AssertionError(self.told)
 
     def kill(self) -> None:
         """End it as a power cut does."""
