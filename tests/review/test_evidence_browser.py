@@ -120,6 +120,9 @@ def test_a_box_that_is_drawn_is_in_the_log_with_its_pixels(served: ReviewServer,
     someone.open()
     shown = someone.enlarge()
     page.get_by_text("Annotate", exact=True).first.click()
+    # A canvas is 300 pixels wide until something is drawn on it.
+    page.wait_for_function("document.querySelector('[data-cy=modal] canvas')?.width > 300")
+    page.wait_for_timeout(500)
     page.locator('[data-cy="detection-mode"]').first.click()
     left, high, right, low = UNANNOTATED
     drag(page, (left, high), (right, low))

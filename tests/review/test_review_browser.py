@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
-DRAWN = 44
+DRAWN = 34
 
 
 @pytest.fixture
@@ -112,8 +112,8 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
     assert someone.enlarge() == coco_id(13)
 
     # As fast as they go, and killed amid it: the log holds a beginning of what was pressed, whole rows in their order.
-    pressed = [(coco_id(13 + place), ACTIONS["krnfu"[place % 5]]) for place in range(20)]
-    for place in range(20):
+    pressed = [(coco_id(13 + place), ACTIONS["krnfu"[place % 5]]) for place in range(14)]
+    for place in range(14):
         page.keyboard.press("krnfu"[place % 5])
     someone.wait_for_rows(len(expected) + 6)
     drawn.kill()
@@ -159,7 +159,7 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
 
     # All that is left at once, and more keys than images: the end of the list is told, and nothing is judged twice.
     left = range(first + 1, DRAWN + 1)
-    for _ in range(DRAWN):
+    for _ in range(len(left) + 10):
         page.keyboard.press("u")
     expected += [(coco_id(number), "unsure") for number in left]
     page.locator('[data-cy="modal"]').wait_for(state="hidden", timeout=90_000)
@@ -185,6 +185,8 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
     exported = read_decisions(drawn.folder / "export.jsonl").decisions
     assert {row.image_id: row.action for row in exported} == standing
     assert len(exported) == DRAWN
+    # A server waits for a page that is still open.
+    page.goto("about:blank")
     assert "every verdict is in the log" in drawn.stop()
 
 
