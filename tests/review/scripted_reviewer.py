@@ -132,7 +132,7 @@ class ReviewServer:
 
 
 @contextmanager
-def browser_page(width: int = 1600, height: int = 950, *, draws: bool = False) -> Iterator[Any]:
+def browser_page(*, draws: bool = False) -> Iterator[Any]:
     """A page of a headless Chromium, with WebGL where it `draws` as Annotate mode does; skips where there is none."""
     sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")
     found = (shutil.which(one) for one in ("chromium", "chromium-browser", "google-chrome"))
@@ -143,7 +143,7 @@ def browser_page(width: int = 1600, height: int = 950, *, draws: bool = False) -
     drawing = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader") if draws else ("--disable-gpu",)
     with sync.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, headless=True, args=[*QUIET, *drawing])
-        page = browser.new_page(viewport={"width": width, "height": height})
+        page = browser.new_page(viewport={"width": 1280, "height": 720})
         page.set_default_timeout(30_000)
         page.add_init_script(_SEEN % (AT_ONCE, NAME_SHOWN, NAME_SHOWN))
         yield page

@@ -50,7 +50,7 @@ def served(review_environment: dict[str, str], tmp_path_factory: pytest.TempPath
 
 @pytest.fixture
 def page() -> Iterator[Any]:
-    with browser_page(height=1000, draws=True) as opened:
+    with browser_page(draws=True) as opened:
         yield opened
 
 
@@ -58,6 +58,7 @@ def test_the_evidence_stands_beside_the_image(served: ReviewServer, page: Any) -
     assert "1 image not shown, photo empty" in served.told
     media = []
     page.on("response", lambda answer: media.append((answer.status, answer.url)) if "/media" in answer.url else None)
+    page.set_viewport_size({"width": 1600, "height": 1000})
     page.goto(served.address)
     page.get_by_text("11 samples", exact=True).first.wait_for()
     page.get_by_role("button", name="Dismiss").click()
