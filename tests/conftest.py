@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from tests import unpainted
 from tests.fake_hub import WRITER, FakeHub, serving
 from tests.hierarchy.generate_wordnet import find_dict
+from tests.review.database import database_uri, fiftyone, review_environment  # noqa: F401  (fixtures)
 from tests.shell import Shell
 
 # A loaded machine is slow, not wrong; and the same examples on every run, so that a failure can be met again.

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain, groupby
@@ -30,7 +31,6 @@ from tests.docs.pages import (
     quoted,
 )
 from tests.docs.worlds import WORLDS, draw_detections, lay
-from tests.review.conftest import database_uri, fiftyone, review_environment  # noqa: F401  (fixtures)
 
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 LANGUAGES = {"bash", "text", "python", "toml", "json", INDENTED}
@@ -242,23 +242,22 @@ def test_every_block_that_runs_does(
 ) -> None:
     for name in NEEDS.get(page, ()):
         pytest.importorskip(name)
-    own: dict[str, str] = {}
     if page in WITH_DATABASE:
-        # The package is connected to the database of whichever test imported it first.
-        config = request.getfixturevalue("fiftyone").config
-        own = {"FIFTYONE_DATABASE_URI": config.database_uri, "FIFTYONE_DATABASE_NAME": config.database_name}
-        own = request.getfixturevalue("review_environment") | own
+        request.getfixturevalue("fiftyone")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     lay(page, tmp_path)
     for language, blocks in groupby(blocks_of(page), key=lambda block: block.language):
-        if language == "python":
-            # FiftyOne warns of much that is its own.
-            strict = [] if own else ["-W", "error"]
-            program = [sys.executable, *strict, "-c", EACH_ALONE, *(block.text for block in blocks)]
-            subprocess.run(program, check=True, env={**os.environ, **own, "PYTHONPATH": str(ROOT)})
+        if language == "python" and page in WITH_DATABASE:
+            # FiftyOne takes seconds to import, is at work here already, and warns of much that is its own.
+            with warnings.catch_warnings(action="ignore"):
+                for block in blocks:
+                    exec(compile(block.text, block.place, "exec"), {"__name__": "__main__"})  # noqa: S102
+        elif language == "python":
+            program = [sys.executable, "-W", "error", "-c", EACH_ALONE, *(block.text for block in blocks)]
+            subprocess.run(program, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
         for command in chain.from_iterable(map(commands_of, blocks)) if language == "bash" else ():
             draw_detections(command.text, tmp_path)
             status = main(command.words()[1:])

@@ -13,7 +13,6 @@ from curation.manifest.manifest import read_manifest
 from tests.docs.pages import blocks_of, commands_of
 from tests.docs.worlds import data_of, draw_detections, lay
 from tests.evaluation.open_world_rows import of_result
-from tests.review.conftest import database_uri, fiftyone, review_environment  # noqa: F401  (fixtures)
 from tests.shell import Shell
 
 DECLARED = "curation build elephant/train2017"
@@ -75,7 +74,7 @@ def lines_beginning(*beginnings: str) -> list[str]:
 
 @pytest.mark.mongo
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_review_goes_on_with_the_shapes(data: Path, fiftyone: Any) -> None:  # noqa: F811
+def test_the_review_goes_on_with_the_shapes(data: Path, fiftyone: Any) -> None:
     """From the files of the example above to a manifest, with two verdicts of a person in between."""
     from curation.review.session import resume_review
 

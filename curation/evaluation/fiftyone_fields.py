@@ -170,19 +170,21 @@ def _declare(fiftyone: Any, dataset: Any, key: str, *, with_recalls: bool) -> li
         (key, "detections, with what became of each", of_detections),
         (f"{key}_{_OBJECTS}", "objects that were scored, with what became of each", {"role": text, "outcome": text}),
     )
+    create, fields = fiftyone.core.odm.create_field, {}
     for name, meaning, attributes in boxed:
-        dataset.add_sample_field(
+        fields[name] = create(
             name, fiftyone.EmbeddedDocumentField, embedded_doc_type=fiftyone.Detections, description=meaning
         )
-        for attribute, kind in attributes.items():
-            dataset.add_sample_field(f"{name}.detections.{attribute}", kind)
+        fields |= {f"{name}.detections.{attribute}": create(attribute, kind) for attribute, kind in attributes.items()}
     if with_recalls:
-        dataset.add_sample_field(f"{key}.detections.kept_at", fiftyone.ListField, subfield=text)
+        fields[f"{key}.detections.kept_at"] = create("kept_at", fiftyone.ListField, subfield=text)
     counted = {name: f"detections: {', '.join(kinds)}" for name, kinds in COUNTS.items()}
     counted[_AOSE] = "A-OSE: detections of known classes on unknown objects"
     counted |= {name: f"unknown objects: {STATES[state]}" for name, state in _STATES.items()}
     for name, meaning in counted.items():
-        dataset.add_sample_field(f"{key}_{name}", fiftyone.IntField, description=meaning)
+        fields[f"{key}_{name}"] = create(f"{key}_{name}", fiftyone.IntField, description=meaning)
+    # All at once: FiftyOne loads the dataset anew after each call.
+    dataset.add_dynamic_sample_fields(fields)
     return list(counted)
 
 

@@ -258,16 +258,20 @@ def _declare(fiftyone: Any, dataset: Any) -> None:
         "number": (fiftyone.FloatField, None),
         "rows": (fiftyone.ListField, fiftyone.DictField),
     }
+    create = fiftyone.core.odm.create_field
+    fields = {}
     for field in FIELDS:
         kind, subfield = kinds[field.kind]
-        dataset.add_sample_field(field.name, kind, subfield=subfield, description=field.meaning)
+        fields[field.name] = create(field.name, kind, subfield=subfield, description=field.meaning)
     for name, meaning in BOX_FIELDS.items():
-        dataset.add_sample_field(
+        fields[name] = create(
             name, fiftyone.EmbeddedDocumentField, embedded_doc_type=fiftyone.Detections, description=meaning
         )
         if name != MISSING:
-            dataset.add_sample_field(f"{name}.detections.role", fiftyone.StringField)
-            dataset.add_sample_field(f"{name}.detections.ignore", fiftyone.BooleanField)
+            fields[f"{name}.detections.role"] = create("role", fiftyone.StringField)
+            fields[f"{name}.detections.ignore"] = create("ignore", fiftyone.BooleanField)
+    # All at once: FiftyOne loads the dataset anew after each call.
+    dataset.add_dynamic_sample_fields(fields)
 
 
 def _values(images: ReviewImages, row: int) -> dict[str, Any]:

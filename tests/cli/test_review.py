@@ -1,8 +1,7 @@
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,8 +14,7 @@ from curation.ledger import REVIEW_FILES
 from curation.review.review_folder import ReviewRecord, export_decisions, read_record, write_record
 from curation.review.verdicts import VerdictBook
 from tests.decisions.box_logs import Scribe, write_log
-from tests.review.conftest import database_uri, review_environment  # noqa: F401  (fixtures)
-from tests.review.review_world import ReviewWorld, write_world
+from tests.review.review_world import write_world
 from tests.shell import Shell
 
 
@@ -147,20 +145,13 @@ def test_wrong_use_is_told(arguments: list[str], message: str, tmp_path: Path, s
 
 
 @pytest.mark.mongo
-@pytest.mark.slow
-def test_start_without_app_then_again(tmp_path: Path, review_environment: dict[str, str]) -> None:  # noqa: F811
-    world: ReviewWorld = write_world(tmp_path / "world")
-
-    def start(*more: str) -> dict[str, object]:
-        command = [sys.executable, "-m", "curation", "review", "start", "--folder", str(tmp_path / "cli-review")]
-        done = subprocess.run(
-            [*command, "--no-app", "--json", *more], env=review_environment, capture_output=True, text=True, check=True
-        )
-        found: dict[str, object] = json.loads(done.stdout)
-        return found
-
-    inputs = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
-    first = start(*inputs, "--set", "batch_size=5")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_start_without_app_then_again(fiftyone: Any, tmp_path: Path, shell: Shell) -> None:
+    world = write_world(tmp_path / "world")
+    start = ("review", "start", "--folder", tmp_path / "cli-review", "--no-app", "--json")
+    inputs = ("--source", f"coco={world.annotations}", "--photos", world.photos, "--no-cache")
+    first = shell.data(*start, *inputs, "--set", "batch_size=5")
     assert (first["images"], first["batches"], first["built"], first["dataset"]) == (12, 3, True, "cli-review")
-    second = start()
+    second = shell.data(*start)
     assert (second["built"], second["replayed"]) == (False, 0)
+    fiftyone.delete_dataset("cli-review")

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw
 
-from tests.review.conftest import free_port
+from tests.review.database import free_port
 from tests.review.review_world import coco_id
 
 QUIET = (
@@ -84,7 +84,7 @@ class ReviewServer:
     def __init__(self, folder: Path, environment: dict[str, str], given: Sequence[str], reviewer: str = "anna") -> None:
         self.folder = folder
         self.log = folder / "decisions.jsonl"
-        self.address = ""
+        self.address = self.told = ""
         self._environment, self._given, self._reviewer = environment, list(given), reviewer
         self._process: subprocess.Popen[str] | None = None
 
@@ -106,13 +106,13 @@ class ReviewServer:
             env=self._environment,
         )
         assert self._process.stderr is not None
-        told = ""
+        self.told = ""
         for line in self._process.stderr:
-            told += line
+            self.told += line
             if found := re.search(r"The App is at (http://\S+)", line):
                 self.address = found[1].rstrip(";")
                 return time.perf_counter() - began
-        raise AssertionError(told)
+        raise AssertionError(self.told)
 
     def kill(self) -> None:
         """End it as a power cut does."""
@@ -132,7 +132,7 @@ class ReviewServer:
 
 
 @contextmanager
-def browser_page(width: int = 1600, height: int = 950, *, draws: bool = False) -> Iterator[Any]:
+def browser_page(*, draws: bool = False) -> Iterator[Any]:
     """A page of a headless Chromium, with WebGL where it `draws` as Annotate mode does; skips where there is none."""
     sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")
     found = (shutil.which(one) for one in ("chromium", "chromium-browser", "google-chrome"))
@@ -143,7 +143,7 @@ def browser_page(width: int = 1600, height: int = 950, *, draws: bool = False) -
     drawing = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader") if draws else ("--disable-gpu",)
     with sync.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, headless=True, args=[*QUIET, *drawing])
-        page = browser.new_page(viewport={"width": width, "height": height})
+        page = browser.new_page(viewport={"width": 1280, "height": 720})
         page.set_default_timeout(30_000)
         page.add_init_script(_SEEN % (AT_ONCE, NAME_SHOWN, NAME_SHOWN))
         yield page

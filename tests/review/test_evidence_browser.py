@@ -1,8 +1,5 @@
-"""The enlarged view in a real browser, on drawn photos: evidence beside the image, keys, thumbnail."""
+"""The enlarged view in a real browser: evidence beside the image, keys, thumbnail; a box drawn in Annotate mode."""
 
-import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +9,12 @@ import msgspec
 import pytest
 from PIL import Image
 
+from curation.decisions.box_edits import BoxRow, Replay, read_box_log
 from curation.decisions.files import read_decisions
 from curation.proposals.proposal import Evidence, ProposalSet, write_proposals
-from tests.review.conftest import free_port
-from tests.review.review_world import ReviewWorld, coco_id
-from tests.review.test_review_browser import keep_picture, page  # noqa: F401  (a fixture)
+from curation.review.missing_boxes import BOXES_FILE
+from tests.review.review_world import HEIGHT, WIDTH, coco_id, write_world
+from tests.review.scripted_reviewer import Reviewer, ReviewServer, browser_page, keep_picture
 
 pytestmark = [
     pytest.mark.mongo,
@@ -24,52 +22,44 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
-DATASET = "evidence"
 NEAREST = "voc2012:2008_000008"
+UNANNOTATED = (66.0, 12.0, 90.0, 58.0)
+"""Corners of a box beside those that the annotations have."""
 
 
-@pytest.fixture
-def served(world: ReviewWorld, review_environment: dict[str, str], tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """Address of an App on the twelve photos, one of them empty, and the review's folder."""
-    (tmp_path / "voc").mkdir()
-    Image.new("RGB", (320, 200), (180, 40, 200)).save(tmp_path / "voc" / "2008_000008.jpg")
+@pytest.fixture(scope="module")
+def served(review_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReviewServer]:
+    """An App on the twelve photos, one of them empty: verdicts of one test and boxes of the other have two logs."""
+    folder = tmp_path_factory.mktemp("evidence")
+    world = write_world(folder / "world")
+    (folder / "voc").mkdir()
+    Image.new("RGB", (320, 200), (180, 40, 200)).save(folder / "voc" / "2008_000008.jpg")
     (world.photos / "000000000003.jpg").write_bytes(b"")
     looks = Evidence(kind="image_image", detail=f"looks like {NEAREST}", score="0.8123", threshold="0.7012")
     made = tuple(msgspec.structs.replace(one, evidence=(*one.evidence, looks)) for one in world.proposals())
     proposed = ProposalSet(id_classes=("person",), thresholds={}, inputs=(), proposals=made)
-    write_proposals(tmp_path / "proposals.jsonl", proposed)
-    port, folder = free_port(), tmp_path / "review"
-    command = [sys.executable, "-m", "curation", "review", "start", "--folder", str(folder), "--name", DATASET]
-    command += ["--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache"]
-    command += ["--photos", f"id:voc2012={tmp_path / 'voc'}", "--proposals", str(tmp_path / "proposals.jsonl")]
-    command += ["--reviewer", "anna", "--remote", "--port", str(port)]
-    with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=review_environment
-    ) as program:
-        try:
-            assert program.stderr is not None
-            told = ""
-            for line in program.stderr:
-                told += line
-                if found := re.match(r"The App is at (\S+)", line):
-                    address = found[1]
-                    break
-            else:
-                pytest.fail(told)
-            assert "1 image not shown, photo empty" in told
-            yield address, folder
-        finally:
-            # What fails meanwhile must not leave a server that is waited for without end.
-            program.terminate()
-            program.communicate(timeout=60)
+    write_proposals(folder / "proposals.jsonl", proposed)
+    given = ("--name", "evidence", "--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
+    given += ("--photos", f"id:voc2012={folder / 'voc'}", "--proposals", str(folder / "proposals.jsonl"))
+    server = ReviewServer(folder / "review", review_environment, given)
+    server.start()
+    yield server
+    # What fails meanwhile must not leave a server that is waited for without end.
+    server.kill()
 
 
-def test_the_evidence_stands_beside_the_image(served: tuple[str, Path], page: Any) -> None:  # noqa: F811
-    address, folder = served
+@pytest.fixture
+def page() -> Iterator[Any]:
+    with browser_page(draws=True) as opened:
+        yield opened
+
+
+def test_the_evidence_stands_beside_the_image(served: ReviewServer, page: Any) -> None:
+    assert "1 image not shown, photo empty" in served.told
     media = []
     page.on("response", lambda answer: media.append((answer.status, answer.url)) if "/media" in answer.url else None)
     page.set_viewport_size({"width": 1600, "height": 1000})
-    page.goto(address)
+    page.goto(served.address)
     page.get_by_text("11 samples", exact=True).first.wait_for()
     page.get_by_role("button", name="Dismiss").click()
     keep_picture(page, "grid-with-tags")
@@ -101,7 +91,7 @@ def test_the_evidence_stands_beside_the_image(served: tuple[str, Path], page: An
     page.keyboard.press("ArrowLeft")
     evidence.wait_for()
     evidence.get_by_text("remove", exact=True).wait_for()
-    rows = read_decisions(folder / "decisions.jsonl").decisions
+    rows = read_decisions(served.log).decisions
     assert [(row.image_id, row.action, row.reviewer) for row in rows] == [(coco_id(12), "remove", "anna")]
     # An arrow that is pressed before the step is done comes after it.
     for key in ("u", "ArrowLeft", "r"):
@@ -109,8 +99,64 @@ def test_the_evidence_stands_beside_the_image(served: tuple[str, Path], page: An
     until = time.monotonic() + 30
     while len(rows) < 3 and time.monotonic() < until:
         page.wait_for_timeout(50)
-        rows = read_decisions(folder / "decisions.jsonl").decisions
+        rows = read_decisions(served.log).decisions
     assert [(row.image_id, row.action) for row in rows] == [
         (coco_id(12), said) for said in ("remove", "unsure", "remove")
     ]
     page.keyboard.press("Escape")
+
+
+def logged(path: Path, rows: int, page: Any) -> list[BoxRow]:
+    """Return the rows of the log once it has so many."""
+    for _ in range(400):
+        found = list(read_box_log(path).rows) if path.exists() else []
+        if len(found) >= rows:
+            return found
+        page.wait_for_timeout(50)
+    return found
+
+
+def test_a_box_that_is_drawn_is_in_the_log_with_its_pixels(served: ReviewServer, page: Any) -> None:
+    log, someone = served.folder / BOXES_FILE, Reviewer(page, served)
+    someone.open()
+    shown = someone.enlarge()
+    page.get_by_text("Annotate", exact=True).first.click()
+    # A canvas is 300 pixels wide until something is drawn on it.
+    page.wait_for_function("document.querySelector('[data-cy=modal] canvas')?.width > 300")
+    page.wait_for_timeout(500)
+    page.locator('[data-cy="detection-mode"]').first.click()
+    left, high, right, low = UNANNOTATED
+    drag(page, (left, high), (right, low))
+    keep_picture(page, "annotate")
+    edit, outcome = logged(log, 2, page)[:2]
+    assert (edit.operation, edit.reviewer, edit.size) == ("add", "anna", (WIDTH, HEIGHT))
+    assert edit.image_id == shown
+    assert edit.after is not None
+    assert edit.after.label == "unknown"
+    # One pixel of the screen is a tenth of a pixel of the photo.
+    expected = (left, high, right - left, low - high)
+    assert all(abs(float(one) - other) < 0.3 for one, other in zip(edit.after.box, expected, strict=True)), edit.after
+    assert (outcome.outcome, outcome.status, outcome.number) == ("applied", 200, edit.number)
+    # Undo is the App's own, and one more edit in the log.
+    page.keyboard.press("Control+z")
+    rows = logged(log, 4, page)
+    assert [row.operation or row.outcome for row in rows[2:]] == ["remove", "applied"]
+    # The enlarged view has a button for the declaration, by the name of its operator.
+    page.evaluate("__foo__.executeOperator('@curation/review/boxes_complete', {})")
+    rows = logged(log, 5, page)
+    assert rows[4].row == "complete"
+    found = Replay.of(rows)
+    assert (found.boxes[edit.image_id, "anna"], found.complete) == ({}, {(edit.image_id, "anna")})
+
+
+def drag(page: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
+    """Draw from one pixel of the photo to another: it fills the canvas as far as it can, in the middle."""
+    box = page.locator('[data-cy="modal"] canvas').first.bounding_box()
+    scale = min(box["width"] / WIDTH, box["height"] / HEIGHT)
+    edge = [box[name] + (box[side] - scale * size) / 2 for name, side, size in
+            (("x", "width", WIDTH), ("y", "height", HEIGHT))]  # fmt: skip
+    first, last = ([corner + scale * one for corner, one in zip(edge, place, strict=True)] for place in (start, end))
+    page.mouse.move(*first)
+    page.mouse.down()
+    page.mouse.move(*last, steps=8)
+    page.mouse.up()

@@ -19,8 +19,9 @@ pytestmark = pytest.mark.mongo
 FALSE = ("open-set error", "false positive", "background")
 
 
-def open_world(folder: Path) -> Result:
-    paths = owod.files(folder, *owod.drawn())
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    paths = owod.files(tmp_path_factory.mktemp("open-world"), *owod.drawn())
     keys = ("truth", "detections", "classes")
     return curation.evaluate("owod", **{key: paths[key] for key in keys}, task="t2", variants=owod.PROFILES)
 
@@ -55,8 +56,7 @@ def outcomes_of(dataset: Any, key: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("variant", owod.PROFILES)
-def test_sums_over_fields_are_the_open_world_numbers(make: Any, tmp_path: Path, variant: str) -> None:
-    result = open_world(tmp_path)
+def test_sums_over_fields_are_the_open_world_numbers(make: Any, result: Result, variant: str) -> None:
     dataset = make(result, f"t2/{variant}")
     section, key = of_result(result.json_data())[f"t2/{variant}"], f"owod_t2_{variant}"
     written = result.to_fiftyone(dataset, f"t2/{variant}")
@@ -80,8 +80,7 @@ def test_sums_over_fields_are_the_open_world_numbers(make: Any, tmp_path: Path, 
         assert sum(one.outcome == "true positive" and one.label == row["class"] for one in detections) == row["tp"]
 
 
-def test_matched_is_the_object_in_the_other_field(make: Any, tmp_path: Path) -> None:
-    result = open_world(tmp_path)
+def test_matched_is_the_object_in_the_other_field(make: Any, result: Result) -> None:
     dataset = make(result, "t2/clean")
     result.to_fiftyone(dataset, "t2/clean", key="looked")
     for found, objects in zip(*dataset.values(["looked.detections", "looked_objects.detections"]), strict=True):
@@ -95,8 +94,7 @@ def test_matched_is_the_object_in_the_other_field(make: Any, tmp_path: Path) -> 
                 assert held[one.matched].outcome in ("found", "called known", "ignored")
 
 
-def test_boxes_and_scores_are_those_of_the_detector(make: Any, tmp_path: Path) -> None:
-    result = open_world(tmp_path)
+def test_boxes_and_scores_are_those_of_the_detector(make: Any, result: Result) -> None:
     dataset = make(result, "t2/ore")
     result.to_fiftyone(dataset, "t2/ore", key="ore")
     (one,) = result.outcomes("t2/ore")
@@ -121,8 +119,7 @@ def test_boxes_and_scores_are_those_of_the_detector(make: Any, tmp_path: Path) -
     ]
 
 
-def test_views_show_the_errors_the_most_first(make: Any, tmp_path: Path) -> None:
-    result = open_world(tmp_path)
+def test_views_show_the_errors_the_most_first(make: Any, result: Result) -> None:
     dataset = make(result, "t2/clean")
     written = result.to_fiftyone(dataset, "t2/clean", key="k")
     view = dataset.load_saved_view(view_name("k", "open-set errors"))
@@ -138,8 +135,7 @@ def test_views_show_the_errors_the_most_first(make: Any, tmp_path: Path) -> None
     assert called.count("k_objects.detections") == written["unknown_called_known"]
 
 
-def test_twice_is_once_and_the_users_own_stays(make: Any, tmp_path: Path) -> None:
-    result = open_world(tmp_path)
+def test_twice_is_once_and_the_users_own_stays(make: Any, result: Result) -> None:
     dataset = make(result, "t2/clean")
 
     def state() -> Any:
@@ -164,8 +160,7 @@ def test_twice_is_once_and_the_users_own_stays(make: Any, tmp_path: Path) -> Non
     assert {"my view", "j: open-set errors"} <= set(dataset.list_saved_views())
 
 
-def test_images_that_the_dataset_lacks_are_named_or_left_out(make: Any, tmp_path: Path) -> None:
-    result = open_world(tmp_path)
+def test_images_that_the_dataset_lacks_are_named_or_left_out(make: Any, result: Result) -> None:
     dataset = make(result, "t2/clean")
     dataset.delete_samples(dataset.match({"coco_id": 7}))
     with pytest.raises(UsageError, match="lacks images that were scored") as caught:

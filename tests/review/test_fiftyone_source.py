@@ -31,16 +31,19 @@ def shapes() -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.fixture
-def dataset(fiftyone: Any, tmp_path: Path) -> Iterator[Any]:
-    """What FiftyOne's own importer makes of a COCO file."""
+@pytest.fixture(scope="module")
+def dataset(fiftyone: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """What FiftyOne's own importer makes of a COCO file; a test that changes it changes a clone."""
     from PIL import Image
 
-    (tmp_path / "photos").mkdir()
+    folder = tmp_path_factory.mktemp("source")
+    (folder / "photos").mkdir()
     for _, name, width, height in IMAGES:
-        Image.new("RGB", (width, height)).save(tmp_path / "photos" / name)
-    (tmp_path / "shapes.json").write_text(json.dumps(shapes()))
-    made = load(fiftyone, tmp_path / "photos", tmp_path / "shapes.json", f"source-{tmp_path.name}")
+        Image.new("RGB", (width, height)).save(folder / "photos" / name)
+    (folder / "shapes.json").write_text(json.dumps(shapes()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = load(fiftyone, folder / "photos", folder / "shapes.json", folder.name)
     yield made
     fiftyone.delete_dataset(made.name)
 
@@ -84,8 +87,8 @@ def test_the_order_of_a_view_has_no_say(dataset: Any) -> None:
 
 
 def test_a_dataset_and_a_saved_view_go_by_name(dataset: Any, tmp_path: Path, capsys: Any) -> None:
+    dataset = dataset.clone(persistent=True)
     dataset.save_view("two of them", dataset.limit(2))
-    dataset.persistent = True
     by_name = curation.open_source("shapes", f"fiftyone:{dataset.name}")
     assert by_name.files == curation.open_source("shapes", dataset).files
     assert len(curation.open_source("shapes", f"fiftyone:{dataset.name}#two of them").images) == 2

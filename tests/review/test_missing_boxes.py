@@ -1,11 +1,10 @@
-"""Drawn boxes: the log is written first, tells the truth after a kill, and a start brings the database up to it."""
+"""Drawn boxes: the log is written first, tells the truth after a kill, and a start brings the database up to it.
 
-import base64
-import json
-import signal
+Of a real server see `tests.review.test_serving`.
+"""
+
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from curation.review.live_review import LiveReview
 from curation.review.missing_boxes import BOXES_FILE, MissingBoxes
 from curation.review.session import start_review
 from tests.review.review_world import HEIGHT, WIDTH, ReviewWorld, coco_id, write_world
-from tests.review.test_serving import Served, ended, started
 
 # FiftyOne's own use of its packages is not ours to mend.
 pytestmark = [pytest.mark.mongo, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -291,66 +289,3 @@ def test_an_image_has_a_limit_of_boxes(table: Table) -> None:
     many = [drawn(number=f"{place:024x}") for place in range(1001)]
     found = refused(table.boxes.begin(table.request({"op": "add", "path": "/missing", "value": {"detections": many}})))
     assert found.status == 422
-
-
-def patch(one: Served, dataset: str, sample: str, version: str, *operations: dict[str, Any]) -> tuple[int, str]:
-    tag = base64.b64encode(version.encode()).decode()
-    head = {"content_type": "application/json-patch+json", "if_match": f'"{tag}"'}
-    status, _, said = one.ask(f"/dataset/{dataset}/sample/{sample}", "PATCH", list(operations), **head)
-    return status, said
-
-
-@pytest.fixture
-def serving_boxes(
-    review_environment: dict[str, str], world: ReviewWorld, tmp_path: Path, fiftyone: Any
-) -> Iterator[tuple[Served, Path, Any]]:
-    """A real server of a review, its folder, and its dataset in the same database."""
-    folder = tmp_path / f"boxes-{tmp_path.name}"
-    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
-    one = started(review_environment, folder, *given)
-    try:
-        yield one, folder, fiftyone.load_dataset(folder.name)
-        fiftyone.delete_dataset(folder.name)
-    finally:
-        one.program.kill()
-        one.program.communicate()
-
-
-def test_a_real_server_logs_what_fiftyone_applies_refuses_and_what_a_kill_leaves(
-    serving_boxes: tuple[Served, Path, Any], review_environment: dict[str, str]
-) -> None:
-    one, folder, dataset = serving_boxes
-    sample = dataset.match({"image_id": coco_id(2)}).first()
-    version, dataset_id = sample.last_modified_at.isoformat(), str(dataset._doc.id)
-    add = {"op": "add", "path": "/missing/detections/-", "value": drawn()}
-    status, said = patch(one, dataset_id, str(sample.id), version, add)
-    assert status == 200, said
-    # The same version again is stale now.
-    status, _ = patch(one, dataset_id, str(sample.id), version, {**add, "value": drawn(number=OTHER)})
-    assert status == 412
-    status, said = patch(one, dataset_id, str(sample.id), version, {**add, "value": drawn("dragon", number=OTHER)})
-    assert (status, "dragon" in said) == (422, True)
-    rows = read_box_log(folder / BOXES_FILE).rows
-    assert [(row.row, row.operation or row.outcome, row.status) for row in rows] == [
-        ("edit", "add", 0),
-        ("outcome", "applied", 200),
-        ("edit", "add", 0),
-        ("outcome", "refused", 412),
-    ]
-    assert rows[0].after == BoxState(box=PIXELS, label="unknown")
-    assert (rows[0].reviewer, rows[0].image_id, rows[0].size) == ("anna", coco_id(2), (WIDTH, HEIGHT))
-    assert ended(one, signal.SIGKILL) == ""
-    # A kill between log and database: the last edit stands in the log alone. The first one is gone by mishap.
-    pending = json.loads((folder / BOXES_FILE).read_text().splitlines()[0]) | {"number": 9, "box_id": OTHER}
-    with (folder / BOXES_FILE).open("a") as log:
-        log.write(json.dumps(pending) + "\n")
-    dataset._sample_collection.update_one({"_id": sample._id}, {"$set": {f"{MISSING}.detections": []}})
-    again = started(review_environment, folder)
-    try:
-        assert read_box_log(folder / BOXES_FILE).rows[-1].outcome == "refused"
-        dataset.reload()
-        sample.reload(hard=True)
-        assert [str(box.id) for box in sample[MISSING].detections] == [ID]
-        assert sample[MISSING].detections[0].bounding_box == SHARES
-    finally:
-        ended(again, signal.SIGTERM)

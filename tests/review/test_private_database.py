@@ -14,7 +14,7 @@ import pytest
 
 from curation.errors import CurationError
 from curation.private_database import open_database
-from tests.review.conftest import find_program
+from tests.review.database import find_program
 
 pytestmark = [
     pytest.mark.mongo,
@@ -121,25 +121,6 @@ def test_nobody_else_gets_in(mongod: Path, tmp_path: Path) -> None:
     assert comes_true(lambda: not databases(folder) and not place.exists())
 
 
-def test_a_database_that_died_is_given_up_within_seconds(mongod: Path, tmp_path: Path) -> None:
-    """PyMongo alone waits half a minute: the reviewer's key would have no answer for so long."""
-    pymongo = pytest.importorskip("pymongo")
-    errors = pytest.importorskip("pymongo.errors")
-    folder = tmp_path / "db"
-    with client(folder, mongod) as (_, address), pymongo.MongoClient(address) as database:
-        database.admin.command("ping")
-        for one in databases(folder):
-            one.kill()
-        assert comes_true(lambda: not databases(folder))
-        # The open connection is seen to be closed at once; it is a new one that is waited for.
-        with suppress(errors.AutoReconnect):
-            database.admin.command("ping")
-        begin = time.monotonic()
-        with pytest.raises(errors.PyMongoError):
-            database.admin.command("ping")
-        assert time.monotonic() - begin < 15
-
-
 def test_it_lives_as_long_as_any_client_whatever_kills_them(mongod: Path, tmp_path: Path) -> None:
     folder = tmp_path / "db"
     with client(folder, mongod) as (first, address), client(folder, mongod) as (second, same):
@@ -159,12 +140,29 @@ def test_it_lives_as_long_as_any_client_whatever_kills_them(mongod: Path, tmp_pa
             assert comes_true(lambda: not databases(folder))
     with client(folder, mongod) as (_, anew):
         assert count(anew) == 1
-        for one in databases(folder):
-            one.kill()
+        _given_up_within_seconds_of_its_death(folder, anew)
     with client(folder, mongod) as (_, last):
         assert count(last) == 1
     assert comes_true(lambda: not databases(folder) and not private_folder(last).exists())
     assert not private_folder(anew).exists()
+
+
+def _given_up_within_seconds_of_its_death(folder: Path, address: str) -> None:
+    """Kill a database; PyMongo alone waits half a minute: the reviewer's key would have no answer for so long."""
+    pymongo = pytest.importorskip("pymongo")
+    errors = pytest.importorskip("pymongo.errors")
+    with pymongo.MongoClient(address) as database:
+        database.admin.command("ping")
+        for one in databases(folder):
+            one.kill()
+        assert comes_true(lambda: not databases(folder))
+        # The open connection is seen to be closed at once; it is a new one that is waited for.
+        with suppress(errors.AutoReconnect):
+            database.admin.command("ping")
+        begin = time.monotonic()
+        with pytest.raises(errors.PyMongoError):
+            database.admin.command("ping")
+        assert time.monotonic() - begin < 15
 
 
 def test_what_was_written_without_a_password_opens_and_opens_without_it_again(mongod: Path, tmp_path: Path) -> None:

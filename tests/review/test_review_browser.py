@@ -1,6 +1,6 @@
 """The whole way in a real browser, with keys and with buttons: killed, resumed, undone, exported."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
-DRAWN = 44
+DRAWN = 34
 
 
 @pytest.fixture
@@ -112,8 +112,8 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
     assert someone.enlarge() == coco_id(13)
 
     # As fast as they go, and killed amid it: the log holds a beginning of what was pressed, whole rows in their order.
-    pressed = [(coco_id(13 + place), ACTIONS["krnfu"[place % 5]]) for place in range(20)]
-    for place in range(20):
+    pressed = [(coco_id(13 + place), ACTIONS["krnfu"[place % 5]]) for place in range(14)]
+    for place in range(14):
         page.keyboard.press("krnfu"[place % 5])
     someone.wait_for_rows(len(expected) + 6)
     drawn.kill()
@@ -159,7 +159,7 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
 
     # All that is left at once, and more keys than images: the end of the list is told, and nothing is judged twice.
     left = range(first + 1, DRAWN + 1)
-    for _ in range(DRAWN):
+    for _ in range(len(left) + 10):
         page.keyboard.press("u")
     expected += [(coco_id(number), "unsure") for number in left]
     page.locator('[data-cy="modal"]').wait_for(state="hidden", timeout=90_000)
@@ -185,6 +185,8 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
     exported = read_decisions(drawn.folder / "export.jsonl").decisions
     assert {row.image_id: row.action for row in exported} == standing
     assert len(exported) == DRAWN
+    # A server waits for a page that is still open.
+    page.goto("about:blank")
     assert "every verdict is in the log" in drawn.stop()
 
 
@@ -233,34 +235,10 @@ def _gone_where_the_next_photo_is_late(someone: Reviewer) -> list[tuple[str, str
     return judged
 
 
-def test_esc_closes_the_view_though_the_next_image_is_late(drawn: ReviewServer, page: Any) -> None:
-    """With many images under load the App finishes a step after Esc: the view must not stay, nor open again."""
-    someone = Reviewer(page, drawn)
-    someone.open()
-    for keys in (("n",), ("n", "n"), ("ArrowRight",)):
-        rows = len(someone.rows())
-        someone.enlarge()
-        page.wait_for_timeout(800)
-        page.evaluate(
-            "() => { window.fetched = window.fetched || window.fetch; window.fetch = async (...asked) => {"
-            "if (String(asked[1]?.body).includes('mainSampleQuery(')) await new Promise(go => setTimeout(go, 700));"
-            "return window.fetched(...asked); } }"
-        )
-        for letter in keys:
-            page.keyboard.press(letter)
-        if "n" in keys:
-            someone.wait_for_rows(rows + 1)
-        page.wait_for_timeout(100)
-        page.keyboard.press("Escape")
-        page.locator('[data-cy="modal"]').wait_for(state="hidden", timeout=5_000)
-        page.evaluate("window.fetch = window.fetched")
-        page.wait_for_timeout(1200)
-        assert page.locator('[data-cy="modal"]').count() == 0
-        assert rows + ("n" in keys) <= len(someone.rows()) <= rows + len(keys)
-
-
-def test_a_stage_has_its_own_keys(review_environment: dict[str, str], tmp_path: Path, page: Any) -> None:
-    annotations, photos = draw_photos(tmp_path / "drawn", 6)
+def test_a_stage_has_its_own_keys_and_esc_closes_the_view(
+    review_environment: dict[str, str], tmp_path: Path, page: Any
+) -> None:
+    annotations, photos = draw_photos(tmp_path / "drawn", 8)
     given = ("--name", "candidates", "--source", f"coco={annotations}", "--photos", str(photos), "--stage", "candidate")
     server = ReviewServer(tmp_path / "review", review_environment, (*given, "--no-cache"))
     server.start()
@@ -282,7 +260,32 @@ def test_a_stage_has_its_own_keys(review_environment: dict[str, str], tmp_path: 
         page.wait_for_timeout(300)
         page.keyboard.press("f")
         someone.wait_for_rows(2)
-        log = [(row.image_id, row.action) for row in read_decisions(server.log).decisions]
-        assert log == [(coco_id(1), "add_near"), (coco_id(2), "add_far")]
+        assert someone.rows() == [(coco_id(1), "add_near"), (coco_id(2), "add_far")]
+        someone.close()
+        for keys in (("n",), ("n", "n"), ("ArrowRight",)):
+            _closed_though_the_next_image_is_late(someone, keys)
     finally:
         server.kill()
+
+
+def _closed_though_the_next_image_is_late(someone: Reviewer, keys: Sequence[str]) -> None:
+    """Press keys and Esc: with many images under load the App finishes a step later, and must not open the view."""
+    page, rows = someone.page, len(someone.rows())
+    someone.enlarge()
+    page.wait_for_timeout(800)
+    page.evaluate(
+        "() => { window.fetched = window.fetched || window.fetch; window.fetch = async (...asked) => {"
+        "if (String(asked[1]?.body).includes('mainSampleQuery(')) await new Promise(go => setTimeout(go, 700));"
+        "return window.fetched(...asked); } }"
+    )
+    for letter in keys:
+        page.keyboard.press(letter)
+    if "n" in keys:
+        someone.wait_for_rows(rows + 1)
+    page.wait_for_timeout(100)
+    page.keyboard.press("Escape")
+    page.locator('[data-cy="modal"]').wait_for(state="hidden", timeout=5_000)
+    page.evaluate("window.fetch = window.fetched")
+    page.wait_for_timeout(1200)
+    assert page.locator('[data-cy="modal"]').count() == 0
+    assert rows + ("n" in keys) <= len(someone.rows()) <= rows + len(keys)

@@ -10,7 +10,7 @@ from curation.decisions.files import read_decisions
 from curation.review.live_review import LiveReview, answered
 from curation.review.progress import progress_markdown
 from curation.review.verdicts import UNDO
-from tests.review.conftest import PLUGIN
+from tests.review.database import PLUGIN
 
 # FiftyOne's own use of its packages is not ours to mend.
 pytestmark = [pytest.mark.mongo, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -46,15 +46,15 @@ def test_fiftyone_finds_every_operator_and_the_panel(fiftyone: Any) -> None:
     assert {"review_panel", "open_review"} <= found
 
 
-@pytest.mark.parametrize(
-    ("verdict", "action"),
-    [("keep", "keep"), ("remove", "remove"), ("near", "to_near"), ("far", "to_far"), ("unsure", "unsure")],
-)
-def test_each_verdict_has_a_button_of_its_own(execute: Any, review: LiveReview, verdict: str, action: str) -> None:
-    assert execute(verdict, chosen(review, 2))["message"] == f"2 images: {verdict}"
+BUTTONS = {"keep": "keep", "remove": "remove", "near": "to_near", "far": "to_far", "unsure": "unsure"}
+
+
+def test_each_verdict_has_a_button_of_its_own(execute: Any, review: LiveReview) -> None:
+    for verdict in BUTTONS:
+        assert execute(verdict, chosen(review, 2))["message"] == f"2 images: {verdict}"
     rows = read_decisions(review.book.path).decisions
     # The reviewer is the one named when the App was started.
-    assert {(row.action, row.reviewer) for row in rows} == {(action, "anna")}
+    assert [(row.action, row.reviewer) for row in rows] == [(one, "anna") for one in BUTTONS.values() for _ in range(2)]
 
 
 def test_nothing_selected_is_told_and_not_recorded(execute: Any, review: LiveReview) -> None:
@@ -131,12 +131,15 @@ def test_every_way_to_judge_writes_the_name_of_the_server(
     assert {row.reviewer for row in rows} == {"eva"}
 
 
-@pytest.mark.parametrize("name", ["judge", "near", "undo", "next_batch"])
-def test_no_request_gives_a_verdict_in_another_name(execute: Any, review: LiveReview, name: str) -> None:
+def test_no_request_gives_a_verdict_in_another_name(
+    execute: Any, review: LiveReview, subtests: pytest.Subtests
+) -> None:
     (one,) = chosen(review, 1)
-    answer = execute(name, [one], ids=[one], verdict="near", reviewer="ben")
-    assert answer["message"].startswith("The reviewer is fixed when the server starts")
-    assert not review.book.path.exists()
+    for name in ("judge", "near", "undo", "next_batch"):
+        with subtests.test(name=name):
+            answer = execute(name, [one], ids=[one], verdict="near", reviewer="ben")
+            assert answer["message"].startswith("The reviewer is fixed when the server starts")
+            assert not review.book.path.exists()
 
 
 def test_without_a_name_nothing_is_recorded(execute: Any, review: LiveReview, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,12 +191,16 @@ def test_the_way_through_the_enlarged_view_is_the_order_of_the_grid(fiftyone: An
     assert InOrder().execute(context)["ids"] == all_of_them[:5]
 
 
-@pytest.mark.parametrize(
-    ("ids", "verdict"), [(None, "near"), ([], "near"), (["x"], "near"), ("all", "near"), ([[]], "near"), (None, None)]
-)
-def test_what_is_no_request_of_the_page_is_refused(execute: Any, review: LiveReview, ids: Any, verdict: Any) -> None:
-    assert execute("judge", ids=ids, verdict=verdict)["error"] == "ReviewError"
-    assert not review.book.path.exists()
+NO_REQUESTS: list[tuple[Any, Any]] = [
+    (None, "near"), ([], "near"), (["x"], "near"), ("all", "near"), ([[]], "near"), (None, None)
+]  # fmt: skip
+
+
+def test_what_is_no_request_of_the_page_is_refused(execute: Any, review: LiveReview, subtests: pytest.Subtests) -> None:
+    for ids, verdict in NO_REQUESTS:
+        with subtests.test(ids=ids, verdict=verdict):
+            assert execute("judge", ids=ids, verdict=verdict)["error"] == "ReviewError"
+            assert not review.book.path.exists()
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(

@@ -1,5 +1,6 @@
 """The App is its reviewer's alone, the database has no port, and no second review takes over what answers already."""
 
+import base64
 import http.client
 import importlib.util
 import io
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -25,13 +26,15 @@ from urllib.parse import quote
 import pytest
 
 from curation.cli import main
+from curation.decisions.box_edits import BoxState, read_box_log
 from curation.decisions.files import read_decisions
 from curation.errors import CurationError, ReviewError, UsageError
 from curation.ledger import REVIEW_FILES
+from curation.review.missing_boxes import BOXES_FILE
 from curation.review.serving import find_port
 from curation.review.session import review_from_files
-from tests.review.conftest import find_program
-from tests.review.review_world import ReviewWorld, write_world
+from tests.review.database import find_program
+from tests.review.review_world import HEIGHT, WIDTH, ReviewWorld, coco_id, write_world
 
 EVERY = "0.0.0.0"  # noqa: S104  (what must not be listened at)
 LINUX = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="sockets are read as Linux shows them")
@@ -275,26 +278,30 @@ def listening_sockets(process: int) -> list[Any]:
 INSERT = """
 import sys, pymongo
 limits = dict.fromkeys(("serverSelectionTimeoutMS", "connectTimeoutMS", "socketTimeoutMS"), 1000)
-try:
-    pymongo.MongoClient(sys.argv[1], **limits).x.y.insert_one({})
-except pymongo.errors.PyMongoError:
-    print("refused")
+for uri in sys.argv[1:]:
+    try:
+        pymongo.MongoClient(uri, **limits).x.y.insert_one({})
+    except pymongo.errors.PyMongoError:
+        print("refused")
 """
 
 
-def attack(address: Any, harm: bytes) -> None:
+def attack(addresses: Sequence[Any], harm: bytes) -> None:
     """Send what does harm where it is unpickled, and ask for a database without a password."""
-    with socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET) as one:
-        one.settimeout(3)
-        one.connect(address)
-        one.sendall(harm)
-        one.shutdown(socket.SHUT_WR)
-        with suppress(OSError):
-            one.recv(100)
-    name = quote(address, safe="") if isinstance(address, str) else f"{address[0]}:{address[1]}"
+    names = []
+    for address in addresses:
+        with socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET) as one:
+            one.settimeout(3)
+            one.connect(address)
+            one.sendall(harm)
+            one.shutdown(socket.SHUT_WR)
+            with suppress(OSError):
+                one.recv(100)
+        names.append(quote(address, safe="") if isinstance(address, str) else f"{address[0]}:{address[1]}")
     # In a process of its own: what the client leaves open goes with it.
-    asked = [sys.executable, "-c", INSERT, f"mongodb://{name}"]
-    assert subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60).stdout == "refused\n"
+    asked = [sys.executable, "-c", INSERT, *(f"mongodb://{name}" for name in names)]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "refused\n" * len(names)
 
 
 @pytest.mark.mongo
@@ -312,12 +319,13 @@ def test_two_reviews_of_one_name_are_two_and_nobody_gets_in(
     with serving(container, one, *given) as first:
         second = started(container, other, *given)
         try:
+            open_to_all: list[Any] = []
             for served in (first, second):
                 (app, database) = listening_sockets(served.program.pid)
                 assert app == ("127.0.0.1", served.port)
                 assert Path(database).parent.stat().st_mode & 0o777 == 0o700
-                for address in (app, database):
-                    attack(address, harm)
+                open_to_all += app, database
+            attack(open_to_all, harm)
             assert not harmed.exists()
             second.judge("same", "near", second.samples("same")[:3])
             assert not (one / "decisions.jsonl").exists()
@@ -332,14 +340,19 @@ def test_two_reviews_of_one_name_are_two_and_nobody_gets_in(
     assert {path.name for path in other.iterdir()} <= REVIEW_FILES
 
 
+OPENED = "opened.txt"
+
+
 @pytest.fixture(scope="module")
 def server(
     review_environment: dict[str, str], world: ReviewWorld, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Served, Path]]:
-    """One server of one review, for all questions that leave it as it was; and the folder of the review."""
+    """Anna's server of one review, which no test ends, and the folder of the review; what a browser opens is beside."""
     folder = tmp_path_factory.mktemp("served") / "closed"
+    browser, opened = folder.with_name("browser.py"), folder.with_name(OPENED)
+    browser.write_text(f"import sys\nopen({str(opened)!r}, 'w').write(sys.argv[1] + '\\n')\n")
     given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
-    with serving(review_environment, folder, *given) as one:
+    with serving({**review_environment, "BROWSER": f"{sys.executable} {browser} %s"}, folder, *given) as one:
         yield one, folder
 
 
@@ -360,6 +373,8 @@ class TestAnAppThatIsClosed:
 
     def test_events_and_commands_need_the_token_too(self, server: tuple[Served, Path]) -> None:
         one, folder = server
+        log = folder / "decisions.jsonl"
+        before = log.exists() and log.read_bytes()
         asked = {"subscription": "x", "events": ["state_update"], "initializer": {"dataset": "closed"}}
         assert one.ask("/events", "POST", asked, cookie="")[0] == 401
         status, _, said = one.ask("/events", "POST", asked)
@@ -371,7 +386,7 @@ class TestAnAppThatIsClosed:
                 403,
                 421,
             )
-        assert not (folder / "decisions.jsonl").exists()
+        assert (log.exists() and log.read_bytes()) == before
 
     def test_a_websocket_is_refused_with_or_without_token(self, server: tuple[Served, Path]) -> None:
         one, _ = server
@@ -482,20 +497,25 @@ class TestAnAppThatIsClosed:
         assert not [path for path in folder.rglob("*") if path.is_file() and one.token in path.read_text()]
 
 
+def patch(one: Served, dataset: str, sample: str, version: str, *operations: dict[str, Any]) -> tuple[int, str]:
+    """Edit a sample's boxes as the App does."""
+    tag = base64.b64encode(version.encode()).decode()
+    head = {"content_type": "application/json-patch+json", "if_match": f'"{tag}"'}
+    status, _, said = one.ask(f"/dataset/{dataset}/sample/{sample}", "PATCH", list(operations), **head)
+    return status, said
+
+
 @pytest.mark.mongo
-def test_two_reviewers_are_two_servers_and_a_kill_loses_nothing(
-    review_environment: dict[str, str], world: ReviewWorld, tmp_path: Path
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_two_reviewers_are_two_servers_and_a_kill_loses_neither_verdict_nor_box(
+    server: tuple[Served, Path], review_environment: dict[str, str], fiftyone: Any
 ) -> None:
-    folder = tmp_path / "shared-review"
-    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
-    browser, opened = tmp_path / "browser.py", tmp_path / "opened.txt"
-    browser.write_text(f"import sys\nopen({str(opened)!r}, 'w').write(sys.argv[1] + '\\n')\n")
-    anna = started({**review_environment, "BROWSER": f"{sys.executable} {browser} %s"}, folder, *given)
+    anna, folder = server
     ben = started(review_environment, folder, reviewer="ben")
     try:
         ids = anna.samples(folder.name)
         # Other users of the machine see the command line of a browser: its address is good for one page.
-        once = address_in(opened)
+        once = address_in(folder.with_name(OPENED))
         assert anna.token not in once
         assert [anna.ask(once, cookie="")[0] for _ in range(2)] == [303, 401]
         # No parameter and no state of a panel names another reviewer.
@@ -505,8 +525,21 @@ def test_two_reviewers_are_two_servers_and_a_kill_loses_nothing(
         assert anna.judge(folder.name, "near", ids[:3], **named)["result"]["images"] == 3
         pressed = {"dataset_name": folder.name, "ids": ids[2:5], "verdict": "far"}
         assert json.loads(ben.ask("/review/judge", "POST", pressed)[2])["images"] == 3
-        assert ended(anna, signal.SIGKILL) == ""
-        assert ben.judge(folder.name, "unsure", ids[5:6])["result"]["images"] == 1
+        dataset = fiftyone.load_dataset(folder.name)
+        sample = dataset.match({"image_id": coco_id(2)}).first()
+        _draws_boxes(ben, folder, str(dataset._doc.id), sample)
+        assert ended(ben, signal.SIGKILL) == ""
+        assert anna.judge(folder.name, "unsure", ids[5:6])["result"]["images"] == 1
+        # A kill between log and database: the last edit stands in the log alone. The first one is gone by mishap.
+        pending = json.loads((folder / BOXES_FILE).read_text().splitlines()[0]) | {"number": 9, "box_id": "0" * 24}
+        with (folder / BOXES_FILE).open("a") as log:
+            log.write(json.dumps(pending) + "\n")
+        dataset._sample_collection.update_one({"_id": sample._id}, {"$set": {"missing.detections": []}})
+        ben = started(review_environment, folder, reviewer="ben")
+        assert read_box_log(folder / BOXES_FILE).rows[-1].outcome == "refused"
+        dataset.reload()
+        sample.reload(hard=True)
+        assert [(str(box.id), box.bounding_box) for box in sample.missing.detections] == [(BOX["_id"], SHARES)]
         # A page that is still open is cut off without a word.
         page = http.client.HTTPConnection("127.0.0.1", ben.port, timeout=60)
         asked = {"subscription": "x", "events": ["state_update"], "initializer": {"dataset": folder.name}}
@@ -516,15 +549,39 @@ def test_two_reviewers_are_two_servers_and_a_kill_loses_nothing(
         assert ("every verdict is in the log" in said, "Traceback" in said) == (True, False)
         page.close()
     finally:
-        for one in (anna, ben):
-            one.program.kill()
-            one.program.communicate()
+        ben.program.kill()
+        ben.program.communicate()
     rows = read_decisions(folder / "decisions.jsonl").decisions
     assert [(row.reviewer, row.action) for row in rows] == [
         *[("anna", "to_near")] * 3,
         *[("ben", "to_far")] * 3,
-        ("ben", "unsure"),
+        ("anna", "unsure"),
     ]
+
+
+SHARES = [0.25, 0.5, 0.125, 0.25]
+BOX = {"_id": "0123456789abcdef01234567", "_cls": "Detection", "label": "unknown", "bounding_box": SHARES, "tags": []}
+
+
+def _draws_boxes(one: Served, folder: Path, dataset: str, sample: Any) -> None:
+    """Draw a box, and two that are refused: the log has what FiftyOne applied and refused."""
+    version, other = sample.last_modified_at.isoformat(), BOX | {"_id": "0" * 24}
+    add = {"op": "add", "path": "/missing/detections/-", "value": BOX}
+    status, said = patch(one, dataset, str(sample.id), version, add)
+    assert status == 200, said
+    # The same version again is stale now.
+    assert patch(one, dataset, str(sample.id), version, add | {"value": other})[0] == 412
+    status, said = patch(one, dataset, str(sample.id), version, add | {"value": other | {"label": "dragon"}})
+    assert (status, "dragon" in said) == (422, True)
+    rows = read_box_log(folder / BOXES_FILE).rows
+    assert [(row.row, row.operation or row.outcome, row.status) for row in rows] == [
+        ("edit", "add", 0),
+        ("outcome", "applied", 200),
+        ("edit", "add", 0),
+        ("outcome", "refused", 412),
+    ]
+    assert rows[0].after == BoxState(box=("24", "32", "12", "16"), label="unknown")
+    assert (rows[0].reviewer, rows[0].image_id, rows[0].size) == ("ben", coco_id(2), (WIDTH, HEIGHT))
 
 
 def test_a_folder_that_may_not_be_written_is_told_before_anything_is_built(tmp_path: Path) -> None:
