@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from curation import storage
+from curation.arguments import checked
 from curation.csv_table import as_csv
 from curation.text_table import printable
 
@@ -94,9 +95,10 @@ class Picture:
     images: dict[str, bytes]
     csv: str
 
-    def save(self, stem: Path) -> list[Path]:
+    @checked
+    def save(self, stem: Path | str) -> list[Path]:
         """Write ``stem.png``, ``stem.svg`` and ``stem.csv``, each atomically, and return their paths."""
-        paths = []
+        stem, paths = Path(stem), []
         for kind, data in self.images.items():
             paths.append(stem.with_name(f"{stem.name}.{kind}"))
             storage.write_bytes(paths[-1], data)

@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import json
+import pkgutil
 import re
 import subprocess
 import sys
@@ -421,3 +422,19 @@ def test_sources_of_an_export_may_be_anything_that_a_reader_takes(tmp_path: Path
     sources = {"voc2007-test": world.voc_root, "coco": str(world.coco_json)}
     manifest = curation.build("elephant", sources)
     assert curation.export(manifest, "closed", "coco", tmp_path / "closed.json", sources=sources).plan.counts["images"]
+
+
+def test_whatever_can_be_saved_takes_a_text_for_a_path() -> None:
+    found = {
+        f"{module.name}.{name}": kind.save
+        for module in pkgutil.walk_packages(curation.__path__, "curation.")
+        if not module.ispkg and ".plugin" not in module.name and "__main__" not in module.name
+        for name, kind in vars(importlib.import_module(module.name)).items()
+        if isinstance(kind, type) and kind.__module__ == module.name and "save" in vars(kind)
+    }
+    assert len(found) >= 9
+    for name, save in found.items():
+        path = [*inspect.signature(save).parameters.values()][1]
+        assert set(str(path.annotation).split(" | ")) == {"Path", "str"}, name
+        with pytest.raises(UsageError, match=path.name):
+            save(None, 7)

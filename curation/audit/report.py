@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from curation.arguments import checked
 from curation.audit.judgement import label_warnings
 from curation.audit.lists import AuditedList
 from curation.audit.rule import VERDICTS, Finding, Outcome, Rule, Severity, Verdict, joined
@@ -410,7 +410,8 @@ class Report:
             definitions={result.rule.name: result.rule.definition for result in self.results},
         )
 
-    def save(self, folder: str | PathLike[str]) -> None:
+    @checked
+    def save(self, folder: Path | str) -> None:
         """Write ``report.html`` and ``audit.json`` into a new folder.
 
         Raises

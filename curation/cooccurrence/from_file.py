@@ -37,8 +37,10 @@ class ClassGroups:
     cut: Cut
     facts: Mapping[str, Any] = field(repr=False)
 
-    def save(self, folder: Path, *, figures: bool = False) -> list[Path]:
+    @checked
+    def save(self, folder: Path | str, *, figures: bool = False) -> list[Path]:
         """Write ``cut.json``, ``clusters.csv`` and ``matrix.csv`` together, with `figures` the matrix drawn too."""
+        folder = Path(folder)
         rows = [
             (number, name, self.facts["class_images"][name])
             for number, names in enumerate(self.facts["clusters"], 1)

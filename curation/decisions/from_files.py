@@ -99,7 +99,8 @@ class DecisionReport:
             "problems": self.problems(),
         }
 
-    def save(self, path: Path) -> None:
+    @checked
+    def save(self, path: Path | str) -> None:
         """Write the resolved decisions: ``.jsonl`` or ``.csv``.
 
         Raises
@@ -109,7 +110,7 @@ class DecisionReport:
         """
         if not self.allowed:
             refuse_conflicts(self.resolution.both)
-        write_decisions(path, self.resolution.decisions)
+        write_decisions(Path(path), self.resolution.decisions)
 
 
 @checked

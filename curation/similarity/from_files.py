@@ -219,9 +219,10 @@ class Pairs:
         """Return it as plain data."""
         return {**self.facts, self.name: [dict(zip(self.columns, row, strict=True)) for row in self.rows]}
 
-    def save(self, folder: Path) -> list[Path]:
+    @checked
+    def save(self, folder: Path | str) -> list[Path]:
         """Write the table as CSV."""
-        return [_write_csv(folder, self.name, self.columns, self.rows)]
+        return [_write_csv(Path(folder), self.name, self.columns, self.rows)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +236,12 @@ class SetComparison:
         """Return it as plain data."""
         return dict(self.facts)
 
-    def save(self, folder: Path) -> list[Path]:
+    @checked
+    def save(self, folder: Path | str) -> list[Path]:
         """Write ``similarity.csv``, histograms and ``statistics.json``, together."""
         from curation.similarity.set_similarity import similarity_histograms
 
+        folder = Path(folder)
         rows = [
             (name, image, other, score, margin)
             for name, compared in self.sets.items()

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from curation.arguments import checked
 from curation.errors import AnnotationFormatError, DanglingIdError
 from curation.input_files import InputFile
 from curation.json_keys import refuse_repeated_keys
@@ -53,10 +54,11 @@ class Renumbered:
     runs: int
     counts: dict[str, int]
 
-    def save(self, path: Path) -> Path:
+    @checked
+    def save(self, path: Path | str) -> Path:
         """Write the file, and return its path."""
-        write_bytes(path, self.data)
-        return path
+        write_bytes(Path(path), self.data)
+        return Path(path)
 
 
 def renumber(path: Path) -> Renumbered:
