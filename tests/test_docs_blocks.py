@@ -1,10 +1,7 @@
 """What README.md and docs print is true: commands parse and run, code runs, data are read, links lead to files."""
 
 import argparse
-import os
 import re
-import subprocess
-import sys
 import tomllib
 import warnings
 from collections.abc import Iterator
@@ -228,8 +225,6 @@ NEEDS = {
 
 WITH_DATABASE = ("docs/fiftyone.md",)
 """Pages whose blocks use FiftyOne's database."""
-EACH_ALONE = "import sys\nfor text in sys.argv[1:]: exec(compile(text, text, 'exec'), {'__name__': '__main__'})"
-"""Runs blocks that follow each other in one process: no name of one is known to the next."""
 
 
 def test_every_page_that_runs_has_a_world() -> None:
@@ -245,19 +240,18 @@ def test_every_block_that_runs_does(
     if page in WITH_DATABASE:
         request.getfixturevalue("fiftyone")
     monkeypatch.chdir(tmp_path)
+    # Of so little work no processes are started, each of which takes a second.
+    monkeypatch.setattr("curation.engines.running.cores", lambda: 1)
     monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     lay(page, tmp_path)
     for language, blocks in groupby(blocks_of(page), key=lambda block: block.language):
-        if language == "python" and page in WITH_DATABASE:
-            # FiftyOne takes seconds to import, is at work here already, and warns of much that is its own.
-            with warnings.catch_warnings(action="ignore"):
+        if language == "python":
+            # FiftyOne warns of much that is its own.
+            with warnings.catch_warnings(action="ignore" if page in WITH_DATABASE else "error"):
                 for block in blocks:
                     exec(compile(block.text, block.place, "exec"), {"__name__": "__main__"})  # noqa: S102
-        elif language == "python":
-            program = [sys.executable, "-W", "error", "-c", EACH_ALONE, *(block.text for block in blocks)]
-            subprocess.run(program, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
         for command in chain.from_iterable(map(commands_of, blocks)) if language == "bash" else ():
             draw_detections(command.text, tmp_path)
             status = main(command.words()[1:])

@@ -74,8 +74,8 @@ def run_step(
     out : Path
         A new folder, or that of an earlier call; on a cluster, one that every machine sees under this path.
     engine : {"local", "ray"}
-        ``local``: processes of this machine, one block alone in this process. ``ray``: Ray Data, on the cluster that
-        ``RAY_ADDRESS`` names, or that is connected already, else on this machine until the work ends.
+        ``local``: processes of this machine; one block, or one worker, in this process. ``ray``: Ray Data, on the
+        cluster that ``RAY_ADDRESS`` names, or that is connected already, else on this machine until the work ends.
     workers : int, optional
         Blocks run at a time; by default one a core, on a cluster as many as it has room for.
 
@@ -194,11 +194,11 @@ def _run(block: Block) -> Outcome:
 
 def _in_processes(work: _Work, blocks: Iterator[Block], workers: int | None) -> Generator[Outcome, None, None]:
     first = list(islice(blocks, 2))
+    workers = workers or cores()
     if len(first) < 2 or workers == 1:
-        # One block is not worth starting processes, which takes a second.
+        # One block, or one core, is not worth starting processes, which takes a second.
         yield from map(work, chain(first, blocks))
         return
-    workers = workers or cores()
     left: Iterator[Block] = chain(first, blocks)
     deaths = 0
     while True:

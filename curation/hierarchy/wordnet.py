@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from curation.canonical import sha256_of_lines
 from curation.errors import CurationWarning, HierarchyError, MissingExtraError, MissingFileError, UsageError
 from curation.hierarchy.hierarchy import as_tree, require_acyclic
 from curation.hierarchy.noun_table import (
@@ -137,14 +136,6 @@ class Wordnet:
         import networkx as nx
 
         return int(nx.dag_longest_path_length(self.all_nouns(instances=True)))
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of ids, lemmas and parents, by which a result says what it was computed with."""
-        graph = self.all_nouns(instances=True)
-        return sha256_of_lines(
-            f"{node}\t{lemmas}\t{' '.join(graph.adj[node])}" for node, lemmas in graph.nodes(data="lemmas")
-        )
 
     def _wrong(self, synsets: Collection[str]) -> list[str]:
         offsets = self.table.offsets

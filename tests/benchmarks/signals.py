@@ -121,12 +121,12 @@ def wu_palmer_nltk(folder: Path, clock: Clock) -> None:
     from tests.hierarchy.nltk_oracle import nltk_reader
 
     chance = random.Random(7)
-    with nltk_reader(Path(os.environ.get("CURATION_WORDNET", "/usr/share/wordnet"))) as reader:
-        synsets = [reader.synset_from_pos_and_offset("n", int(wnid[1:])) for wnid in ilsvrc2012_classes()]
-        pairs = [(chance.choice(synsets), chance.choice(synsets)) for _ in range(PAIRS)]
-        with clock:
-            for synset, other in pairs:
-                synset.wup_similarity(other)
+    reader = nltk_reader(Path(os.environ.get("CURATION_WORDNET", "/usr/share/wordnet")))
+    synsets = [reader.synset_from_pos_and_offset("n", int(wnid[1:])) for wnid in ilsvrc2012_classes()]
+    pairs = [(chance.choice(synsets), chance.choice(synsets)) for _ in range(PAIRS)]
+    with clock:
+        for synset, other in pairs:
+            synset.wup_similarity(other)
 
 
 def _encoder(folder: Path) -> Encoder:

@@ -46,18 +46,17 @@ def planted_graph(sizes: Sequence[int], images: int, noise: float, seed: int = 0
     rng = np.random.default_rng(seed)
     group = np.repeat(np.arange(len(sizes)), sizes)
     frequency = rng.pareto(1.2, len(group)) + 1
+    reached = np.cumsum(frequency) / frequency.sum()
     weights = np.zeros((len(group), len(group)), np.int64)
-    share = np.array(sizes) / sum(sizes)
-    for _ in range(images):
-        members = np.flatnonzero(group == rng.choice(len(sizes), p=share))
-        chance = frequency[members] / frequency[members].sum()
-        shown = set(rng.choice(members, min(int(rng.integers(2, 6)), len(members)), replace=False, p=chance).tolist())
-        for one in sorted(shown):
-            if rng.random() < noise:
-                shown.discard(one)
-                shown.add(int(rng.choice(len(group), p=frequency / frequency.sum())))
-        rows = np.array(sorted(shown))
-        weights[np.ix_(rows, rows)] += 1
+    for home in rng.choice(len(sizes), images, p=np.array(sizes) / sum(sizes)).tolist():
+        members = np.flatnonzero(group == home)
+        # Whoever is first: drawn by frequency, none twice.
+        arrivals = rng.exponential(size=len(members)) / frequency[members]
+        shown = members[np.argsort(arrivals)[: rng.integers(2, 6)]]
+        strange = rng.random(len(shown)) < noise
+        shown[strange] = np.searchsorted(reached, rng.random(strange.sum()))
+        rows = np.array(sorted(set(shown.tolist())))
+        weights[rows[:, None], rows] += 1
     np.fill_diagonal(weights, 0)
     return graph_of([f"{number:04}" for number in range(len(group))], weights), group.tolist()
 

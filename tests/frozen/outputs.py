@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import shlex
+import stat
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
@@ -97,9 +98,9 @@ def _of_world(name: str, draw: Callable[[Path], Iterator[str]], root: Path) -> I
                 raise SystemExit(f"{name}: curation {command}\n{said.getvalue()}")
             text = f"{printed.getvalue()}exit status {status}\n".replace(str(folder), "WORLD")
             yield Written(name, command, "", text.encode())
-            for path, stamp in sorted(_stamps(folder).items()):
+            for path in map(Path, sorted(dict(_stamps(folder).items() - seen.items()))):
                 # What the ledger says is the digest of files that are compared themselves, and of pictures.
-                if seen.get(path) != stamp and path.suffix not in PICTURES and path.name != LEDGER:
+                if path.suffix not in PICTURES and path.name != LEDGER:
                     yield Written(name, command, path.relative_to(folder).as_posix(), path.read_bytes())
     finally:
         os.chdir(before)
@@ -112,12 +113,14 @@ def _status(words: list[str]) -> int:
         return stop.code if isinstance(stop.code, int) else 2
 
 
-def _stamps(folder: Path) -> dict[Path, tuple[int, int]]:
+def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
     found = {}
-    for path in folder.rglob("*"):
-        if path.is_file() and not path.is_symlink():
-            stat = path.stat()
-            found[path] = (stat.st_size, stat.st_mtime_ns)
+    for below, _, names in os.walk(folder):
+        for name in names:
+            path = f"{below}{os.sep}{name}"
+            state = os.lstat(path)
+            if stat.S_ISREG(state.st_mode):
+                found[path] = (state.st_size, state.st_mtime_ns)
     return found
 
 

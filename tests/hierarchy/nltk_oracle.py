@@ -5,13 +5,11 @@ NLTK keeps the pointers of a synset in a set, so the order of the parents is los
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import io
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from curation.hierarchy.wordnet import wnid
 
@@ -28,34 +26,29 @@ verb.weather adj.ppl
 """
 """Names of the lexicographer files (lexnames(5WN)): Debian's package and others lack the file that lists them."""
 
-_FILES = [f"{kind}.{part}" for kind in ("data", "index") for part in ("noun", "verb", "adj", "adv")]
 
+def nltk_reader(root: Path) -> Any:
+    """Return NLTK's reader of the nouns of a WordNet folder.
 
-@contextmanager
-def nltk_reader(root: Path) -> Iterator[Any]:
-    """Yield NLTK's reader of a WordNet folder.
-
-    The files are copied to a private folder first: NLTK refuses those outside its data path, group-writable ones and
-    those of another owner, and wants a file of lexicographer names that many packages lack.
+    It is given whole texts, for it reads files that are open a character at a time; and of other words none.
     """
     import nltk
     from nltk.corpus.reader import WordNetCorpusReader
 
     class Reader(WordNetCorpusReader):
+        def open(self, name: str) -> io.StringIO:
+            if name == "lexnames":
+                return io.StringIO("".join(f"{n:02d}\t{one}\t1\n" for n, one in enumerate(_LEXNAMES.split())))
+            path = root / name
+            return io.StringIO(path.read_text("ascii") if "noun" in name and path.is_file() else "")
+
         def map_wn(self, version: str = "wordnet") -> None:
             """Do without the map between WordNet versions, which needs NLTK's own corpora."""
 
-    with tempfile.TemporaryDirectory(prefix="curation-wordnet-") as name:
-        folder = _copied(root, Path(name))
-        nltk.data.path.insert(0, str(folder))
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                reader = Reader(str(folder), omw_reader=None)
-            yield reader
-            _close(reader)
-        finally:
-            nltk.data.path.remove(str(folder))
+    # NLTK refuses a folder outside its data path.
+    with warnings.catch_warnings(), patch.object(nltk.data, "path", [str(root)]):
+        warnings.simplefilter("ignore")
+        return Reader(str(root), omw_reader=None)
 
 
 def nltk_graph(root: Path, *, instances: bool = False) -> Graph:
@@ -68,29 +61,11 @@ def nltk_graph(root: Path, *, instances: bool = False) -> Graph:
     """
     import networkx as nx
 
-    with nltk_reader(root) as reader:
-        graph: Graph = nx.DiGraph(origin="WordNet nouns, read by NLTK")
-        for synset in reader.all_synsets("n"):
-            node = wnid(synset.offset())
-            keys = [lemma.key() for lemma in synset.lemmas()]
-            graph.add_node(node, lemmas=" ".join(synset.lemma_names()), name=synset.name(), keys=keys)
-            over = synset.hypernyms() + (synset.instance_hypernyms() if instances else [])
-            graph.add_edges_from((node, parent) for parent in sorted(wnid(one.offset()) for one in over))
+    graph: Graph = nx.DiGraph(origin="WordNet nouns, read by NLTK")
+    for synset in nltk_reader(root).all_synsets("n"):
+        node = wnid(synset.offset())
+        keys = [lemma.key() for lemma in synset.lemmas()]
+        graph.add_node(node, lemmas=" ".join(synset.lemma_names()), name=synset.name(), keys=keys)
+        over = synset.hypernyms() + (synset.instance_hypernyms() if instances else [])
+        graph.add_edges_from((node, parent) for parent in sorted(wnid(one.offset()) for one in over))
     return graph
-
-
-def _copied(source: Path, target: Path) -> Path:
-    for name in _FILES:
-        if (source / name).is_file():
-            shutil.copyfile(source / name, target / name)
-    for part in ("noun", "verb", "adj", "adv"):
-        exceptions = source / f"{part}.exc"
-        (target / f"{part}.exc").write_bytes(exceptions.read_bytes() if exceptions.is_file() else b"")
-    names = "".join(f"{number:02d}\t{name}\t1\n" for number, name in enumerate(_LEXNAMES.split()))
-    (target / "lexnames").write_text(names, encoding="ascii")
-    return target
-
-
-def _close(reader: Any) -> None:
-    for stream in getattr(reader, "_data_file_map", {}).values():
-        stream.close()

@@ -128,12 +128,10 @@ def test_wordnet_30_at_other_offsets_is_the_built_in_one(nltk_corpora: Path, wor
     written(nltk_corpora / "moved", database(rows))
     moved, built_in = open_wordnet("nltk:moved"), open_wordnet()
     assert moved.difference == "82115 nouns: it lacks 0 of the 82115 of WordNet 3.0, and 0 are its own"
-    assert (moved.table.offsets == built_in.table.offsets).all()
-    assert (moved.table.parents == built_in.table.parents).all()
+    for column in ("offsets", "starts", "parents", "instances"):
+        assert (getattr(moved.table, column) == getattr(built_in.table, column)).all(), column
     assert list(moved.lemmas) == list(built_in.lemmas)
     assert built_in.noun_depth == 19
-    # The senses are ordered otherwise in this index, and names are no part of what a digest says.
-    assert moved.digest == built_in.digest
 
 
 @pytest.mark.slow

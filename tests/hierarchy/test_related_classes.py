@@ -75,18 +75,18 @@ def test_nltk_agrees_on_random_pairs(wordnet_folder: Path) -> None:
     generator = random.Random(20)
     nodes = list(graph)
     firsts, seconds = ([generator.choice(nodes) for _ in range(500)] for _ in range(2))
-    with nltk_reader(wordnet_folder) as reader:
-        # Finding that the deepest noun lies 19 below the root takes NLTK longer than all pairs.
-        reader._max_depth["n", False] = 19
-        for start in range(0, 500, 100):
-            several = firsts[start : start + 100], seconds[start : start + 100]
-            kin = kinship(graph, [*several[0], *several[1]])
-            for first, second in zip(*several, strict=True):
-                one, other = (reader.synset_from_pos_and_offset("n", int(node[1:])) for node in (first, second))
-                pair = kin, [first], [second]
-                assert wu_palmer(*pair)[0, 0] == pytest.approx(one.wup_similarity(other), abs=1e-12), (first, second)
-                assert path_similarity(*pair)[0, 0] == pytest.approx(one.path_similarity(other), abs=1e-12)
-                assert leacock_chodorow(*pair)[0, 0] == pytest.approx(one.lch_similarity(other), abs=1e-12)
+    reader = nltk_reader(wordnet_folder)
+    # Finding that the deepest noun lies 19 below the root takes NLTK longer than all pairs.
+    reader._max_depth["n", False] = 19
+    for start in range(0, 500, 100):
+        several = firsts[start : start + 100], seconds[start : start + 100]
+        kin = kinship(graph, [*several[0], *several[1]])
+        for first, second in zip(*several, strict=True):
+            one, other = (reader.synset_from_pos_and_offset("n", int(node[1:])) for node in (first, second))
+            pair = kin, [first], [second]
+            assert wu_palmer(*pair)[0, 0] == pytest.approx(one.wup_similarity(other), abs=1e-12), (first, second)
+            assert path_similarity(*pair)[0, 0] == pytest.approx(one.path_similarity(other), abs=1e-12)
+            assert leacock_chodorow(*pair)[0, 0] == pytest.approx(one.lch_similarity(other), abs=1e-12)
 
 
 def test_the_example_of_nltk_s_documentation() -> None:

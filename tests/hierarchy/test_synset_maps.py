@@ -79,11 +79,11 @@ def test_voc_and_coco_agree() -> None:
 
 
 def test_first_senses_are_those_of_nltk(wordnet_folder: Path) -> None:
-    with nltk_reader(wordnet_folder) as reader:
-        for dataset in DATASETS:
-            for name, one in synset_choices(dataset).items():
-                found = reader.synsets(name.lower().replace(" ", "_"), pos="n")
-                assert one.first_sense == (f"n{found[0].offset():08d}" if found else None), name
+    reader = nltk_reader(wordnet_folder)
+    for dataset in DATASETS:
+        for name, one in synset_choices(dataset).items():
+            found = reader.synsets(name.lower().replace(" ", "_"), pos="n")
+            assert one.first_sense == (f"n{found[0].offset():08d}" if found else None), name
 
 
 @real_files("openimages")
