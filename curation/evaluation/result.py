@@ -376,7 +376,8 @@ class Result:
         printed = self.report.printed
         chosen = [measure for measure in ranked(self.report.measures) if not printed or measure.key in printed]
         if whole or not chosen or self.report.tables is not None:
-            return [line for table in self.tables if table.title for line in table.lines(width)]
+            every = (*self.tables, *_undefined_table(self, self.report.measures))
+            return [line for table in every if table.title for line in table.lines(width)]
         inputs = inputs_table(self.data)
         left_out = inputs.lines(width) if any(row[-1] for row in inputs.all_rows()) else []
         orders = {scored.label: scored.found.decided_by_order for scored in self.scored}
@@ -515,7 +516,6 @@ def tidy_tables(result: Result) -> Iterator[Table]:
     """Yield the tables of a result of rows: inputs, every number by what was scored, then what its report declares."""
     yield inputs_table(result.data)
     yield _measures_table(result, result.report.measures)
-    yield from _undefined_table(result, result.report.measures)
     yield from result._tidy(lambda _: True)
     yield order_table({scored.label: scored.found.decided_by_order for scored in result.scored})
 
