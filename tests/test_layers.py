@@ -19,7 +19,7 @@ GROUND = {
     "input_files",
     "ledger",
     "csv_table",
-    "parquet_limits",
+    "arrow",
     "json_keys",
     "memory",
     "near_names",

@@ -105,7 +105,7 @@ class Shards:
 
         path = shard_path(self.folder, entry.shard)
         try:
-            table = parquet.read_table(path, partitioning=None)
+            table = parquet.ParquetFile(path).read()
         except (OSError, pyarrow.ArrowException) as error:
             raise self._damaged(entry, str(error)[:200]) from None
         if content_digest(table) != entry.shard:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from curation.arrow import values_of
 from curation.canonical import sha256_of_value
 from curation.errors import EngineError
 
@@ -115,12 +116,10 @@ def _add(digest: Any, column: Any, name: str) -> None:
         column = column.combine_chunks()
         if isinstance(column, pyarrow.ChunkedArray):
             column = pyarrow.concat_arrays(column.chunks)
-    nulls = column.is_null().to_numpy(zero_copy_only=False)
-    digest.update(np.packbits(nulls).tobytes())
+    digest.update(np.packbits(values_of(column.is_null())).tobytes())
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
         digest.update(f"{kind}\n".encode())
-        zero: Any = pyarrow.scalar(False if types.is_boolean(kind) else 0, kind)
-        values = column.fill_null(zero).to_numpy(zero_copy_only=False)
+        values = _filled(column)
         if types.is_floating(kind):
             values = np.where(np.isnan(values), np.array(np.nan, values.dtype), values)
         digest.update(np.ascontiguousarray(values.astype(values.dtype.newbyteorder("<"), copy=False)).tobytes())
@@ -128,8 +127,7 @@ def _add(digest: Any, column: Any, name: str) -> None:
         is_text = types.is_string(kind) or types.is_large_string(kind)
         digest.update(b"text\n" if is_text else b"bytes\n")
         column = column.cast(pyarrow.large_binary())
-        lengths = compute.fill_null(compute.binary_length(column), 0).to_numpy(zero_copy_only=False)
-        digest.update(lengths.astype("<i8").tobytes())
+        digest.update(_filled(compute.binary_length(column)).astype("<i8").tobytes())
         # Bytes of null cells, and those outside a slice, lie in the buffer too: what is left after dropping counts.
         filled = column.drop_null()
         if len(filled):
@@ -138,8 +136,7 @@ def _add(digest: Any, column: Any, name: str) -> None:
             digest.update(memoryview(data or b"")[edges[0] : edges[len(filled)]])
     elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         digest.update(b"list\n")
-        lengths = compute.fill_null(compute.list_value_length(column), 0).to_numpy(zero_copy_only=False)
-        digest.update(lengths.astype("<i8").tobytes())
+        digest.update(_filled(compute.list_value_length(column)).astype("<i8").tobytes())
         _add(digest, column.drop_null().flatten(), name)
     else:
         raise EngineError(
@@ -148,3 +145,14 @@ def _add(digest: Any, column: Any, name: str) -> None:
             expected="booleans, numbers, texts, bytes, or lists of these",
             found=str(kind)[:120],
         )
+
+
+def _filled(column: Any) -> Any:
+    """Return numbers or truths as a NumPy array, nulls as zero; a scalar of Arrow to fill with would import pandas."""
+    import pyarrow
+    from pyarrow import compute
+
+    if column.null_count:
+        zeros = pyarrow.py_buffer(bytes(8 * len(column)))
+        column = compute.coalesce(column, pyarrow.Array.from_buffers(column.type, len(column), [None, zeros]))
+    return values_of(column)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from curation.arrow import values_of
 from curation.errors import AnnotationFormatError
 from curation.sources.stems import (
     ANY_IMAGE,
@@ -22,7 +23,6 @@ from curation.sources.stems import (
     normalised,
     stems,
     suffix_widths,
-    values_of,
 )
 
 if TYPE_CHECKING:

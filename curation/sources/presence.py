@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import numpy as np
 
 from curation.arguments import checked
+from curation.arrow import arrow_of, largest_text, text_columns, values_of
 from curation.csv_table import csv_header
 from curation.engines.addresses import files_below, last_name, opened, size_and_stamp
 from curation.engines.running import EngineName, cores, run_step
@@ -21,8 +22,6 @@ from curation.engines.shards import Entry, Shards
 from curation.engines.step import Block, Step
 from curation.errors import AnnotationFormatError, UsageError
 from curation.input_files import GZIP
-from curation.parquet_limits import largest_text, text_columns
-from curation.sources.coco import decode_instances
 
 if TYPE_CHECKING:
     import pyarrow
@@ -57,8 +56,8 @@ class ScanPresence(Step):
         (images, image), (classes, kind) = (_ranked(table.column(name)) for name in ("image", "class"))
         # Pairs of positions are counted: to hash and sort the texts of all boxes takes twice the time.
         pairs, boxes = np.unique(image * np.int64(len(classes) or 1) + kind, return_counts=True)
-        image, kind = np.divmod(pairs, len(classes) or 1)
-        return pyarrow.table({"image": images.take(image), "class": classes.take(kind), "boxes": boxes})
+        image, kind = map(arrow_of, np.divmod(pairs, len(classes) or 1))
+        return pyarrow.table({"image": images.take(image), "class": classes.take(kind), "boxes": arrow_of(boxes)})
 
 
 def _ranked(column: pyarrow.ChunkedArray) -> tuple[pyarrow.Array, Int64s]:
@@ -66,8 +65,8 @@ def _ranked(column: pyarrow.ChunkedArray) -> tuple[pyarrow.Array, Int64s]:
     from pyarrow import compute
 
     encoded = column.dictionary_encode(null_encoding="encode").combine_chunks()
-    order = compute.array_sort_indices(encoded.dictionary).to_numpy()
-    return encoded.dictionary.take(order), np.argsort(order)[encoded.indices.to_numpy()]
+    order = compute.array_sort_indices(encoded.dictionary)
+    return encoded.dictionary.take(order), np.argsort(values_of(order))[values_of(encoded.indices)]
 
 
 @dataclass(frozen=True)
@@ -129,19 +128,20 @@ def presence(
     shards = run_step(step, annotation_blocks(annotations), out=out, engine=engine, workers=workers)
     images, boxes = Counter[str](), Counter[str]()
     # Shards are read again, to be held against their digests, which leaves the interpreter to other threads.
-    # Shards are read again, to be held against their digests, which leaves the interpreter to other threads.
     with ThreadPoolExecutor(min(workers or cores(), cores())) as threads:
         for counted in threads.map(partial(_counted, shards), filter(attrgetter("rows"), shards.entries)):
-            for name, shown, total in zip(counted["class"], counted["boxes_count"], counted["boxes_sum"], strict=True):
+            for name, shown, total in counted:
                 images[name] += shown
                 boxes[name] += total
     return Presence(shards, images, boxes)
 
 
-def _counted(shards: Shards, entry: Entry) -> dict[str, list[Any]]:
-    table = shards.table(entry).select(["class", "boxes"])
-    counts: dict[str, list[Any]] = table.group_by("class").aggregate([("boxes", "count"), ("boxes", "sum")]).to_pydict()
-    return counts
+def _counted(shards: Shards, entry: Entry) -> list[tuple[str, int, int]]:
+    """Return each class of a shard with how many images show it, and how many boxes it has."""
+    table = shards.table(entry)
+    classes, kind = _ranked(table.column("class"))
+    boxes = np.bincount(kind, values_of(table.column("boxes").combine_chunks())).astype(np.int64)
+    return list(zip(classes.to_pylist(), np.bincount(kind).tolist(), boxes.tolist(), strict=True))
 
 
 def annotation_blocks(address: str | Path) -> Iterator[Block]:
@@ -279,6 +279,8 @@ class _Json:
 
     def tables(self) -> Iterator[pyarrow.Table]:
         import pyarrow
+
+        from curation.sources.coco import decode_instances
 
         with opened(self.address, kind="annotation file") as stream:
             data = stream.read(_LARGEST_JSON + 1)

@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from curation.arrow import arrow_of
 from curation.errors import AnnotationFormatError, CurationError, DamagedFileError, UsageError
 from curation.ids import ImageId, check_native, native_number, native_of
 from curation.input_files import InputFile, beginning
@@ -44,7 +45,7 @@ from curation.sources.integrity import check_unique
 from curation.sources.nested_json import read_json
 from curation.sources.records import read_table
 from curation.sources.source import Bools, FileRecord, Images, Source
-from curation.sources.stems import ANY_FILE, FILE_NAME, arrow_of, cells_of, stems, suffix_widths, text_of
+from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, stems, suffix_widths, text_of
 from curation.sources.text_lines import Lines, are_frames, are_numbers, entries_of, read_files, read_names, require_utf8
 
 PHOTO_SUFFIX = r"\.(?:jpe?g|png)"

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from curation.arrow import arrow_of, values_of
+
 if TYPE_CHECKING:
     from curation.sources.source import Bools, Int64s
 
@@ -58,22 +60,6 @@ def text_of(cells: Any) -> bytes:
     edges = pyarrow.py_buffer(np.array([0, 0, 1], np.int32))
     between, after = pyarrow.Array.from_buffers(pyarrow.string(), 2, [None, edges, pyarrow.py_buffer(b"\n")])
     return bytes(compute.binary_join_element_wise(cells, between, after).buffers()[2] or b"")
-
-
-def values_of(column: Any) -> Any:
-    """Return an Arrow array of numbers or truths as a NumPy array; ``to_numpy`` would import pandas, 0.5 s."""
-    is_truth = str(column.type) == "bool"
-    return np.from_dlpack(column.cast("uint8")).view(np.bool_) if is_truth else np.from_dlpack(column)
-
-
-def arrow_of(values: Any) -> Any:
-    """Return rows or marks of rows, a NumPy array, for Arrow; ``pyarrow.array`` would import pandas."""
-    import pyarrow
-
-    is_truth = values.dtype == np.bool_
-    kept = np.packbits(values, bitorder="little") if is_truth else np.ascontiguousarray(values, np.int64)
-    of = pyarrow.bool_() if is_truth else pyarrow.int64()
-    return pyarrow.Array.from_buffers(of, len(values), [None, pyarrow.py_buffer(kept)])
 
 
 def matches(cells: Any, pattern: str) -> Bools:

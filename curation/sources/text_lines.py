@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from curation.arrow import arrow_of, values_of
 from curation.errors import DamagedFileError
 from curation.grouping import distinct
 from curation.sources.entries import (
@@ -31,7 +32,6 @@ from curation.sources.entries import (
 )
 from curation.sources.stems import (
     ANY_FILE,
-    arrow_of,
     blocks_of,
     cells_of,
     firsts,
@@ -40,7 +40,6 @@ from curation.sources.stems import (
     normalised,
     suffix_widths,
     text_of,
-    values_of,
 )
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow
 import pytest
 
+from curation.engines import running
 from curation.engines.running import run_step
 from curation.engines.shards import INDEX, JOURNAL, SHARDS, STEP, SUMMARY, open_shards
 from curation.engines.step import content_digest
@@ -109,7 +110,8 @@ def test_a_failure_names_its_block_and_keeps_what_is_finished(tmp_path: Path, wh
     assert (made.digest, made.computed, made.reused) == (whole, 14, 6)
 
 
-def test_a_block_that_kills_every_process_is_an_error(tmp_path: Path) -> None:
+def test_a_block_that_kills_every_process_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_DEATHS", 1)
     mortal = Mortal(killing=130, witness=tmp_path / "nowhere" / "killed")
     with pytest.raises(EngineError, match="killed again and again"):
         run_step(mortal, rows(300, 100), out=tmp_path / "out", workers=2)
@@ -136,8 +138,8 @@ def test_a_script_needs_no_guard_of_its_main_part(given: str, tmp_path: Path, wh
 
 
 def test_what_has_changed_is_run_again_and_its_old_shard_goes(tmp_path: Path) -> None:
-    before = run_step(Squares(), [Rows(0, 10), Rows(10, 20)], out=tmp_path)
-    after = run_step(Squares(), [Rows(0, 10), Rows(10, 25, key="new")], out=tmp_path)
+    before = run_step(Squares(), [Rows(0, 10), Rows(10, 20)], out=tmp_path, workers=1)
+    after = run_step(Squares(), [Rows(0, 10), Rows(10, 25, key="new")], out=tmp_path, workers=1)
     assert (after.computed, after.reused, after.rows) == (1, 1, 25)
     assert after.digest != before.digest
     assert len(list((tmp_path / SHARDS).iterdir())) == 2

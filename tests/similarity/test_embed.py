@@ -2,15 +2,15 @@
 
 import io
 import json
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import tarfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,6 @@ from tests.real_files import real_files
 from tests.similarity.clip_world import MeanEncoder, picture, write_photos
 
 image_module = pytest.importorskip("PIL.Image")
-ROOT = Path(__file__).parents[2]
 
 
 def photos_of(folder: Path) -> list[Photo]:
@@ -230,25 +229,26 @@ def test_an_error_in_a_thread_ends_the_work(tmp_path: Path) -> None:
     assert not (tmp_path / "s").exists()
 
 
-KILLED = """
-import sys, time
-from pathlib import Path
-from curation.similarity.embed import embed_photos
-from curation.similarity.embed import photos_of_folder
-from curation.sources.photos import PhotoFolder
-from tests.rounding import gamma
-from tests.similarity.clip_world import MeanEncoder
-
 class Slow(MeanEncoder):
-    def encode_prepared(self, batch):
+    """Notes the first component of each picture before it encodes a batch."""
+
+    def __init__(self, log: Path) -> None:
+        super().__init__()
+        self.log = log
+
+    def encode_prepared(self, batch: Any) -> Any:
         time.sleep(0.02)
-        with open(sys.argv[3], "a") as log:
-            log.write("".join(f"{one[0]:.6f}\\n" for one in batch))
+        with self.log.open("a") as log:
+            log.write("".join(f"{one[0]:.6f}\n" for one in batch))
         return super().encode_prepared(batch)
 
-given = dict(batch=2, shard=int(sys.argv[4]), seconds=float(sys.argv[5]))
-embed_photos(photos_of_folder(PhotoFolder(Path(sys.argv[1])), "toy"), Slow(), Path(sys.argv[2]), **given)
-"""
+
+def embed_slowly(photos: Path, out: Path, log: Path, given: dict[str, Any]) -> None:
+    from tqdm import tqdm
+
+    # The semaphore of tqdm's own lock would outlive a killed process.
+    tqdm.set_lock(threading.RLock())
+    embed_photos(photos_of(photos), Slow(log), out, **given)
 
 
 @pytest.mark.slow
@@ -259,31 +259,35 @@ def test_kills_lose_nothing_that_was_written(tmp_path: Path, shard: int, seconds
     embed_photos(photos_of(tmp_path / "p"), MeanEncoder(), reference, batch=2, shard=shard)
     means = open_embeddings(reference).vectors
     kills = 0
+    # Every process that is killed is forked from one that has imported what it needs.
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([__name__])
+    given = {"batch": 2, "shard": shard, "seconds": seconds}
     for attempt in range(60):
         # What is on disk before an attempt must not be computed in it.
         kept = {row for path in out.glob("shards/[!.]*.json") for row in json.loads(path.read_text())["ids"]}
         log.write_text("")
-        arguments = [sys.executable, "-c", KILLED, str(tmp_path / "p"), str(out), str(log)]
-        arguments += [str(shard), str(seconds)]
-        with subprocess.Popen(arguments, cwd=ROOT) as process:
-            wait_for_lines(log, 1 + attempt % 9, process)
-            process.send_signal(signal.SIGKILL)
-        assert process.returncode in (0, -signal.SIGKILL)
+        process = processes.Process(target=embed_slowly, args=(tmp_path / "p", out, log, given))
+        process.start()
+        wait_for_lines(log, 1 + attempt % 9, process)
+        process.kill()
+        process.join()
+        assert process.exitcode in (0, -signal.SIGKILL)
         computed = {float(line) for line in log.read_text().splitlines() if line}
         first = [float(np.float64(mean)) for mean in means[:, 0]]
         ids = {f"toy:{n:03d}" for n in range(40) if any(abs(first[n] - one) < 1e-3 for one in computed)}
         assert not ids & kept
-        if process.returncode == 0:
+        if process.exitcode == 0:
             break
         kills += 1
     assert kills >= 5
-    assert process.returncode == 0
+    assert process.exitcode == 0
     assert content(out) == content(reference)
 
 
-def wait_for_lines(log: Path, lines: int, process: "subprocess.Popen[bytes]") -> None:
+def wait_for_lines(log: Path, lines: int, process: BaseProcess) -> None:
     ends = time.monotonic() + 60
-    while log.read_text().count("\n") < lines and process.poll() is None and time.monotonic() < ends:
+    while log.read_text().count("\n") < lines and process.is_alive() and time.monotonic() < ends:
         time.sleep(0.005)
 
 
@@ -400,7 +404,7 @@ def both(tmp_path: Path, photos: Path) -> None:
     engines: tuple[EngineName, ...] = ("local", "ray")
     made = [embed_corpus(photos, COLOUR, tmp_path / f"e-{one}", encoder=ColourEncoder(), engine=one) for one in engines]
     assert made[0].digest == made[1].digest
-    found = [hash_photos(photos, engine=one, out=tmp_path / f"h-{one}") for one in engines]
+    found = [hash_photos(photos, engine=one, workers=1, out=tmp_path / f"h-{one}") for one in engines]
     digests = [open_shards(tmp_path / f"h-{one}").digest for one in engines]
     assert digests[0] == digests[1]
     assert found[0].pixels == found[1].pixels

@@ -127,9 +127,10 @@ def test_a_store_in_parts_gives_what_one_search_gives(
     monkeypatch.setattr(neighbors, "PART", 60)
     references = store(tmp_path / "r", 130, 1)
     queries = open_embeddings(store(tmp_path / "q", 20, 2))
-    for asked in (queries, open_embeddings(references).take(range(5, 120, 9))):
+    for asked, workers in ((queries, 2), (open_embeddings(references).take(range(5, 120, 9)), 1)):
         places, scores, itself = nearest_others(asked, open_embeddings(references), 7)
-        found, own = nearest_in_corpus(asked, references, 7, engine=engine, out=tmp_path / f"{len(asked)}")
+        parts = tmp_path / f"{len(asked)}"
+        found, own = nearest_in_corpus(asked, references, 7, engine=engine, workers=workers, out=parts)
         assert own == itself
         # Products of parts of other sizes may be rounded otherwise, so equal ones need not be in one order.
         wide = [dict(row) for row in nearest_in_corpus(asked, references, 20, workers=1)[0]]
