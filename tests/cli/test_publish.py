@@ -84,21 +84,6 @@ def test_a_pulled_manifest_does_what_any_manifest_does(
     assert images.ids == found.ids("closed")
 
 
-@pytest.mark.parametrize("name", COMMITTED)
-def test_every_committed_manifest_publishes(name: str, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert main(["publish", str(COMMITTED[name]), "--repo", "lab/lists", "--dry-run", str(out)]) == 0
-    publication = verify_repository(out)
-    (one,) = publication.manifests
-    committed = read_manifest(COMMITTED[name])
-    assert (one.digest, publication.tag) == (committed.digest, committed.header.version)
-    assert files_below(out / one.folder) == files_below(COMMITTED[name])
-    assert {part.name for part in one.parts if part.table} == set(committed.lists)
-    card = (out / "README.md").read_text(encoding="utf-8")
-    assert ("| no list |" in card) == (set(committed.lists) != {part.name for part in committed.header.parts})
-    assert all(f"`{figure.name}`" in card for figure in committed.header.figures)
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -10,7 +10,10 @@ import curation
 from curation.cli import main
 from curation.errors import PublishError, UsageError
 from curation.manifest.locate import manifest_folders
+from curation.manifest.manifest import read_manifest
 from curation.publishing.croissant import PROPERTIES, REQUIRED, check_croissant, read_statements
+from curation.publishing.publication import verify_repository
+from tests.publishing.published_world import files_below
 
 pytest.importorskip("mlcroissant")
 STATED = {
@@ -88,25 +91,33 @@ def test_what_the_library_lets_pass_is_told(made: Any, tmp_path: Path, wrong: di
     assert any(next(iter(wrong)) in one for one in remarks)
 
 
-MANIFESTS = sorted(manifest_folders())
+COMMITTED = manifest_folders()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MANIFESTS)
+@pytest.mark.parametrize("name", COMMITTED)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_every_manifest_here_can_be_published(name: str, tmp_path: Path) -> None:
+def test_every_committed_manifest_publishes(name: str, tmp_path: Path) -> None:
     import mlcroissant
     from huggingface_hub import DatasetCard, DatasetCardData
 
     (tmp_path / "rai.toml").write_text("".join(f"{key} = {json.dumps(one)}\n" for key, one in STATED.items()))
-    made = curation.publish(name, "lab/lists", dry_run=tmp_path / "out", rai=tmp_path / "rai.toml")
-    assert made.written.remarks == ()
     folder = tmp_path / "out"
+    made = curation.publish(name, "lab/lists", dry_run=folder, rai=tmp_path / "rai.toml")
+    assert made.written.remarks == ()
+    publication = verify_repository(folder)
+    (one,) = publication.manifests
+    committed = read_manifest(COMMITTED[name])
+    assert (one.digest, publication.tag) == (committed.digest, committed.header.version)
+    assert files_below(folder / one.folder) == files_below(COMMITTED[name])
+    assert {part.name for part in one.parts if part.table} == set(committed.lists)
     data = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
     mapping = {one["@id"]: str(folder / one["@id"]) for one in data["distribution"]}
     dataset = mlcroissant.Dataset(data, mapping=mapping)
     for one in data["recordSet"]:
         assert next(iter(dataset.records(one["@id"])), None) is not None, one["@id"]
     card = DatasetCard.load(folder / "README.md", ignore_metadata_errors=False)
+    assert ("| no list |" in card.text) == (set(committed.lists) != {part.name for part in committed.header.parts})
+    assert all(f"`{figure.name}`" in card.text for figure in committed.header.figures)
     assert DatasetCardData(**card.data.to_dict()).to_dict() == card.data.to_dict()
     assert {"license", "tags", "task_categories", "configs", "language", "source_datasets"} <= set(card.data.to_dict())

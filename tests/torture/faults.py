@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -115,7 +116,9 @@ class Case:
                 raise AssertionError(f"{verb.name}: the old state cannot be made: {told}")
         self.old = tree(lab.out)
         lab.put(self.old)
+        began = time.monotonic()
         status, told = lab.run(verb.words, fault={"at": 0, "action": ""})
+        self.seconds = time.monotonic() - began
         if status != verb.done:
             raise AssertionError(f"{verb.name}: it ends undisturbed with {status}: {told}")
         self.new = tree(lab.out)
@@ -251,7 +254,7 @@ class Injection:
         rng = self.rng("moments", case.verb.name)
         for _ in range(self.moments):
             case.reset()
-            after = rng.uniform(0.0, 0.4)
+            after = rng.uniform(0.0, case.seconds)
             status, told = self.lab.run(case.verb.words, after=after)
             yield Fault("kill -9 at a moment", case.verb.name, f"{after:.3f} s", case.wrong(status, told, killed=True))
 

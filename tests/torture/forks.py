@@ -12,17 +12,32 @@ from types import TracebackType
 from typing import Any, Self
 
 _MODULES = (
+    "PIL.JpegImagePlugin",
     "curation.audit.many",
-    "curation.cli",
+    "curation.benchmarks.openood",
+    "curation.cli.output",
+    "curation.cli.signature",
+    "curation.decisions.from_files",
+    "curation.evaluation.figures",
     "curation.evaluation.image_ood.evaluation",
+    "curation.evaluation.leaderboard_rows",
     "curation.evaluation.result",
+    "curation.evaluation.voc",
+    "curation.interface",
     "curation.leaks.run",
     "curation.manifest.manifest",
+    "curation.proposals.from_files",
+    "curation.publishing.exporting",
+    "curation.publishing.parquet",
+    "curation.review.session",
     "curation.similarity.from_files",
     "curation.sources.opening",
     "curation.sources.presence",
+    "filelock",
     "matplotlib.figure",
+    "multiprocessing.synchronize",
     "pyarrow.parquet",
+    "tqdm",
 )
 
 
