@@ -50,7 +50,7 @@ def drawn(draw: Drawer, folder: Path) -> list[Figure]:
         stream.write(b"a picture")
         if figure not in found:
             found.append(figure)
-            FigureCanvasAgg(figure).draw()
+            figure.draw_without_rendering()
 
     with mock.patch.object(Figure, "savefig", keep):
         draw(folder)
