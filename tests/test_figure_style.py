@@ -12,7 +12,6 @@ from unittest import mock
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -50,7 +49,7 @@ def drawn(draw: Drawer, folder: Path) -> list[Figure]:
         stream.write(b"a picture")
         if figure not in found:
             found.append(figure)
-            FigureCanvasAgg(figure).draw()
+            figure.draw_without_rendering()
 
     with mock.patch.object(Figure, "savefig", keep):
         draw(folder)

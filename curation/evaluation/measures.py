@@ -230,8 +230,10 @@ class Scored:
 
 def values_of(scored: Scored, measures: Iterable[Measure]) -> Iterator[tuple[Measure, Value]]:
     """Yield the declared numbers of what was scored, each with its declaration, in the order of the declarations."""
+    rows: dict[str, list[Value]] = {}
+    for row in scored.found.values:
+        rows.setdefault(row.measure, []).append(row)
     for measure in measures:
-        for row in scored.found.values:
-            if row.measure == measure.base:
-                undefined = "" if row.value is not None else row.undefined or measure.undefined
-                yield measure, row._replace(undefined=undefined)
+        for row in rows.get(measure.base, ()):
+            undefined = "" if row.value is not None else row.undefined or measure.undefined
+            yield measure, row._replace(undefined=undefined)

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,13 @@ def world(
     n_images: int = 80, seed: int = 7, *, numbers: list[int] | None = None, skill: float = 0.6
 ) -> tuple[Truth, Rows]:
     """Draw images of different sizes with one to seven objects, and boxes near `skill` of these beside false ones."""
+    truth, rows = json.loads(_drawn(n_images, seed, tuple(NUMBERS if numbers is None else numbers), skill))
+    return truth, rows
+
+
+@cache
+def _drawn(n_images: int, seed: int, numbers: tuple[int, ...], skill: float) -> str:
     rng = np.random.default_rng(seed)
-    numbers = NUMBERS if numbers is None else numbers
     ids = sorted(rng.choice(500_000, n_images, replace=False).tolist())
     images = [
         {
@@ -52,7 +58,7 @@ def world(
                 {"image_id": image["id"], "category_id": int(rng.choice(numbers)), "bbox": box(), "score": score}
             )
     categories = [{"id": one, "name": f"class {one}"} for one in numbers]
-    return {"images": images, "categories": categories, "annotations": annotations}, rows
+    return json.dumps([{"images": images, "categories": categories, "annotations": annotations}, rows])
 
 
 def _boxes(change: Callable[[float, float, float, float, float, float], list[float]]) -> Callable[[Rows, Truth], Rows]:

@@ -24,8 +24,8 @@ PROFILES = ("clean", "ore", "owdetr")
 
 def numbers(low: str, high: str) -> st.SearchStrategy[Decimal]:
     """Quarters and tenths, whole ones most often, so that ties in IoU and roundings at a half occur."""
-    whole = st.integers(int(low), int(high)).map(Decimal)
-    return whole | st.tuples(whole, st.sampled_from(("0.25", "0.5", "0.1"))).map(lambda p: p[0] + Decimal(p[1]))
+    parts = [Decimal(part) for part in ("0", "0", "0", "0.25", "0.5", "0.1")]
+    return st.sampled_from([whole + part for part in parts for whole in range(int(low), int(high) + 1)])
 
 
 SIZES = numbers("1", "5")
