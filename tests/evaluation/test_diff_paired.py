@@ -64,11 +64,11 @@ def compared(old: Any, new: Any) -> ResultDiff:
 
 @pytest.mark.parametrize("name", ["voc", "coco"])
 def test_intervals_are_those_of_evaluations_of_the_images_drawn(name: str) -> None:
-    """200 times both results are made anew, by the evaluator itself, from copies of the four images that are drawn.
+    """200 times both results are made anew, by the evaluator itself, from copies of the five images that are drawn.
 
     Where COCO lets the order of the file decide between equal scores, that of copies would be another.
     """
-    shown = [0, 1, 2, IMAGES - 1]
+    shown = [0, 1, 2, 3, IMAGES - 1]
     kept = truth(shown)
     found = [
         [{**one, "image_id": shown.index(one["image_id"] - 1) + 1} for one in rows if one["image_id"] - 1 in shown]
