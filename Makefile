@@ -34,7 +34,10 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 # Whoever finishes first takes tests of the other; both, and their many processes, share compiled modules.
+# A worker has a core: threads of its linear algebra would wait for those of the other.
 test: export PYTHONDONTWRITEBYTECODE =
+test: export OMP_NUM_THREADS = 1
+test: export OPENBLAS_NUM_THREADS = 1
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
