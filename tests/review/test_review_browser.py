@@ -196,6 +196,7 @@ def _seen_at_once_as_the_app_shows_it(someone: Reviewer) -> tuple[str, str]:
     # Kept from hearing that the App has drawn it, the page goes on showing what it showed at once.
     page.evaluate("addEventListener('canvas-loaded', event => window.held && event.stopPropagation(), true)")
     page.evaluate("window.held = true")
+    page.wait_for_timeout(1500)  # Only a photo that is there in time is shown at once.
     judged, _ = someone.judge("n")
     following = numbers(int(judged[0][-12:]) + 1)[0]
     assert page.locator(AT_ONCE).get_attribute("data-image") == following
