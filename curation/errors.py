@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 
@@ -70,24 +68,12 @@ class MissingFileError(CurationError):
     """A file or folder that was named does not exist or cannot be read."""
 
     def __init__(self, what: str, **details: str | None) -> None:
-        """Say of a web address, whose slashes a path loses, that it is one, and of a path what is most like it."""
+        """Say of a web address, whose slashes a path loses, that it is one."""
         where = details.get("where") or ""
         if address := re.search(r"https?:/+(?=[^/])", where):
             details["where"] = where.replace(address[0], f"{address[0].rstrip('/')}//", 1)
             details["hint"] = "download it first: files are read from this disk"
-        elif where and not details.get("hint"):
-            details["hint"] = _most_like(Path(where))
         super().__init__(what, **details)
-
-
-def _most_like(path: Path) -> str | None:
-    """Return the question whether another path was meant, where nothing is at one and its folder has a name like it."""
-    try:
-        names = [] if path.exists() else sorted(beside.name for beside in path.parent.iterdir())
-    except (OSError, ValueError):
-        return None
-    near = get_close_matches(path.name, names, 1)
-    return f"did you mean {path.with_name(near[0])}?" if near else None
 
 
 class MissingExtraError(CurationError):

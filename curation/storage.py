@@ -15,8 +15,10 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from glob import escape
 from io import BufferedReader
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from curation.errors import CurationError, MissingFileError, OverwriteError, PathEscapeError, UsageError
@@ -39,6 +41,7 @@ from curation.ledger import (
     sha256_of,
 )
 
+_MOST_NAMES = 1000
 _MANY_FILES = 64
 
 
@@ -323,11 +326,26 @@ def read_bytes(
                 raise error(f"The {kind} is too large to be one", where=str(path), expected=expected, found=str(size))
             return stream.read()
     except FileNotFoundError:
-        raise MissingFileError(f"The {kind} does not exist", where=str(path)) from None
+        raise missing_path(f"The {kind} does not exist", path) from None
     except IsADirectoryError:
         raise MissingFileError(f"The {kind} is a folder", where=str(path), expected="a file") from None
     except (PermissionError, OSError) as refused:
         raise MissingFileError(f"The {kind} cannot be read: {refused.strerror}", where=str(path)) from None
+
+
+def missing_path(
+    what: str, path: Path | str, *, expected: str | None = None, found: str | None = None
+) -> MissingFileError:
+    """Return the error for a path where nothing is; it asks whether the name beside it that is most like it was meant.
+
+    A folder of more than a thousand names is not searched.
+    """
+    path, near = Path(path), list[str]()
+    with suppress(OSError, ValueError):
+        beside = [] if path.exists() else [entry.name for entry in islice(path.parent.iterdir(), _MOST_NAMES + 1)]
+        near = get_close_matches(path.name, sorted(beside), 1) if len(beside) <= _MOST_NAMES else near
+    hint = f"did you mean {path.with_name(near[0])}?" if near else None
+    return MissingFileError(what, where=str(path), expected=expected, found=found, hint=hint)
 
 
 def inside(root: Path, relative: str) -> Path:

@@ -2,7 +2,6 @@
 
 import inspect
 import json
-from pathlib import Path
 
 import pytest
 
@@ -38,24 +37,6 @@ def test_every_error_is_told_whole_and_as_data(kind: type[CurationError]) -> Non
 def test_what_is_not_known_is_left_out() -> None:
     assert str(CurationError("It broke", found="")) == "It broke"
     assert CurationError("It broke").as_dict()["where"] is None
-
-
-def test_where_nothing_is_at_a_path_the_name_most_like_it_is_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "train.json").touch()
-    (tmp_path / "photos").mkdir()
-    missing = errors.MissingFileError
-    assert missing("Gone", where=str(tmp_path / "trian.json")).hint == f"did you mean {tmp_path / 'train.json'}?"
-    assert missing("Gone", where=str(tmp_path / "photo")).hint == f"did you mean {tmp_path / 'photos'}?"
-    assert missing("Gone", where=str(tmp_path / "trian.json"), hint="curation list").hint == "curation list"
-    for where in (
-        tmp_path / "annotations.csv",
-        tmp_path / "none" / "train.json",
-        tmp_path / "train.json",
-        "a\0b",
-        "",
-        None,
-    ):
-        assert missing("Gone", where=where and str(where)).hint is None
 
 
 @pytest.mark.parametrize(

@@ -588,3 +588,20 @@ def test_names_of_the_system_are_not_replaced(tmp_path: Path) -> None:
     with (tmp_path / "out").open("wb") as out:
         done = subprocess.run([sys.executable, "-c", code], stdout=out, stderr=subprocess.PIPE, text=True, check=False)
     assert "Output is not a regular file" in done.stderr
+
+
+def test_where_nothing_is_at_a_path_the_name_most_like_it_is_asked_for(tmp_path: Path) -> None:
+    for name in ("train.json", "photos"):
+        (tmp_path / name).touch()
+    for name, meant in (("trian.json", "train.json"), ("photo", "photos")):
+        assert storage.missing_path("Gone", tmp_path / name).hint == f"did you mean {tmp_path / meant}?"
+    for name in ("annotations.csv", "none/train.json", "train.json", "a\0b", "x" * 300):
+        assert storage.missing_path("Gone", tmp_path / name).hint is None, name
+
+
+def test_a_folder_of_many_names_is_not_searched(tmp_path: Path) -> None:
+    for number in range(1000):
+        (tmp_path / f"{number}.json").touch()
+    assert storage.missing_path("Gone", tmp_path / "1000.json").hint == f"did you mean {tmp_path / '100.json'}?"
+    (tmp_path / "1001.json").touch()
+    assert storage.missing_path("Gone", tmp_path / "1000.json").hint is None

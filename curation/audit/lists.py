@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from curation.audit.identity import Images, first_rows, images_of
-from curation.errors import AnnotationFormatError, DamagedFileError, MissingFileError, UsageError
+from curation.errors import AnnotationFormatError, DamagedFileError, UsageError
 from curation.grouping import distinct
 from curation.ids import ImageId
 from curation.input_files import InputFile
@@ -20,7 +20,7 @@ from curation.short_repr import short_repr
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
 from curation.sources.published_list import YAML_NAMES, first_line, list_files, read_published
 from curation.sources.source import Int32s, Source
-from curation.storage import inside
+from curation.storage import inside, missing_path
 from curation.wording import counted
 
 MAX_FILE_BYTES = 512 << 20
@@ -213,7 +213,7 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
     if namespace:
         ImageId(namespace, "0")
     if not folder.is_dir():
-        raise MissingFileError("The folder of lists does not exist", where=str(folder))
+        raise missing_path("The folder of lists does not exist", folder)
     found: dict[str, tuple[str, PublishedList]] = {}
     labels: dict[str, Path] = {}
     unread: dict[str, Unread] = {}

@@ -16,8 +16,9 @@ from curation.engines.addresses import files_below
 from curation.engines.running import EngineName, run_step
 from curation.engines.shards import Shards
 from curation.engines.step import Block, Step
-from curation.errors import CurationError, MissingFileError, UsageError
+from curation.errors import CurationError, UsageError
 from curation.sources.published_list import LIST_SUFFIXES
+from curation.storage import missing_path
 
 if TYPE_CHECKING:
     import pyarrow
@@ -120,7 +121,7 @@ def audits(
         It has no folders with files of lists.
     """
     if not folder.is_dir():
-        raise MissingFileError("The folder does not exist", where=str(folder), expected="a folder of folders")
+        raise missing_path("The folder does not exist", folder, expected="a folder of folders")
     shards = run_step(AuditFolders(rules, fail_on), _folders(folder), out=out, engine=engine, workers=workers)
     verdicts: dict[str, str] = {}
     for table in shards.tables(["folder", "verdict"]):

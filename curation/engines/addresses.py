@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, cast
 
 from curation.errors import CurationWarning, MissingExtraError, MissingFileError, PathEscapeError
-from curation.storage import inside, open_binary
+from curation.storage import inside, missing_path, open_binary
 
 _SHOWN = 3
 _STAMPS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
@@ -54,7 +54,7 @@ def _translated_errors(address: str, kind: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise MissingFileError(f"The {kind} does not exist", where=address) from None
+        raise missing_path(f"The {kind} does not exist", address) from None
     except IsADirectoryError:
         raise MissingFileError(f"The {kind} is a folder", where=address, expected="a file") from None
     except ImportError as error:
@@ -102,7 +102,7 @@ def files_below(address: str, suffixes: Collection[str]) -> Iterator[tuple[str, 
     """
     if not is_address(address):
         if not Path(address).is_dir():
-            raise MissingFileError("The folder does not exist", where=address, expected="a folder")
+            raise missing_path("The folder does not exist", address, expected="a folder")
         refused: list[str] = []
         yield from _local_below(address, "", suffixes, os.path.realpath(address), refused)
         if refused:

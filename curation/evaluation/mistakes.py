@@ -333,11 +333,8 @@ def _factor(found: Floats, wanted: Floats, form: str) -> Iterator[str]:
 def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find category ids that are missing or of another numbering, by the classes of the objects that boxes lie on."""
     if nameless := columns.classes.count(None):
-        evidence, advice = (
-            "records with category_id or category",
-            "write into each record category_id, or category: its name",
-        )
-        yield Finding("Detections name no class", evidence, 1 - nameless / len(columns.classes), command=advice)
+        share, advice = 1 - nameless / len(columns.classes), "write category_id into each record, or category: a name"
+        yield Finding("Detections name no class", "records with category_id or category", share, command=advice)
         return
     best, partner = _overlaps(columns, truth)
     on = np.flatnonzero(best >= 0.5)

@@ -35,6 +35,7 @@ from curation.ids import native_number
 from curation.input_files import InputFile
 from curation.near_names import warn_of_near_names
 from curation.sources.source import Source
+from curation.storage import missing_path
 
 Boxes = Literal["error", "empty"]
 Name = TypeVar("Name")
@@ -561,7 +562,7 @@ def is_voc_results(path: Path) -> bool:
 def _files_by_class(path: Path, truth: GroundTruth) -> dict[str, Path]:
     """Return the results file of each class, known classes first in their order."""
     if not path.exists():
-        raise MissingFileError("The detections do not exist", where=str(path))
+        raise missing_path("The detections do not exist", path)
     found: dict[str, Path] = {}
     for file in sorted(path.iterdir()) if path.is_dir() else [path]:
         named = VOC_FILE.match(file.name)

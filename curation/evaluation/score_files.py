@@ -39,7 +39,7 @@ from curation.evaluation.class_scores import (
 )
 from curation.evaluation.problem import Floats, Int64s, Stray
 from curation.input_files import read_plain
-from curation.storage import open_binary
+from curation.storage import missing_path, open_binary
 
 if TYPE_CHECKING:
     import pyarrow
@@ -118,7 +118,7 @@ def open_columns(path: Path, suffixes: Sequence[str]) -> Columns:
     """
     suffix = path.suffix.lower()
     if not path.is_file():
-        raise MissingFileError("The scores file does not exist", where=str(path))
+        raise missing_path("The scores file does not exist", path)
     if suffix not in suffixes:
         raise PredictionError(
             "Unsupported extension of a scores file",
@@ -297,7 +297,7 @@ def _opened(path: Path) -> IO[bytes]:
     try:
         return open_binary(path, kind="scores file")
     except FileNotFoundError:
-        raise MissingFileError("The scores file does not exist", where=str(path)) from None
+        raise missing_path("The scores file does not exist", path) from None
     except OSError as error:
         raise MissingFileError(f"The scores file cannot be read: {error.strerror}", where=str(path)) from None
 

@@ -25,7 +25,7 @@ from curation.identify.fingerprint import SKETCH, Fingerprint, Hashes, of_ids
 from curation.input_files import utf8_text
 from curation.sources.entries import Form, ListDigests
 from curation.sources.published_list import list_files, read_published
-from curation.storage import inside, read_bytes
+from curation.storage import inside, missing_path, read_bytes
 
 MAGIC = b"curation-lists 2\n"
 DECLARATION = "lists.toml"
@@ -308,7 +308,7 @@ def make_index(folder: Path, declaration: Path | None = None) -> MadeIndex:
         A declared file is no list.
     """
     if not folder.is_dir():
-        raise MissingFileError("The folder of lists does not exist", where=str(folder))
+        raise missing_path("The folder of lists does not exist", folder)
     if declaration is None and (folder / DECLARATION).is_file():
         declaration = folder / DECLARATION
     made = _Making(folder)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from curation.arguments import checked
-from curation.errors import MissingFileError, SourceError, UsageError
+from curation.errors import SourceError, UsageError
 from curation.grouping import grouped
 from curation.identify.fingerprint import Fingerprint
 from curation.identify.index import ListIndex, packaged_index, read_index
@@ -29,6 +29,7 @@ from curation.identify.matching import (
 from curation.short_repr import html_table
 from curation.sources.entries import ListDigests, OddLine, PublishedFile, PublishedList
 from curation.sources.published_list import list_files, read_published
+from curation.storage import missing_path
 from curation.wording import counted
 
 if TYPE_CHECKING:
@@ -264,7 +265,7 @@ def _read(paths: Sequence[StrPath]) -> tuple[Iterator[tuple[str, PublishedFile]]
     """Return the files one after the other, and those of folders that are no lists, which are found on the way."""
     passed_over: dict[str, str] = {}
     if absent := [path for path in paths if not Path(path).exists()]:
-        raise MissingFileError("The list does not exist", where=str(absent[0]))
+        raise missing_path("The list does not exist", Path(absent[0]))
     below = {folder: list_files(folder) for folder in map(Path, paths) if folder.is_dir()}
     if empty := [folder for folder, found in below.items() if not found]:
         raise UsageError("No list of images found", where=str(empty[0]), found="no file that may hold one")

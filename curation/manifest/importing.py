@@ -24,7 +24,7 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_ids
 from curation.sources.published_list import ListedImages, bare_id, natives_of, only_list
 from curation.sources.published_list import read_published as read_list
-from curation.storage import read_bytes
+from curation.storage import missing_path, read_bytes
 
 LISTS = "published-lists"
 """Name of the source whose files are the authors' lists."""
@@ -32,8 +32,6 @@ PROTOCOL = "as_published"
 """Name of the rule whose parameters say which file each part is."""
 
 _SLICE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})(?::([1-9][0-9]{0,8})-([1-9][0-9]{0,8}))?")
-_FITS = {name: re.compile(form).fullmatch for name, form in NATIVE_FORMS.items()}
-_ANY = re.compile(".*").fullmatch
 _SHOWN = 5
 _MAX_BYTES = 64 << 20
 
@@ -224,7 +222,7 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
 def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | None]) -> dict[str, list[PublishedFile]]:
     """Return every file below a folder that has one of some names, or is the pinned one by its digest; none missing."""
     if not folder.is_dir():
-        raise MissingFileError("The folder of the lists does not exist", where=str(folder))
+        raise missing_path("The folder of the lists does not exist", folder)
     root, found, others = os.path.realpath(folder), {name: list[PublishedFile]() for name in pinned}, list[Path]()
     for below, folders, files in os.walk(folder):
         folders.sort()
@@ -342,7 +340,7 @@ def namespaced_by_form(text: str, namespaces: Iterable[str]) -> str | None:
     >>> namespaced_by_form("000005", ["voc2007", "voc2012", "coco"])
     'voc2007:000005'
     """
-    fitting = [name for name in namespaces if _FITS.get(name, _ANY)(text)]
+    fitting = [name for name in namespaces if re.fullmatch(NATIVE_FORMS.get(name, ".*"), text)]
     return f"{fitting[0]}:{text}" if len(fitting) == 1 else None
 
 

@@ -28,6 +28,7 @@ from curation.sources.source_specs import BadBoxes, Seam
 from curation.sources.table import SUFFIXES, parse_table
 from curation.sources.voc import locate_voc, parse_voc, voc_names
 from curation.sources.yolo import read_yolo, yolo_file, yolo_parts
+from curation.storage import missing_path
 
 _PARTS = ("train", "val", "test")
 _LARGE = 100 << 20
@@ -188,7 +189,7 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _Raw
             read = partial(parse_voc, dataset=dataset, part=part, bad_boxes=bad_boxes)
             return _many_files(path, lambda: voc_names(path, part), read, layout="voc", **options)
     elif not path.exists():
-        raise MissingFileError("The source does not exist", where=str(path), expected=_EXPECTED)
+        raise missing_path("The source does not exist", path, expected=_EXPECTED)
     absolute = str(path.absolute())
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     parse: Callable[[Any], Source]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.engines.addresses import files_below
 from curation.errors import CurationError, DamagedFileError, MissingExtraError, MissingFileError
-from curation.storage import open_binary
+from curation.storage import missing_path, open_binary
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -48,7 +48,7 @@ class PhotoFolder:
         if not folder.is_dir():
             found = "a file" if folder.exists() else None
             what = "The path of the photos is not a folder" if found else "The folder of photos does not exist"
-            raise MissingFileError(what, where=str(folder), expected="a folder", found=found)
+            raise missing_path(what, folder, expected="a folder", found=found)
         self.folder = folder
         self._suffixes = SUFFIXES + others
 

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from curation.arguments import Replicates, Seed
-from curation.errors import EvaluationError, MissingFileError, UsageError
+from curation.errors import EvaluationError, UsageError
 from curation.evaluation.image_ood.images import (
     RELATED,
     SUFFIXES,
@@ -48,6 +48,7 @@ from curation.hierarchy.related_classes import Kin
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage
+from curation.storage import missing_path
 
 PUBLISHED = "published"
 """The lists as they are."""
@@ -275,7 +276,7 @@ class _Reader:
     def run(self, path: Path) -> Run:
         """Return the sets that are at a path."""
         if not path.exists():
-            raise MissingFileError("The scores do not exist", where=str(path), expected="a folder, or a file")
+            raise missing_path("The scores do not exist", path, expected="a folder, or a file")
         found = dict(self._of_folder(path) if path.is_dir() else self._of_file(path))
         shifted = {name: found.pop(name) for name in self.benchmark.shifted if name in found}
         ids = found.pop(self.benchmark.id, None)
