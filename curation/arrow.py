@@ -1,86 +1,23 @@
-"""Arrow arrays as NumPy's and back without pandas, and what a Parquet file would unfold to, asked before it is read.
-
-50 kB of Parquet may hold one long text, and name it often. Files of strangers are opened with pyarrow and asked here
-first; nothing else looks at the columns of a row group.
-"""
+"""Arrow arrays as NumPy's, and back, without pandas: pyarrow's own ways import it, half a second in every worker."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyarrow import parquet
-
 
 def values_of(column: Any) -> Any:
-    """Return an Arrow array of numbers or truths as a NumPy array; ``to_numpy`` would import pandas, 0.5 s."""
+    """Return an Arrow array of numbers or truths as a NumPy array."""
     is_truth = str(column.type) == "bool"
     return np.from_dlpack(column.cast("uint8")).view(np.bool_) if is_truth else np.from_dlpack(column)
 
 
 def arrow_of(values: Any) -> Any:
-    """Return rows or marks of rows, a NumPy array, for Arrow; ``pyarrow.array`` would import pandas."""
+    """Return rows or marks of rows, a NumPy array, as an Arrow array."""
     import pyarrow
 
     is_truth = values.dtype == np.bool_
     kept = np.packbits(values, bitorder="little") if is_truth else np.ascontiguousarray(values, np.int64)
     of = pyarrow.bool_() if is_truth else pyarrow.int64()
     return pyarrow.Array.from_buffers(of, len(values), [None, pyarrow.py_buffer(kept)])
-
-
-def checked_group(file: parquet.ParquetFile, number: int, columns: Sequence[int]) -> parquet.RowGroupMetaData:
-    """Return what a file says of a row group, of which the columns of these indices may be asked; damage is an error.
-
-    Arrow (26) ends the process where `RowGroupMetaData.column` meets damage. A reader of no rows meets it first, and
-    raises; it divides by its number of rows where it has no columns.
-    """
-    if columns:
-        next(file.reader.iter_batches(0, [number], list(columns), False), None)
-    return file.metadata.row_group(number)
-
-
-def text_columns(file: parquet.ParquetFile) -> list[str]:
-    """Return the paths of the columns of texts and bytes, to be given as ``read_dictionary``."""
-    columns = (file.metadata.schema.column(index) for index in range(file.metadata.num_columns))
-    return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
-
-
-def values_in(file: parquet.ParquetFile, number: int) -> int:
-    """Return the values of the longest column of a row group, or all of its columns together where that is more."""
-    group = checked_group(file, number, range(file.metadata.num_columns))
-    values = sum(group.column(index).num_values for index in range(group.num_columns))
-    return max(int(values), int(group.num_rows))
-
-
-def largest_text(folded: parquet.ParquetFile, number: int, texts: Sequence[str]) -> tuple[int, str]:
-    """Return the bytes that the largest column of texts of a row group unfolds to, and its path.
-
-    Parameters
-    ----------
-    folded : ParquetFile
-        Opened with ``read_dictionary=texts``: the texts stay folded until their size is known.
-    texts : sequence of str
-        See `text_columns`.
-    """
-    sizes = ((sum(map(_unfolded, folded.read_row_group(number, [path]).columns)), path) for path in texts)
-    return max(sizes, default=(0, ""))
-
-
-def _unfolded(column: pa.ChunkedArray) -> int:
-    """Return how many bytes the texts of a column have, each counted as often as it is named."""
-    from pyarrow import compute, types
-
-    size = 0
-    for array in column.chunks:
-        while types.is_list(array.type) or types.is_struct(array.type):
-            array = array.flatten() if types.is_list(array.type) else array.flatten()[0]
-        if types.is_dictionary(array.type):
-            lengths = compute.binary_length(array.dictionary).cast("int64")
-            size += compute.sum(lengths.take(array.indices)).as_py() or 0
-        else:
-            size += array.nbytes
-    return size

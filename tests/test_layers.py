@@ -20,6 +20,7 @@ GROUND = {
     "ledger",
     "csv_table",
     "arrow",
+    "parquet_limits",
     "json_keys",
     "memory",
     "near_names",

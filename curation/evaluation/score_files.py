@@ -21,7 +21,6 @@ from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from curation.arrow import largest_text, text_columns, values_in
 from curation.canonical import sha256_of_bytes, sha256_of_file
 from curation.errors import CurationError, MissingFileError, PredictionError, UsageError
 from curation.evaluation.class_scores import (
@@ -39,6 +38,7 @@ from curation.evaluation.class_scores import (
 )
 from curation.evaluation.problem import Floats, Int64s, Stray
 from curation.input_files import read_plain
+from curation.parquet_limits import largest_text, text_columns, values_in
 from curation.storage import missing_path, open_binary
 
 if TYPE_CHECKING:

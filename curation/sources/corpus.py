@@ -14,11 +14,11 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from curation.arrow import checked_group
 from curation.canonical import sha256_of_lines
 from curation.engines.addresses import below, files_below, is_address, last_name, opened, size_and_stamp
 from curation.engines.step import Block
 from curation.errors import MissingFileError, PathEscapeError, SourceError, UsageError
+from curation.parquet_limits import checked_group
 from curation.sources.photos import LARGEST_FILE, SUFFIXES, BrokenPhotoError, PhotoFolder, read_photo
 
 if TYPE_CHECKING:

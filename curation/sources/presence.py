@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import numpy as np
 
 from curation.arguments import checked
-from curation.arrow import arrow_of, largest_text, text_columns, values_of
+from curation.arrow import arrow_of, values_of
 from curation.csv_table import csv_header
 from curation.engines.addresses import files_below, last_name, opened, size_and_stamp
 from curation.engines.running import EngineName, cores, run_step
@@ -22,6 +22,7 @@ from curation.engines.shards import Entry, Shards
 from curation.engines.step import Block, Step
 from curation.errors import AnnotationFormatError, UsageError
 from curation.input_files import GZIP
+from curation.parquet_limits import largest_text, text_columns
 
 if TYPE_CHECKING:
     import pyarrow

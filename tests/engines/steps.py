@@ -11,12 +11,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow
-from pyarrow import compute
 
-from curation.arrow import arrow_of, values_of
 from curation.engines.step import Step
 from curation.errors import UsageError
-from curation.sources.stems import cells_of
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ class Rows:
 
     def tables(self) -> Iterator[Any]:
         for start in range(self.start, self.stop, 50):
-            yield pyarrow.table({"n": arrow_of(np.arange(start, min(start + 50, self.stop)))})
+            yield pyarrow.table({"n": np.arange(start, min(start + 50, self.stop))})
 
 
 def rows(total: int, each: int) -> list[Rows]:
@@ -49,18 +46,16 @@ class Squares(Step):
     power: int = 2
 
     def __call__(self, table: Any) -> Any:
-        # Without `pyarrow.array`, for which each of many short-lived workers would import pandas.
-        numbers = values_of(table.column("n").combine_chunks())
-        powers, gone = numbers**self.power, arrow_of(numbers % 7 == 0)
-        texts = cells_of("".join(f"²{one}\n" for one in powers.tolist()).encode())
-        ends, parts = np.cumsum([0, *numbers % 3]), np.repeat(numbers, numbers % 3)
-        columns = [
-            table.column("n"),
-            compute.if_else(gone, pyarrow.nulls(len(gone), pyarrow.int64()), arrow_of(powers)),
-            compute.if_else(gone, pyarrow.nulls(len(gone), pyarrow.string()), texts),
-            pyarrow.ListArray.from_arrays(arrow_of(ends).cast("int32"), arrow_of(parts).cast("float32")),
-        ]
-        return pyarrow.table(columns, ["n", "square", "text", "parts"])
+        numbers = table.column("n").to_pylist()
+        found = [None if n % 7 == 0 else n**self.power for n in numbers]
+        return pyarrow.table(
+            {
+                "n": table.column("n"),
+                "square": pyarrow.array(found, pyarrow.int64()),
+                "text": pyarrow.array([None if one is None else f"²{one}" for one in found], pyarrow.string()),
+                "parts": pyarrow.array([[float(n)] * (n % 3) for n in numbers], pyarrow.list_(pyarrow.float32())),
+            }
+        )
 
 
 class _AsSquares(Step):

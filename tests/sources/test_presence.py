@@ -1,6 +1,8 @@
 """The presence scan against plain counting, however the files are cut, on either engine."""
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -133,3 +135,14 @@ def test_files_that_are_no_annotations_are_one_error(tmp_path: Path, monkeypatch
 def check_classes_of_real_photos_are_the_same_on_ray(shared: Path, tmp_path: Path, ray_session: None) -> None:
     found = both(tmp_path, shared / "data" / "coco" / "mini" / "annotations")
     assert sum(found.boxes.values()) == sum(boxes for _, _, boxes in pairs(found)) > 0
+
+
+def test_a_scan_imports_no_pandas(tmp_path: Path) -> None:
+    """Each worker would spend half a second on it."""
+    (tmp_path / "boxes.csv").write_text("ImageID,LabelName\na,owl\nb,cat\n")
+    code = (
+        "import sys, pathlib; from curation.sources.presence import presence\n"
+        "presence('boxes.csv', out=pathlib.Path('out'), workers=1)\n"
+        "assert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
