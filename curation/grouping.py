@@ -1,4 +1,4 @@
-"""Groups of values that have something in common."""
+"""Groups of values that have something in common, and values once each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def grouped(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, l
 
 
 def distinct(values: npt.NDArray[Kind]) -> npt.NDArray[Kind]:
-    """Return the values of an array once each, ascending.
+    """Return the values of a long array of whole numbers once each, ascending.
 
     >>> import numpy as np
     >>> distinct(np.array([3, 1, 3])).tolist()
@@ -31,6 +31,6 @@ def distinct(values: npt.NDArray[Kind]) -> npt.NDArray[Kind]:
     """
     import numpy as np
 
-    # Asked for counts, numpy sorts; else it hashes, which takes up to forty times as long where most values differ.
+    # Asked for counts, every NumPy sorts; else newer ones hash, which takes up to forty times as long.
     found: npt.NDArray[Kind] = np.unique(values, return_counts=True)[0]
     return found

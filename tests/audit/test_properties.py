@@ -71,7 +71,7 @@ def _pairs(statement: dict[str, Any]) -> list[list[str]]:
 
 
 @given(lists=_lists(), data=st.data())
-@settings(max_examples=25)
+@settings(max_examples=40)
 def test_other_names_change_no_verdict(lists: Lists, data: st.DataObject) -> None:
     words = [word for words in (*FOLDERS[:2], STEMS) for word in words]
     other = [word for words in (*FOLDERS[:2], STEMS) for word in data.draw(st.permutations(words))]
@@ -86,13 +86,13 @@ def test_other_names_change_no_verdict(lists: Lists, data: st.DataObject) -> Non
 
 
 @given(lists=_lists(), data=st.data())
-@settings(max_examples=25)
+@settings(max_examples=40)
 def test_the_order_of_lines_and_files_changes_nothing(lists: Lists, data: st.DataObject) -> None:
     shuffled = {name: data.draw(st.permutations(rows)) for name, rows in reversed(lists.items())}
     assert _verdicts(shuffled) == _verdicts(lists)
 
 
 @given(lists=_lists(), root=st.sampled_from(("/home/me/data/", "images/", "/mnt/patient_12/video_3/", "D:\\sets\\")))
-@settings(max_examples=25)
+@settings(max_examples=40)
 def test_a_folder_around_all_changes_nothing(lists: Lists, root: str) -> None:
     assert _verdicts(_each(lists, lambda row: f"{root}{row}")) == _verdicts(lists)

@@ -46,7 +46,7 @@ def test_no_encoding_fails(encoding: str) -> None:
     assert (b"G\\xfcnther" in finished.stdout) == (encoding == "ascii")
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "latin-1", "utf-8"])
 def test_json_stays_json_in_any_encoding(encoding: str, tmp_path: Path) -> None:
     name = "É↑\N{GRINNING FACE}"
     (tmp_path / "edges.txt").write_text(f"root\t{name}\n", encoding="utf-8")
@@ -122,7 +122,7 @@ sys.addaudithook(hook)
 """
 
 
-@pytest.mark.parametrize("nth", [1, 2, 5, 17, 60, 180])
+@pytest.mark.parametrize("nth", [1, 2, 3, 5, 9, 17, 33, 60, 100, 180, 300])
 @pytest.mark.parametrize("module", ["curation", "curation.demo"])
 def test_an_interrupt_in_any_import_is_one_line(nth: int, module: str, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(AT_IMPORT)
