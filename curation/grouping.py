@@ -23,12 +23,7 @@ def grouped(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, l
 
 
 def distinct(values: npt.NDArray[Kind]) -> npt.NDArray[Kind]:
-    """Return the values of a long array of whole numbers once each, ascending.
-
-    >>> import numpy as np
-    >>> distinct(np.array([3, 1, 3])).tolist()
-    [1, 3]
-    """
+    """Return the values of a long array of whole numbers once each, ascending."""
     import numpy as np
 
     # Asked for counts, every NumPy sorts; else newer ones hash, which takes up to forty times as long.

@@ -336,16 +336,20 @@ def read_bytes(
 def missing_path(
     what: str, path: Path | str, *, expected: str | None = None, found: str | None = None
 ) -> MissingFileError:
-    """Return the error for a path where nothing is; it asks whether the name beside it that is most like it was meant.
+    """Return the error for a path where nothing is, with the question whether another was meant."""
+    return MissingFileError(what, where=str(path), expected=expected, found=found, hint=path_meant(Path(path)))
+
+
+def path_meant(path: Path) -> str | None:
+    """Return the question whether the name beside a missing path that is most like it was meant; None without one.
 
     A folder of more than a thousand names is not searched.
     """
-    path, near = Path(path), list[str]()
+    near: list[str] = []
     with suppress(OSError, ValueError):
         beside = [] if path.exists() else [entry.name for entry in islice(path.parent.iterdir(), _MOST_NAMES + 1)]
         near = get_close_matches(path.name, sorted(beside), 1) if len(beside) <= _MOST_NAMES else near
-    hint = f"did you mean {path.with_name(near[0])}?" if near else None
-    return MissingFileError(what, where=str(path), expected=expected, found=found, hint=hint)
+    return f"did you mean {path.with_name(near[0])}?" if near else None
 
 
 def inside(root: Path, relative: str) -> Path:

@@ -20,6 +20,7 @@ from curation.manifest.manifest import (
     read_stated,
 )
 from curation.manifest.validation import require_earlier
+from curation.storage import path_meant
 
 _DEPTH = 4
 _ALIKE = 0.7
@@ -72,7 +73,7 @@ def find_manifest(target: str) -> Path:
         hint = f"curation inspect {target[:200]} shows what an annotation file holds, curation build makes a manifest"
         raise ManifestError("A manifest is a folder, and this is a file", where=where, expected="a folder", hint=hint)
     near = _near(target, at_hand)
-    hint = f"did you mean {' or '.join(near)}?" if near else "curation list manifests"
+    hint = f"did you mean {' or '.join(near)}?" if near else path_meant(path) or "curation list manifests"
     expected = f"a folder with {HEADER_FILE}, or a name that `curation list manifests` prints"
     raise ManifestError("No such manifest", where=where, expected=expected, hint=hint)
 

@@ -86,6 +86,13 @@ def test_several_answers_and_none(house: Path) -> None:
     with pytest.raises(ManifestError, match="No such manifest") as caught:
         find_manifest("toy/exmaple@1.0.0")
     assert "did you mean toy/example@1.0.0" in str(caught.value)
+
+
+def test_a_folder_beside_the_missing_one_is_suggested(tmp_path: Path) -> None:
+    (tmp_path / "lists").mkdir()
+    with pytest.raises(ManifestError) as caught:
+        find_manifest(str(tmp_path / "listz"))
+    assert caught.value.hint == f"did you mean {tmp_path / 'lists'}?"
     with pytest.raises(ManifestError, match="No such manifest"):
         find_manifest("a\x00b")
 
