@@ -106,7 +106,7 @@ class Diagnosis:
         held = [(name.replace("_", " "), f"{n:,}") for name, n in self.counts.items()]
         lines = table_lines(Table(self.file, ("", ""), tuple(held)))
         if not self.findings:
-            return [*lines, "no mistake found: under no other convention would more of these boxes lie on objects"]
+            return [*lines, "no mistake found: under no other convention would many more of these boxes lie on objects"]
         for number, finding in enumerate(self.findings, 1):
             lines += [f"{number}. {finding.what}", f"   {finding.shown}", f"   {finding.command}"]
         return [*lines, "all at once:", f"   {self.command}"] if self.command else lines

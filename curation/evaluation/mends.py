@@ -29,6 +29,7 @@ LAYOUTS = ("xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "cycxhw")
 UNITS = ("", "0-1", "0-1000")
 _BOXES = re.compile(
     rf"(?P<layout>{'|'.join(LAYOUTS)})(?::(?:0-(?P<top>[1-9]\d{{0,17}}(?:\.\d{{1,9}})?)"
+    r"|(?P<square>letterbox|corner)-(?P<side>[1-9]\d{0,4})"
     r"|x(?P<factor>\d{1,18}(?:\.\d{1,9})?)(?:/(?P<part>[1-9]\d{0,9}))?|(?P<x>[+-]\d{1,18}),(?P<y>[+-]\d{1,18})))?"
 )
 _SHIFT = r"[+-]\d{1,18}"
@@ -45,8 +46,9 @@ _NOT_IN_COCO = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83, 91})
 VALUES = {
     "image_ids": "+N or -N (added to each id), number (texts of digits), file_name, stem (of the file's name), "
     "index0 or index1 (position in the truth, from 0 or 1), rank0 or rank1 (position among the ascending ids)",
-    "boxes": f"{', '.join(LAYOUTS)}; then :0-1, :0-1000 (or another size of the network's input), "
-    ":xN or :xN/M (times a factor), or :+DX,+DY (pixels)",
+    "boxes": f"{', '.join(LAYOUTS)}; then :0-1, :0-1000 (or another size of the network's input), :letterbox-N or "
+    ":corner-N (the network's square input, the image in its middle or its top left corner), :xN or :xN/M (times a "
+    "factor), or :+DX,+DY (pixels)",
     "category_ids": "+N or -N, number, name, index0, index1, coco91 (COCO's 1 to 90 for a truth of 80 classes in its "
     "order), A:B,C:D (each id and what it becomes), matched (the class of the objects that its boxes lie on)",
     "scores": "percent, logits, inverted",
@@ -248,6 +250,11 @@ def boxes_in_pixels(boxes: Floats, value: str, sizes: Floats) -> Floats:
     found: Floats = np.concatenate([corner, size], axis=1)
     if said["top"]:
         return found * np.tile(sizes, 2) / float(said["top"])
+    if said["square"]:
+        longest = sizes.max(axis=1, keepdims=True)
+        found *= longest / float(said["side"])
+        found[:, :2] -= (longest - sizes) / 2 if said["square"] == "letterbox" else 0
+        return found
     if said["factor"]:
         return found * float(said["factor"]) / float(said["part"] or 1)
     return found + np.array([int(said["x"]), int(said["y"]), 0, 0], np.float64) if said["x"] else found

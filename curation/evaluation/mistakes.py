@@ -141,7 +141,7 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
     readings = [_reading(*pair, truth, name, form) for name, pair in by_ids.items() for form in usual]
     now = readings[0]
     best = max(readings, key=lambda reading: reading.hits)
-    if not _multiplies(now.hits, best.hits, best.looked_at):
+    if best.share < 0.5 or not _multiplies(now.hits, best.hits, best.looked_at):
         fitted = [_reading(*pair, truth, name, form) for name, pair in by_ids.items() for form in _fitted(*pair, truth)]
         readings += [reading for reading in fitted if reading.hits > best.hits]
         best = max(readings, key=lambda reading: reading.hits)
@@ -161,6 +161,7 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
     if best.boxes != "xywh":
         layout, _, unit = best.boxes.partition(":")
         said = {"": "pixels", "0": f"parts of the image's size ({unit})", "x": f"pixels of another scale ({unit})"}
+        said |= dict.fromkeys("lc", f"the network's square input ({unit})")
         kind = said.get(unit[:1], f"pixels off by {unit}")
         what = f"Boxes are {_BOXES[layout]} in {kind}; expected x, y, width, height in pixels"
         evidence = "detections on an object (IoU >= 0.5)"
@@ -296,9 +297,12 @@ def _votes(found: Floats, wanted: Floats, sizes: Floats) -> Iterator[str]:
         usable &= (found[:, 2:] > 0).all(axis=1) & (wanted[:, 2:] > 0).all(axis=1)
         found, wanted, sizes = found[usable], wanted[usable], sizes[usable]
         yield from _factor(found, wanted, "x{}")
-        relative = wanted / np.tile(sizes, 2)
-        known = np.isfinite(relative).all(axis=1)
-        yield from _factor(found[known], relative[known], "0-{}")
+        known = np.isfinite(sizes).all(axis=1)
+        longest = sizes.max(axis=1, keepdims=True)
+        in_corner, margin = wanted / longest, np.pad((longest - sizes) / longest / 2, ((0, 0), (0, 2)))
+        squares = {"0-{}": wanted / np.tile(sizes, 2), "corner-{}": in_corner, "letterbox-{}": in_corner + margin}
+        for form, relative in squares.items():
+            yield from _factor(found[known], relative[known], form)
         alike = (np.abs(np.log(wanted[:, 2:] / found[:, 2:])) < 0.2).all(axis=1)
     gaps = (wanted - found)[alike, :2]
     if len(gaps):
@@ -324,7 +328,7 @@ def _factor(found: Floats, wanted: Floats, form: str) -> Iterator[str]:
     if form == "x{}":
         close = Fraction(factor_of_most).limit_denominator(20)
         yield form.format(close if close else f"{factor_of_most:.4f}")
-    elif (size := round(1 / factor_of_most)) > 1:
+    elif size := round(1 / factor_of_most):
         # Networks take sizes that 32 divides.
         whole = 32 * round(size / 32)
         yield form.format(whole if abs(whole - size) <= 0.005 * size else size)

@@ -81,6 +81,13 @@ def _listed(name: str, table: Callable[[Truth], dict[Any, Any]]) -> Callable[[Ro
     return changed
 
 
+def _in_square(x: float, y: float, w: float, h: float, W: int, H: int, before: float) -> list[float]:
+    """A box in a square of 640, with this share of the margin before the image."""
+    scale = 640 / max(W, H)
+    left, above = (before * (640 - scale * side) for side in (W, H))
+    return [scale * x + left, scale * y + above, scale * w, scale * h]
+
+
 def _cycle(truth: Truth) -> dict[int, int]:
     numbers = [one["id"] for one in truth["categories"]]
     return dict(zip(numbers, [*numbers[1:], numbers[0]], strict=True))
@@ -103,6 +110,12 @@ MISTAKES: dict[str, tuple[Callable[[Rows, Truth], Rows], str]] = {
         _boxes(lambda x, y, w, h, W, H: [640 * x / W, 640 * y / H, 640 * w / W, 640 * h / H]),
         "boxes=xywh:0-640",
     ),
+    "letterboxed": (_boxes(lambda *box: _in_square(*box, 0.5)), "boxes=xywh:letterbox-640"),
+    "letterboxed corners": (
+        _boxes(lambda *box: [(a := _in_square(*box, 0.5))[0], a[1], a[0] + a[2], a[1] + a[3]]),
+        "boxes=xyxy:letterbox-640",
+    ),
+    "padded below": (_boxes(lambda *box: _in_square(*box, 0)), "boxes=xywh:corner-640"),
     "offset": (_boxes(lambda x, y, w, h, W, H: [x + 200, y + 120, w, h]), "boxes=xywh:-200,-120"),
     "ids off by one": (_field("image_id", lambda one: one + 1), "image_ids=-1"),
     "ids off by a million": (_field("image_id", lambda one: one + 1_000_000), "image_ids=-1000000"),

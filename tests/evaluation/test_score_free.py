@@ -192,6 +192,8 @@ def test_one_form_of_boxes_is_declared_and_held_against_the_sizes(tmp_path: Path
     forms: dict[str, list[float]] = {
         "xyxy": [40, 20, 240, 120],
         "xyxy:0-1000": [100, 100, 600, 600],
+        "xywh:letterbox-800": [80, 240, 400, 200],
+        "xyxy:corner-1600": [160, 80, 960, 480],
         "cxcywh:0-1": [0.35, 0.35, 0.5, 0.5],
     }
     for form, box in forms.items():
