@@ -161,11 +161,13 @@ def evaluate(
         raise UsageError(
             "Invalid setting", where="--set", expected=f"limits of at least 1; boxes={VALUES['boxes']}", found=boxes
         )
+    is_scoreless = asked == ("all",) or all(name in _SCORELESS for name in asked)
     accepted = Accepted(
-        scoreless=asked == ("all",) or all(name in _SCORELESS for name in asked),
+        scoreless=is_scoreless,
         other_classes="all" in asked or any(name in _LIMITED for name in asked),
         folded=asked == (LMMS,),
         boxes=boxes,
+        bounded=is_scoreless or boxes != ACCEPTED.boxes,
     )
     given = OnePart.of(
         truth, detections, classes=classes, reading=reading, policy=policy, listed=listed, accepted=accepted

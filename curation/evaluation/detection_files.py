@@ -140,8 +140,7 @@ def _in_pixels(shares: Floats, stems: Sequence[str], truth: GroundTruth, where: 
         )
     position = _by_stem(truth)
     at = np.array([position.get(stem, -1) for stem in stems], np.int64)
-    stated = np.zeros((truth.n_images, 2)) if truth.sizes is None else truth.sizes
-    sizes = np.concatenate([stated, [[1, 1]]])[at].astype(np.float64)
+    sizes: Floats = np.concatenate([truth.stated_sizes, [[1, 1]]])[at]
     if not (sizes > 0).all():
         row = int(np.argmin((sizes > 0).all(axis=1)))
         raise PredictionError(

@@ -392,7 +392,7 @@ def objects_of(truth: GroundTruth) -> Objects:
     return Objects(
         truth.image_numbers.tolist() if truth.image_names is None else truth.image_names,
         truth.image_stems or [""] * truth.n_images,
-        np.full((truth.n_images, 2), math.nan),
+        truth.stated_sizes,
         [*known, truth.unknown_numbers[0] if truth.unknown_numbers else -1],
         [*truth.classes, "unknown"],
         truth.image[kept].astype(np.int64),

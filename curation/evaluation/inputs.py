@@ -15,8 +15,6 @@ from curation.evaluation.measures import Measured, Scored
 from curation.evaluation.problem import (
     MOST_LISTED,
     ClassRoles,
-    Floats,
-    GroundTruth,
     Int64s,
     KnownClasses,
     classes_in_use,
@@ -428,8 +426,6 @@ class OnePart:
                 source = viewed(source, taken, name, ids)
             part = ground_truth(source, known, ids)
         with stage("reading detections"):
-            if accepted.scoreless or accepted.boxes != ACCEPTED.boxes:
-                accepted = accepted._replace(sizes=_sizes(source, part.truth))
             read = detections_of(detections, part, reading.policy_of(policy), accepted=accepted)
         unlisted: list[str] = []
         if (read.detections.label >= 0).all():
@@ -450,14 +446,6 @@ class OnePart:
             operating_point=operating_point,
             found=found,
         )
-
-
-def _sizes(source: Source, truth: GroundTruth) -> Floats:
-    """Return width and height of the images of a truth, NaN where unstated."""
-    row_of = {name: position for position, name in enumerate(source.image_ids.tolist())}
-    rows = [row_of[name] for name in truth.image_ids]
-    sizes = np.stack([source.images.widths, source.images.heights], axis=1)[rows].astype(np.float64)
-    return np.where(sizes > 0, sizes, np.nan)
 
 
 def classes_listed(

@@ -103,6 +103,12 @@ class GroundTruth:
         """Number of images, annotated or not."""
         return len(self.image_numbers)
 
+    @property
+    def stated_sizes(self) -> Floats:
+        """Width and height of each image in pixels, NaN where unstated; shape (n, 2)."""
+        sizes = np.zeros((self.n_images, 2)) if self.sizes is None else self.sizes
+        return np.where(sizes > 0, sizes, np.nan)
+
 
 @dataclass(frozen=True, slots=True)
 class Detections:

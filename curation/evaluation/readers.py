@@ -82,15 +82,15 @@ class Accepted(NamedTuple):
         Class names that differ in case and surrounding blanks alone, and any other class: it has a negative label.
     boxes : str
         ``LAYOUT`` or ``LAYOUT:UNIT`` of `curation.evaluation.mends`.
-    sizes : ndarray of float64, shape (n, 2), or None
-        Width and height of the truth's images, NaN where unstated: boxes are held against them.
+    bounded : bool
+        Boxes are held against the sizes of the truth's images.
     """
 
     scoreless: bool = False
     other_classes: bool = False
     folded: bool = False
     boxes: str = LAYOUTS[0]
-    sizes: Floats | None = None
+    bounded: bool = False
 
 
 ACCEPTED = Accepted()
@@ -220,8 +220,8 @@ def _read_json(
     columns = RawColumns(records.boxes, records.scores, str(path), "record", 0, records.background, named)
     label = labels_of(records, columns)
     ids = records.image_ids
-    if accepted.sizes is not None:
-        columns = _in_pixels(columns, *locate(ids, truth, columns), accepted.boxes, accepted.sizes)
+    if accepted.bounded:
+        columns = _in_pixels(columns, *locate(ids, truth, columns), accepted.boxes, truth.stated_sizes)
     negative = check_values(columns, policy, scoreless=accepted.scoreless)
     position, found = locate(ids, truth, columns)
     if not found.all() and policy.stray == "error":

@@ -72,6 +72,16 @@ def test_a_planted_mistake_is_named_with_a_mend_that_works(
     assert result["AP50"] == pytest.approx(sound, abs=0.5 if name == "offset" else 1e-6)
 
 
+@pytest.mark.parametrize("name", [name for name, (_, mend) in MISTAKES.items() if mend.startswith("boxes=")])
+def test_evaluate_notes_the_mistake_that_inspect_explains(name: str, tmp_path: Path) -> None:
+    truth, rows = world()
+    paths = written(tmp_path, truth, MISTAKES[name][0](rows, truth))
+    [finding] = diagnose(*paths).findings
+    notes = curation.evaluate("coco", truth=paths[0], detections=paths[1]).notes
+    assert finding.what in notes[0]
+    assert "curation inspect TRUTH --detections" in notes[0]
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 @pytest.mark.parametrize("seed", range(2))
 def test_a_mend_undoes_its_mistake(name: str, seed: int, tmp_path: Path) -> None:
