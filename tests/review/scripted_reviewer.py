@@ -40,8 +40,12 @@ window.nameSeen = () => document.querySelector('%s')?.dataset.image || document.
   if (own && own !== window.ownName) { window.ownName = own; window.ownAt = now; }
   requestAnimationFrame(look);
 })();
+window.decoded = "";
+const decode = HTMLImageElement.prototype.decode;
+HTMLImageElement.prototype.decode = function () { return decode.call(this).then(() => { decoded += this.src; }); };
 """
-"""Note in the page when a key was pressed, when a reviewer saw another image, and when the App's own view showed it."""
+"""Note in the page when a key was pressed, when a reviewer saw another image, when the App's own view showed it, and
+which photos are ready to be shown."""
 
 
 def draw_photos(folder: Path, count: int, *, drawn: int | None = None) -> tuple[Path, Path]:
@@ -190,8 +194,12 @@ class Reviewer:
         self.page.locator('[data-cy="modal"]').wait_for(state="hidden")
 
     def shown(self) -> str:
-        """Return the image that is seen in the enlarged view."""
-        return str(self.page.evaluate("nameSeen()"))
+        """Return the image that is seen in the enlarged view, as soon as one is."""
+        return str(self.page.wait_for_function("nameSeen()").json_value())
+
+    def wait_for_image(self, image: str) -> None:
+        """Wait until an image is seen in the enlarged view."""
+        self.page.wait_for_function("image => nameSeen() === image", arg=image)
 
     def judge(self, letter: str) -> tuple[tuple[str, str], float]:
         """Press a key and wait for another image, or for the end of the list; what was judged, and milliseconds."""

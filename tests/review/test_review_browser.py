@@ -90,8 +90,7 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
     page.keyboard.up("f")
     expected.append((coco_id(12), "to_far"))
     someone.wait_for_rows(len(expected))
-    page.wait_for_timeout(500)
-    assert someone.shown() == coco_id(13)
+    someone.wait_for_image(coco_id(13))
     page.keyboard.press("Control+k")
     page.keyboard.press("?")
     page.get_by_text("Keys of the review").wait_for()
@@ -130,7 +129,7 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
     # Undo of what was decided before the view was opened: that is in no list, and is followed by what was shown before.
     for number in (first - 1, first - 2):
         page.keyboard.press("z")
-        page.wait_for_function("name => window.nameShown === name", arg=coco_id(number))
+        someone.wait_for_image(coco_id(number))
         expected.append((coco_id(number), "undo"))
     for number in (first - 2, first - 1):
         judged = someone.judge("k")[0]
@@ -143,19 +142,19 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
         expected.append(someone.judge(letter)[0])
     for number in (first + 1, first):
         page.keyboard.press("z")
-        page.wait_for_function("name => window.nameShown === name", arg=coco_id(number))
+        someone.wait_for_image(coco_id(number))
         expected.append((coco_id(number), "undo"))
     expected.append(someone.judge("r")[0])
     assert someone.shown() == coco_id(first + 1)
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("name => window.nameShown === name", arg=coco_id(first + 2))
+    someone.wait_for_image(coco_id(first + 2))
     expected.append(someone.judge("f")[0])
     assert someone.shown() == coco_id(first + 3)
     page.keyboard.press("z")
-    page.wait_for_function("name => window.nameShown === name", arg=coco_id(first + 2))
+    someone.wait_for_image(coco_id(first + 2))
     expected.append((coco_id(first + 2), "undo"))
     page.keyboard.press("ArrowLeft")
-    page.wait_for_function("name => window.nameShown === name", arg=coco_id(first + 1))
+    someone.wait_for_image(coco_id(first + 1))
 
     # All that is left at once, and more keys than images: the end of the list is told, and nothing is judged twice.
     left = range(first + 1, DRAWN + 1)
@@ -196,9 +195,10 @@ def _seen_at_once_as_the_app_shows_it(someone: Reviewer) -> tuple[str, str]:
     # Kept from hearing that the App has drawn it, the page goes on showing what it showed at once.
     page.evaluate("addEventListener('canvas-loaded', event => window.held && event.stopPropagation(), true)")
     page.evaluate("window.held = true")
-    page.wait_for_timeout(1500)  # Only a photo that is there in time is shown at once.
+    following = numbers(int(someone.shown()[-12:]) + 1)[0]
+    # Only a photo that is there in time is shown at once.
+    page.wait_for_function("number => decoded.includes(number)", arg=following[-12:])
     judged, _ = someone.judge("n")
-    following = numbers(int(judged[0][-12:]) + 1)[0]
     assert page.locator(AT_ONCE).get_attribute("data-image") == following
     assert page.locator("#curation-review-evidence").get_attribute("data-image") == following
     assert page.locator(AT_ONCE).inner_text() in ("zebra", "pizza")
