@@ -48,7 +48,7 @@ def _categories(made: ProposalSet) -> Table:
         if row.images and row.judgement != "far"
     )
     return Table(
-        "Categories that are not simply far", ("source", "category", "images", "thought", "kinship", "why"), rows
+        "Categories that are not simply far", ("source", "category", "images", "judgement", "kinship", "why"), rows
     )
 
 
