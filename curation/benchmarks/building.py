@@ -294,7 +294,8 @@ def _opened(
     slots = protocol.slots_for(parameters)
     sources = open_slots(given or {}, slots, reading or Reading())
     needed = [slot for slot in slots if slot.part or not declared]
-    require_slots(needed, sources, f"curation build {target}")
+    tasks = " --tasks FILE" if parameters.get("tasks") else ""
+    require_slots(needed, sources, f"curation build {target}{tasks}", "--out DIR")
     for text in disagreeing_ids(sources):
         warnings.warn(text, CurationWarning, stacklevel=4)
     return sources

@@ -225,18 +225,20 @@ def _part_of(slot: SourceSlot, path: Any) -> str:
     """Return the part that a path stands for: named by the file, or the usual or only one of a root."""
     if not isinstance(path, Path):
         return slot.usual_part
-    if not path.is_dir():
-        return _part_in_name(path)
     offered = parts_at(path, slot.dataset)
+    if not offered and not path.is_dir():
+        return _part_in_name(path)
     if slot.usual_part in offered:
         return slot.usual_part
     if len(offered) > 1:
+        usual = slot.usual_part or slot.name
+        likely = min(offered, key=lambda part: (not part.startswith(usual), part.startswith("train")))
         raise UsageError(
             "The root offers several parts",
             where=f"--source {slot.name}={path}",
             expected="one of them",
             found=", ".join(offered),
-            hint=f"--source {slot.name}@{offered[0]}={path}",
+            hint=f"--source {slot.name}@{likely}={path}",
         )
     return offered[0] if offered else slot.usual_part
 

@@ -13,7 +13,7 @@ from curation.cli.outputs import OUTPUT_FILE
 from curation.errors import UsageError
 from curation.storage import write_text
 
-Given = Annotated[Mapping[str, Path] | Path, "[train|test=]PATH"]
+Given = Annotated[Mapping[str, Path] | Path, "[train|test[@PART]=]PATH"]
 
 
 def run(
@@ -33,8 +33,8 @@ def run(
     what
         a task file for `curation build owod`
     source
-        your annotations, such as a COCO JSON; begin with train= or test= to say what they are for (default: train;
-        repeatable)
+        your annotations, such as a COCO JSON; begin with train= or test= to say what they are for, and @PART which part
+        of a folder (default: train; repeatable)
     out
         the new file
     """
@@ -42,15 +42,17 @@ def run(
         raise UsageError("A task file is TOML", where=f"--out {out}", expected="a name that ends in .toml")
     write_text(out, text)
     written = tomllib.loads(text)
-    paths = {"": source} if isinstance(source, Path) else source
-    paths = {use or "train": path for use, path in paths.items()}
-    given = [word for name in ("train", "test") for word in ("--source", f"{name}={paths.get(name, 'PATH')}")]
+    given = {"train": "train=PATH", "test": "test=PATH"}
+    for use, path in {"": source}.items() if isinstance(source, Path) else source.items():
+        use = use or "train"
+        given[use.partition("@")[0]] = f"{use}={path}"
+    words = [word for text in given.values() for word in ("--source", text)]
     folder = written["name"].rpartition("/")[2]
     lines = [f"{task['name']}: {', '.join(task['classes'])}" for task in written["tasks"]]
     if written["unknown"]:
         lines.append(f"unknown: {', '.join(written['unknown'])}")
     lines += [
         f"written to {out}: move each class to the task in which it becomes known",
-        next_command("build", "owod", "--tasks", out, *given, "--out", folder),
+        next_command("build", "owod", "--tasks", out, *words, "--out", folder),
     ]
     return Answer({"file": str(out), **written}, lines)
