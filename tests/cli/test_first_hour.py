@@ -158,12 +158,35 @@ def test_a_file_that_moved_or_changed_is_asked_for(shapes: Path, words: list[str
     assert "remove" in shell.err(*words, status=2)
 
 
-def test_remembered_truth_gives_the_numbers_of_the_exported_one(shapes: Path, shell: Shell) -> None:
+@pytest.mark.parametrize("ids", ["as they are", "texts", "of files in the order of their names"])
+def test_remembered_truth_gives_the_numbers_of_the_exported_one(
+    ids: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
+    draw(tmp_path, 5, 4, 120)
+    for part in ("train", "test"):
+        content = json.loads((path := tmp_path / f"{part}.json").read_text())
+        stems = sorted(str(image["id"]) for image in content["images"])
+        # Images without a box are in no list.
+        content["annotations"] = [row for row in content["annotations"] if row["image_id"] % 3]
+        for image, stem in zip(content["images"], stems, strict=True):
+            image["file_name"] = f"{stem}.png" if ids.startswith("of files") else image["file_name"]
+        if ids == "texts":
+            for row in (*content["images"], *content["annotations"]):
+                key = "image_id" if "image_id" in row else "id"
+                row[key] = f"photo/{row[key]}"
+        path.write_text(json.dumps(content))
+    assert main([*INIT, "--name", "mylab/shapes", "--n-tasks", "2", "--exhaustive"]) == 0
+    assert main(["build", "owod", "--tasks", "tasks.toml", *INIT[2:], "--out", "shapes"]) == 0
     assert main(["export", "shapes", "--part", "t1-test", "--format", "coco", "--out", "t1.json"]) == 0
-    detect(shapes / "t1.json", shapes / "d.json")
     words = ["evaluate", "owod", "--manifest", "shapes", "--task", "t1", "--detections", "d.json", "--json"]
+    detect(tmp_path / "test.json", tmp_path / "d.json")
+    rows = json.loads((tmp_path / "d.json").read_text())
+    (tmp_path / "d.json").write_text(json.dumps([row for row in rows if row["category_id"] < 3]))
     remembered, exported = (json.loads(shell.out(*words, *more)) for more in ([], ["--truth", "t1.json"]))
     assert remembered["measures"] == exported["measures"]
+    assert next(row["value"] for row in exported["measures"] if row["measure"] == "mAP_both") > 0
 
 
 def test_no_path_is_published(shapes: Path) -> None:
