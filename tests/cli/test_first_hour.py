@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import curation
 from curation.benchmarks.owod.tasks import fitting_validation
 from curation.cli import main
+from curation.errors import CurationWarning
 from curation.manifest.built_from import BUILT_FROM_FILE
 from curation.manifest.manifest import read_manifest
 from tests.shell import Shell
@@ -156,6 +158,16 @@ def test_a_file_that_moved_or_changed_is_asked_for(shapes: Path, words: list[str
     assert shell.out(*words, *([given[0], "moved.json"] if words[0] == "evaluate" else given))
     (shapes / "shapes" / BUILT_FROM_FILE).write_text("[]")
     assert "remove" in shell.err(*words, status=2)
+
+
+def test_photos_without_the_source_that_names_them_are_warned_of(shapes: Path) -> None:
+    manifest = curation.load("shapes")
+    for image in manifest.ids("t1-test"):
+        (shapes / f"{image.partition(':')[2]}.png").touch()
+    found = manifest.photos("t1-test", shapes)
+    (shapes / "test.json").unlink()
+    with pytest.warns(CurationWarning, match="looked up by id, not by the file names"):
+        assert manifest.photos("t1-test", shapes) == found
 
 
 @pytest.mark.parametrize("ids", ["as they are", "texts", "of files in the order of their names"])
