@@ -129,7 +129,11 @@ def _parsed(data: bytes, name: str, dataset: str, part: str, bad_boxes: BadBoxes
 
 
 def open_slots(
-    given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: Reading | None = None
+    given: Mapping[str, Any],
+    slots: Sequence[SourceSlot],
+    reading: Reading | None = None,
+    *,
+    hint: str = "curation list",
 ) -> dict[str, Source]:
     """Return the sources that are given, by slot name.
 
@@ -142,6 +146,8 @@ def open_slots(
         See `as_source` for what annotations may be.
     slots : sequence of SourceSlot
     reading : Reading, optional
+    hint : str
+        Where to look for the names.
 
     Raises
     ------
@@ -155,7 +161,7 @@ def open_slots(
     for name in found:
         if name not in (*names, *datasets):
             raise UsageError(
-                "No such source here", where=f"--source {name[:100]}", expected=", ".join(names), hint="curation list"
+                "No such source here", where=f"--source {name[:100]}", expected=", ".join(names), hint=hint
             )
     opened: dict[str, Source] = {}
     for slot in slots:

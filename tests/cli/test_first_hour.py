@@ -201,13 +201,16 @@ def test_remembered_truth_gives_the_numbers_of_the_exported_one(
     assert next(row["value"] for row in exported["measures"] if row["measure"] == "mAP_both") > 0
 
 
-def test_no_path_is_published(shapes: Path) -> None:
+def test_no_path_is_published(shapes: Path, shell: Shell) -> None:
     pytest.importorskip("huggingface_hub")
     licences = ["--licence", "train=CC-BY-4.0", "--licence", "test=CC-BY-4.0"]
     assert main(["publish", "shapes", "--repo", "mylab/shapes", "--dry-run", "out", *licences]) == 0
     written = [path for path in (shapes / "out").rglob("*") if path.is_file()]
     assert written
     assert not [path for path in written if path.name == BUILT_FROM_FILE or b"../t" in path.read_bytes()]
+    # A publication is audited as the manifest that it holds, and not as a folder of lists.
+    assert shell.out("audit", "out").startswith("mylab/shapes 1.0.0: no error")
+    assert "--repo" not in shell.err("pull", "out@1.0.0", "--out", "pulled", status=2)
 
 
 def test_the_ranked_measures_come_first_and_ties_once(shapes: Path, shell: Shell) -> None:
@@ -265,6 +268,15 @@ EXPORT = "export shapes --part t2-test --format"
         (f"build owod --tasks tasks.toml {' '.join(INIT[2:])} --out m", "write \"circle\" for 'CIRCLE'", shout),
         ("build owod --task tasks.toml --source train=train.json --out m", "did you mean --tasks?", None),
         ("build owd --tasks tasks.toml --source train=train.json --out m", "did you mean owod?", None),
+        (f"build owod {' '.join(INIT[2:])} --out m", "--tasks FILE, which `curation init` writes", None),
+        (
+            "build owod --tasks tasks.toml --source train=train.json --out m",
+            "curation build owod --tasks FILE --source train=PATH --source test=PATH --out DIR",
+            None,
+        ),
+        ("build tasks.toml --source train=train.json --out m", "curation build owod --tasks FILE", None),
+        ("import shapes --lists . --out m", "is not one of published lists", None),
+        ("cut train.json -k 2 --classes tasks.toml", "where: coco\n", None),
         ("biuld owod", "did you mean build?", None),
         ("audit train.json", "curation inspect train.json", None),
         ("verify train.json", "a folder", None),
