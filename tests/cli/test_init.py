@@ -80,6 +80,14 @@ def test_a_folder_that_holds_both_parts_serves_as_it_is(folder: Path, shell: She
     assert "next: curation verify" in shell.out(*words)
 
 
+def test_boxes_that_are_left_out_are_so_in_the_next_command_too(folder: Path, shell: Shell) -> None:
+    content = json.loads((folder / "test.json").read_text())
+    content["annotations"][0]["bbox"] = [1, 1, -2, 3]
+    (folder / "test.json").write_text(json.dumps(content))
+    said = shell.out("init", *SOURCES, "--n-tasks", "2", "--on-error", "boxes=drop")
+    assert "next: curation verify" in shell.out(*shlex.split(said.rpartition("next: curation ")[2]))
+
+
 def test_fewer_tasks_than_were_asked_for_are_told(folder: Path, shell: Shell) -> None:
     assert "5 tasks in place of 99: no more classes have an object" in shell.err(
         "init", "--source", "train.json", "--n-tasks", "99", status=0

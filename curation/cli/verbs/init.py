@@ -11,6 +11,7 @@ from curation.benchmarks.owod.tasks import start_tasks
 from curation.cli.output import Answer, next_command
 from curation.cli.outputs import OUTPUT_FILE
 from curation.errors import UsageError
+from curation.sources.source_specs import BadBoxes
 from curation.storage import write_text
 
 Given = Annotated[Mapping[str, Path] | Path, "[train|test[@PART]=]PATH"]
@@ -21,6 +22,7 @@ def run(
     /,
     *,
     source: Given,
+    bad_boxes: BadBoxes = "error",
     out: Annotated[Path, OUTPUT_FILE] = Path("tasks.toml"),
     text: Annotated[str, start_tasks],
 ) -> Answer:
@@ -35,6 +37,8 @@ def run(
     source
         your annotations, such as a COCO JSON; begin with train= or test= to say what they are for, and @PART which part
         of a folder (default: train; repeatable)
+    bad_boxes
+        boxes that are not finite, negative or outside any image: refuse, or drop and count
     out
         the new file
     """
@@ -47,6 +51,7 @@ def run(
         use = use or "train"
         given[use.partition("@")[0]] = f"{use}={path}"
     words = [word for text in given.values() for word in ("--source", text)]
+    words += ["--on-error", "boxes=drop"] if bad_boxes == "drop" else []
     folder = written["name"].rpartition("/")[2]
     lines = [f"{task['name']}: {', '.join(task['classes'])}" for task in written["tasks"]]
     if written["unknown"]:
