@@ -37,6 +37,7 @@ name = "t2"
 classes = ["star"]"""
 USUAL_TASKS = 4
 """Tasks of all published open-world benchmarks."""
+Given = Annotated[Mapping[str, Path] | Path, "[train|test[@PART]=]PATH"]
 _PUBLISHED_SIZES = 1000, 50
 """Validation images a task, and exemplars a class, of the published benchmarks."""
 _LONGEST_NAME = 200
@@ -196,7 +197,7 @@ def starter_task_file(
 
 @checked
 def start_tasks(
-    source: Annotated[Mapping[str, Path] | Path, "[train|test[@PART]=]PATH"],
+    source: Given,
     *,
     name: str = "my/benchmark",
     n_tasks: Annotated[int, msgspec.Meta(ge=1)] = USUAL_TASKS,

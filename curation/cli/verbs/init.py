@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from curation.benchmarks.owod.tasks import start_tasks
+from curation.benchmarks.owod.tasks import Given, start_tasks
 from curation.cli.output import Answer, next_command
 from curation.cli.outputs import OUTPUT_FILE
 from curation.errors import UsageError
 from curation.sources.source_specs import BadBoxes
 from curation.storage import write_text
-
-Given = Annotated[Mapping[str, Path] | Path, "[train|test[@PART]=]PATH"]
 
 
 def run(
