@@ -241,18 +241,17 @@ def positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
     by_stem = {stem: position for position, stem in enumerate(stems)}
     by_text = {str(name): position for position, name in enumerate(in_file)}
     positions, others = ([table.get(native) for native in natives] for table in (by_stem, by_text))
-    differing = (pair for pair in zip(ids, positions, others, strict=True) if pair[1] != pair[2])
+    differing = (text for text, one, other in zip(ids, positions, others, strict=True) if one != other)
     if None not in (*positions, *others) and (first := next(differing, None)):
         raise EvaluationError(
             "File names and image ids of the truth both fit the manifest's list, and mean other images",
             where=files_of(source),
             expected="a truth that states the manifest's ids, as an export does",
-            found=f"{first[0]}: the file of {in_file[first[1]]}, and the id of the file {stems[first[2]]}"[:200],
+            found=f"{first}, the id of one image and the file name of another"[:200],
             hint="curation export MANIFEST --part PART --format coco --out TRUTH.json",
         )
     if None in positions and not are_texts:
-        by_number = {number: position for position, number in enumerate(in_file)}
-        others = [by_number.get(native_number(native)) for native in natives]
+        others = [by_text.get(str(native_number(native))) for native in natives]
     return min(positions, others, key=lambda found: found.count(None))
 
 

@@ -12,8 +12,8 @@ from curation.errors import UsageError
 from curation.grouping import grouped
 from curation.manifest.header import ClassEntry, Header, LabelView, PartEntry, classes_in
 from curation.manifest.manifest import Manifest
-from curation.manifest.tables import counted
 from curation.manifest.views import FLAGS, ROLES, PartImages, every_object, locate_images, stated_pairs, treated
+from curation.pages import count
 from curation.sources.source import Source
 from curation.text_table import Table
 
@@ -258,7 +258,7 @@ def _part_table(header: Header, compositions: Sequence[PartComposition]) -> Tabl
         counts += [(kind, role) for role in hidden for kind in (part.hidden, part.hidden_images)]
         counts.append((part.labelled, "crowd"))
         numbers = (None if kind is None else kind.get(role, 0) for kind, role in counts)
-        rows.append((part.part.name, *map(counted, (part.images, part.annotated_images, *numbers))))
+        rows.append((part.part.name, *map(count, (part.images, part.annotated_images, *numbers))))
     title = f"{header.name} {header.version}: images, and objects under the label view of each part"
     return Table(title, ("part", "images", "annotated", *columns), tuple(rows))
 
@@ -277,7 +277,7 @@ def _class_table(header: Header, compositions: Sequence[PartComposition]) -> Tab
     for entry in header.classes:
         task = task_of.get(entry.name, "")
         kind = (task or "-") if header.tasks else entry.role
-        counts = (counted(found.get((task, column, entry.name))) for column in columns)
+        counts = (count(found.get((task, column, entry.name))) for column in columns)
         rows.append((str(entry.index), entry.name, kind, *counts))
     title = "Objects of each class"
     if header.tasks:

@@ -25,6 +25,7 @@ from curation.sources.datasets import namespace_of
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 from curation.text_table import printable
+from curation.wording import slug
 
 SOURCES = ("train", "test")
 EXAMPLE = """name = "mylab/shapes"
@@ -166,7 +167,7 @@ def starter_task_file(
     size, larger = divmod(len(shown), n_tasks)
     cuts = [number * size + min(number, larger) for number in range(n_tasks + 1)]
     groups = [shown[start:stop] for start, stop in pairwise(cuts)]
-    word = re.sub(r"[^a-z0-9]+", "_", name.rpartition("/")[2]).strip("_")[:24]
+    word = slug(name.rpartition("/")[2])[:24]
     word = word if word[:1].isalpha() else "custom"
     lines = [
         f"# A task file to begin with, from {files}. Change what you mean otherwise.",

@@ -44,9 +44,8 @@ def run(
     write_text(out, text)
     written = tomllib.loads(text)
     given = {"train": "train=PATH", "test": "test=PATH"}
-    for use, path in {"": source}.items() if isinstance(source, Path) else source.items():
-        use = use or "train"
-        given[use.partition("@")[0]] = f"{use}={path}"
+    paths = {"train": source} if isinstance(source, Path) else {use or "train": path for use, path in source.items()}
+    given |= {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
     words = [word for text in given.values() for word in ("--source", text)]
     words += ["--on-error", "boxes=drop"] if bad_boxes == "drop" else []
     folder = written["name"].rpartition("/")[2]
