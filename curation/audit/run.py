@@ -199,8 +199,9 @@ def subject_of(target: StrPath) -> Manifest | Path:
             "Cannot audit this object", expected="a Manifest, its name, or a folder", found=found
         ) from error
     if path.is_dir() and not (path / HEADER_FILE).is_file():
-        lists = any(entry.suffix.lower() in LIST_SUFFIXES[:-1] for entry in path.iterdir())
-        if lists or not any(path.rglob(HEADER_FILE)):
+        files = [entry for entry in path.iterdir() if entry.suffix.lower() in LIST_SUFFIXES[:-1]]
+        # What `curation publish` and `pull` write holds manifests, and tables that are no lists.
+        if (files and (path / "publication.json") not in files) or not any(path.rglob(HEADER_FILE)):
             return path
     return load_manifest(str(target))
 

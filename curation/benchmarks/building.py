@@ -115,6 +115,8 @@ def build(
                 "A benchmark of published lists is built of these alone",
                 where=str(benchmark),
                 expected=f"--source {LISTS}=DIR with the authors' files",
+                hint="your own tasks: curation build owod --tasks FILE; a pair of ID classes and OOD sources: "
+                "curation build findmeifyoucan --set pair=FILE",
             )
         return _in_words(
             pin_lists(draft_of(Path(benchmark)), Path(str((sources or {})[LISTS]))),
@@ -292,9 +294,12 @@ def _opened(
     from curation.publishing.formats.coco import disagreeing_ids
 
     slots = protocol.slots_for(parameters)
-    sources = open_slots(given or {}, slots, reading or Reading())
+    own = protocol.task_settings is not None and not parameters.get("tasks")
+    hint = f"curation list {protocol.name}" + "; your own tasks: --tasks FILE, which `curation init` writes" * own
+    sources = open_slots(given or {}, slots, reading or Reading(), hint=hint)
     needed = [slot for slot in slots if slot.part or not declared]
-    require_slots(needed, sources, f"curation build {target}")
+    tasks = " --tasks FILE" if parameters.get("tasks") else ""
+    require_slots(needed, sources, f"curation build {target}{tasks}", "--out DIR")
     for text in disagreeing_ids(sources):
         warnings.warn(text, CurationWarning, stacklevel=4)
     return sources

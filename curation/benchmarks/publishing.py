@@ -88,12 +88,8 @@ class Published:
             "folder": None if self.folder is None else str(self.folder),
         }
         if pushed is not None:
-            data |= {
-                "commit": pushed.commit,
-                "address": pushed.address,
-                "new": pushed.is_new,
-                "private": pushed.private,
-            }
+            data |= {"commit": pushed.commit, "address": pushed.address}
+            data |= {"new": pushed.is_new, "private": pushed.private}
         return data
 
 

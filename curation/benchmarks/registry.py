@@ -116,14 +116,14 @@ def benchmarks() -> Mapping[str, Benchmark]:
     return registry().benchmarks
 
 
-def find_benchmark(name: str) -> Benchmark:
-    """Return the benchmark of this name; an unknown one is a `UsageError` with the nearest names."""
+def find_benchmark(name: str, *others: str) -> Benchmark:
+    """Return the benchmark of this name; an unknown one is a `UsageError` with the nearest of it and `others`."""
     known, unusable = registry()
     if name in unusable:
         raise UsageError(
             "The package that offers this benchmark cannot be used", where=name[:200], found=unusable[name]
         )
-    return known[name] if name in known else _refuse("benchmark", name, known, "curation list")
+    return known[name] if name in known else _refuse("benchmark", name, [*known, *others], "curation list")
 
 
 def recipes() -> Mapping[str, Callable[[], Header]]:
@@ -281,7 +281,7 @@ def _evaluates(package: str) -> bool:
 
 
 def _refuse(what: str, name: str, known: Iterable[str], hint: str | None = None) -> NoReturn:
-    near = difflib.get_close_matches(name, known, 1, cutoff=0.5)
+    near = difflib.get_close_matches(name, known, 1)
     raise UsageError(
         f"No such {what}",
         where=name[:200],

@@ -68,7 +68,7 @@ _WORDS = (Path, str, int, float, bool)
 _METAVARS: Mapping[Any, str] = {Path: "FILE", int: "N", float: "X"}
 _EMPTY = inspect.Parameter.empty
 _BARE = object()
-_KEY = re.compile(r"[\w.-]+")
+_KEY = re.compile(r"[\w.@-]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,14 +77,13 @@ def _positions(source: Source, classes: Sequence[str] | None) -> dict[str, int]:
     index = source.categories.index()
     if len(index) < len(source.categories):
         twice = next(name for name in index if source.categories.names.count(name) > 1)
-        raise CutError("Two categories share a name", where=f"{source.dataset} {source.part}", found=twice)
+        raise CutError("Two categories share a name", where=source.title, found=twice)
     if classes is None:
         return index
     chosen = list(classes)
     if strange := next((name for name in chosen if name not in index), None):
-        raise CutError(
-            "The source has no such class", where=f"{source.dataset} {source.part}", found=repr(strange)[:80]
-        )
+        expected = ", ".join(index)[:200]
+        raise CutError("The source has no such class", where=source.title, expected=expected, found=f"{strange!r:.80}")
     if len(set(chosen)) < len(chosen):
         raise CutError("A class is named twice", found=next(name for name in chosen if chosen.count(name) > 1))
     return {name: index[name] for name in chosen}

@@ -424,7 +424,9 @@ def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, columns: RawCo
     if isinstance(ids, np.ndarray) and names is None:
         return find(ids, truth.image_numbers)
     given: Sequence[int | str] = ids.tolist() if isinstance(ids, np.ndarray) else ids
-    table: dict[int | str, int] = dict(_positions(truth.image_stems).items())
+    # A detector may name images as the files did that an export with other ids was made from.
+    listed = (image.partition(":")[2] for image in truth.image_ids)
+    table: dict[int | str, int] = {**_positions(listed), **_positions(truth.image_stems)}
     if names is None:
         own = {number: position for position, number in enumerate(truth.image_numbers.tolist())}
         table.update(own.items())

@@ -221,24 +221,38 @@ def _named_by_texts(source: Source) -> bool:
 def positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
     """Return the position of each id of a list, None where the source lacks it.
 
-    An image goes by its file's stem, else by its number (``coco:000000000139`` is 139).
+    An image goes by its id, else by its file's stem, else by its number or text in the annotation file
+    (``coco:000000000139`` is 139).
 
     Raises
     ------
     EvaluationError
-        Two images of the source go by the name that the list gives.
+        Two images of the source go by the name that the list gives; or the stems of files say other images than the
+        ids of the annotation file, as where files ``1.jpg``, ``10.jpg``, ``2.jpg`` were numbered in this order.
     """
-    stems = _stems(source)
-    natives = [text.partition(":")[2] for text in ids]
-    by_stem = {stem: position for position, stem in enumerate(stems)}
+    for named in (source.images.listed, source.image_ids):
+        by_name = {} if named is None else {name: position for position, name in enumerate(named.tolist())}
+        if by_name.keys() >= set(ids):
+            return [by_name[text] for text in ids]
+    stems, natives = _stems(source), [text.partition(":")[2] for text in ids]
     _require_distinct(source, stems, natives)
-    positions = [by_stem.get(native) for native in natives]
-    if None in positions and not _named_by_texts(source):
-        by_number = {number: position for position, number in enumerate(source.images.numbers.tolist())}
-        numbers = [native_number(native) for native in natives]
-        by_digits = [None if number is None else by_number.get(number) for number in numbers]
-        positions = by_digits if by_digits.count(None) < positions.count(None) else positions
-    return positions
+    are_texts = _named_by_texts(source)
+    in_file = source.images.native.tolist() if are_texts else source.images.numbers.tolist()
+    by_stem = {stem: position for position, stem in enumerate(stems)}
+    by_text = {str(name): position for position, name in enumerate(in_file)}
+    positions, others = ([table.get(native) for native in natives] for table in (by_stem, by_text))
+    differing = (text for text, one, other in zip(ids, positions, others, strict=True) if one != other)
+    if None not in (*positions, *others) and (first := next(differing, None)):
+        raise EvaluationError(
+            "File names and image ids of the truth both fit the manifest's list, and mean other images",
+            where=files_of(source),
+            expected="a truth that states the manifest's ids, as an export does",
+            found=f"{first}, the id of one image and the file name of another"[:200],
+            hint="curation export MANIFEST --part PART --format coco --out TRUTH.json",
+        )
+    if None in positions and not are_texts:
+        others = [by_text.get(str(native_number(native))) for native in natives]
+    return min(positions, others, key=lambda found: found.count(None))
 
 
 def _chosen(source: Source, ids: Sequence[str]) -> Int64s:

@@ -12,8 +12,8 @@ from curation.errors import UsageError
 from curation.grouping import grouped
 from curation.manifest.header import ClassEntry, Header, LabelView, PartEntry, classes_in
 from curation.manifest.manifest import Manifest
-from curation.manifest.tables import counted
 from curation.manifest.views import FLAGS, ROLES, PartImages, every_object, locate_images, stated_pairs, treated
+from curation.pages import count
 from curation.sources.source import Source
 from curation.text_table import Table
 
@@ -257,12 +257,8 @@ def _part_table(header: Header, compositions: Sequence[PartComposition]) -> Tabl
         counts = [(part.labelled, role) for role in shown]
         counts += [(kind, role) for role in hidden for kind in (part.hidden, part.hidden_images)]
         counts.append((part.labelled, "crowd"))
-        numbers = [
-            part.images,
-            part.annotated_images,
-            *(None if kind is None else kind.get(role, 0) for kind, role in counts),
-        ]
-        rows.append((part.part.name, *map(counted, numbers)))
+        numbers = (None if kind is None else kind.get(role, 0) for kind, role in counts)
+        rows.append((part.part.name, *map(count, (part.images, part.annotated_images, *numbers))))
     title = f"{header.name} {header.version}: images, and objects under the label view of each part"
     return Table(title, ("part", "images", "annotated", *columns), tuple(rows))
 
@@ -270,11 +266,7 @@ def _part_table(header: Header, compositions: Sequence[PartComposition]) -> Tabl
 def _class_table(header: Header, compositions: Sequence[PartComposition]) -> Table:
     """Return the labelled objects of each class: with tasks, in the parts of its own task, else in every part."""
     found = {
-        (
-            part.part.task if header.tasks else "",
-            part.part.role if header.tasks else part.part.name,
-            entry.name,
-        ): entry.labelled
+        (*((part.part.task, part.part.role) if header.tasks else ("", part.part.name)), entry.name): entry.labelled
         for part in reversed(compositions)
         for entry in part.by_class
     }
@@ -285,14 +277,8 @@ def _class_table(header: Header, compositions: Sequence[PartComposition]) -> Tab
     for entry in header.classes:
         task = task_of.get(entry.name, "")
         kind = (task or "-") if header.tasks else entry.role
-        rows.append(
-            (
-                str(entry.index),
-                entry.name,
-                kind,
-                *(counted(found.get((task, column, entry.name))) for column in columns),
-            )
-        )
+        counts = (count(found.get((task, column, entry.name))) for column in columns)
+        rows.append((str(entry.index), entry.name, kind, *counts))
     title = "Objects of each class"
     if header.tasks:
         title = "Labelled objects of each class in the parts of the task that introduces it (in all: --out FILE.csv)"

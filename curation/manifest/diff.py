@@ -177,8 +177,7 @@ def _compare_classes(old: Header, new: Header) -> Iterator[Change]:
             yield Change("minor", subject, f"is new ({after.role})") if after else Change("major", subject, "is gone")
             continue
         if (before.role, before.index) != (after.role, after.index):
-            what = f"{before.role} {before.index} became {after.role} {after.index}"
-            yield Change("major", subject, what)
+            yield Change("major", subject, f"{before.role} {before.index} became {after.role} {after.index}")
         if lost := set(before.aliases) - set(after.aliases):
             yield Change("major", subject, f"lost the alias {min(lost)!r}")
         elif before.aliases != after.aliases:
@@ -198,14 +197,10 @@ def _compare_header(old: Header, new: Header) -> Iterator[Change]:
         before, after = getattr(old, name), getattr(new, name)
         if before == after:
             continue
-        if name == "rule":
-            yield Change("patch", "rule", _fields_changed(old.rule, new.rule))
-        elif name == "sources":
-            yield Change("patch", "sources", _sources_changed(old, new))
-        elif isinstance(before, str) and isinstance(after, str):
-            yield Change("patch", name, _became(before, after))
-        else:
-            yield Change("patch", name, "differs")
+        are_texts = isinstance(before, str) and isinstance(after, str)
+        what = _became(before, after) if are_texts else "differs"
+        what = _fields_changed(old.rule, new.rule) if name == "rule" else what
+        yield Change("patch", name, _sources_changed(old, new) if name == "sources" else what)
     if [entry.name for entry in old.classes] != [entry.name for entry in new.classes]:
         yield Change("patch", "classes", "the list of classes is another")
 

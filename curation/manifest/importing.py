@@ -204,7 +204,9 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
             where=_title(header),
             expected=f"origin as_published, rule {PROTOCOL}",
             found=f"origin {header.origin}, rule {header.rule.protocol[:80]}",
-            hint=f"curation build {_title(header).replace(' ', '@')} --source NAME=PATH --out DIR",
+            hint=f"curation build {_title(header).replace(' ', '@')} --source NAME=PATH --out DIR"
+            if header.origin == "declared"
+            else None,
         )
     slices = {}
     for part in header.parts:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,7 @@ import msgspec
 from curation.arguments import checked, shown
 from curation.canonical import canonical_json, sha256_of_bytes
 from curation.errors import (
+    CurationWarning,
     DigestMismatchError,
     ManifestError,
     MissingFileError,
@@ -229,10 +231,11 @@ class Manifest:
         """Return the raw datasets that state file names: those that are given, else those that the build remembered."""
         try:
             return tuple(self.open_sources(sources or {}).values())
-        except SourceError:
-            # Photos that are named by id need none.
+        except SourceError as error:
             if sources:
                 raise
+            told = f"{error.what} ({error.where}): photos are looked up by id, not by the file names that it states"
+            warnings.warn(told, CurationWarning, stacklevel=4)
             return ()
 
     @checked

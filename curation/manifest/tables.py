@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from curation.manifest.header import Figure, Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.manifest import manifest_data as manifest_data
+from curation.pages import count
 from curation.text_table import Table
 
 _LONGEST_VALUE = 600
@@ -38,7 +39,7 @@ def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
     for figure in figures:
         remark = figure.explanation or ("same" if figure.paper == figure.obtained else "")
         shown = "as above" if remark == last not in ("", "same") else remark
-        rows.append((figure.name, counted(figure.paper), counted(figure.obtained), shown))
+        rows.append((figure.name, count(figure.paper), count(figure.obtained), shown))
         last = remark
     return Table(title, ("figure", "paper", "obtained", "remark"), tuple(rows))
 
@@ -52,7 +53,7 @@ def part_table(header: Header, *, digest_length: int = 19) -> Table:
     for part in header.parts:
         objects = ", ".join(f"{name} {count}" for name, count in part.boxes.items() if count) or "-"
         task = (part.task or "-",) if header.tasks else ()
-        counts = (counted(part.images), counted(part.annotated_images), objects)
+        counts = (count(part.images), count(part.annotated_images), objects)
         rows.append((part.name, part.role, *task, *counts, (part.sha256 or "declared")[:digest_length]))
     task = ("task",) if header.tasks else ()
     return Table("Parts", ("part", "role", *task, "images", "annotated", "objects", "digest"), tuple(rows))
@@ -123,8 +124,3 @@ def _rule(header: Header) -> Table:
         more = f" … ({len(text):,} characters; --json has all)" if len(text) > _LONGEST_VALUE else ""
         rows.append((name, text[:_LONGEST_VALUE] + more))
     return Table("Rule", ("parameter", "value"), tuple(rows))
-
-
-def counted(number: int | None) -> str:
-    """Return a number with commas between its thousands, ``-`` where there is none."""
-    return "-" if number is None else f"{number:,}"

@@ -255,8 +255,7 @@ def _require_own_options(
     for name, value in {**_values(options), "photos": photos}.items():
         if value and name not in form.options:
             owner = next((offered.name for offered in formats.values() if name in offered.options), "another")
-            flag = "images" if name == "photos" else name.replace("_", "-")
-            raise UsageError(f"--{flag} belongs to --format {owner}", found=form.name)
+            raise UsageError(f"--{name.replace('_', '-')} belongs to --format {owner}", found=form.name)
 
 
 def _require_output(

@@ -282,7 +282,7 @@ def _translated(error: Exception, doing: str, where: str) -> PublishError | None
         return None  # A file of this machine: the command line reports it.
     elif broken or homes & _NETWORK:
         what = f"The hub cannot be reached, or broke off, while {doing}"
-        hint = "try again: nothing is published before it is whole, and what is there is not pushed twice"
+        hint = "try again: nothing is published or pulled before it is whole"
     elif isinstance(error, ValueError) or "huggingface_hub" in homes:
         what = f"The hub refused {doing}"
     else:

@@ -171,9 +171,10 @@ def _refuse(
 def read_publication(folder: Path) -> Publication:
     """Return the record of a repository on disk; see `curation.publishing.publication.parse_record` for the errors."""
     path = folder / RECORD_FILE
-    if path.is_file() and path.stat().st_size > MAX_RECORD_BYTES:
-        _refuse("The record of the publication is too large", str(path), f"at most {MAX_RECORD_BYTES} bytes", "more")
-    return parse_record(read_bytes(path, kind="record of the publication"), where=str(path))
+    kind = "record of the publication"
+    return parse_record(
+        read_bytes(path, kind=kind, most=MAX_RECORD_BYTES, error=PublicationMismatchError), where=str(path)
+    )
 
 
 def verify_repository(folder: Path) -> Publication:

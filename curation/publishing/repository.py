@@ -74,7 +74,6 @@ def check_repository_name(name: str) -> None:
     if not well_formed or len(name) > _LONGEST_NAME:
         raise UsageError(
             "Invalid name of a dataset repository",
-            where="--repo",
             expected="ORG/NAME of letters, digits, '-', '_' and '.', at most 96 characters",
             found=ascii(name[:100]),
         )

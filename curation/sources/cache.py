@@ -29,10 +29,10 @@ from curation.errors import CurationError
 from curation.sources.source import Images, Objects, Source, texts
 from curation.storage import remove_abandoned, replacing, write_bytes
 
-READER_VERSION = 6
+READER_VERSION = 7
 """Raised whenever a reader gives other columns for the same bytes, so that older files are not used."""
 
-_TEXTS = ("images.file_names", "objects.original")
+_TEXTS = ("images.file_names", "images.listed", "objects.original")
 _PAIRS = ("presence", "federated")
 _SHAPES = {"objects.boxes": 4, "presence": 2, "federated": 3}
 

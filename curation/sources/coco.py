@@ -143,6 +143,7 @@ class ImageRecord(msgspec.Struct, gc=False):
 
     id: _Id
     file_name: _FileName = ""
+    curation_id: _FileName = ""
     width: _Pixels = 0
     height: _Pixels = 0
     neg_category_ids: list[_Id] | None = None
@@ -363,12 +364,14 @@ def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> 
     check_unique(ids, "image id", where, hint="curation inspect FILE --renumber NEW.json, if files were joined")
     natives = _natives(records, ids, dataset, space, where)
     check_unique(natives, "native image id", where)
+    listed = [record.curation_id for record in records]
     images = Images.of(
         natives,
         numbers=np.arange(len(ids), dtype=np.int64) if isinstance(ids, list) else ids,
         file_names=[record.file_name for record in records],
         widths=_column(records, "width", np.int32),
         heights=_column(records, "height", np.int32),
+        listed=texts(listed) if any(listed) else None,
     )
     return images, ids
 

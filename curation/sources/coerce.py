@@ -129,7 +129,11 @@ def _parsed(data: bytes, name: str, dataset: str, part: str, bad_boxes: BadBoxes
 
 
 def open_slots(
-    given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: Reading | None = None
+    given: Mapping[str, Any],
+    slots: Sequence[SourceSlot],
+    reading: Reading | None = None,
+    *,
+    hint: str = "curation list",
 ) -> dict[str, Source]:
     """Return the sources that are given, by slot name.
 
@@ -142,6 +146,8 @@ def open_slots(
         See `as_source` for what annotations may be.
     slots : sequence of SourceSlot
     reading : Reading, optional
+    hint : str
+        Where to look for the names.
 
     Raises
     ------
@@ -155,7 +161,7 @@ def open_slots(
     for name in found:
         if name not in (*names, *datasets):
             raise UsageError(
-                "No such source here", where=f"--source {name[:100]}", expected=", ".join(names), hint="curation list"
+                "No such source here", where=f"--source {name[:100]}", expected=", ".join(names), hint=hint
             )
     opened: dict[str, Source] = {}
     for slot in slots:
@@ -225,18 +231,20 @@ def _part_of(slot: SourceSlot, path: Any) -> str:
     """Return the part that a path stands for: named by the file, or the usual or only one of a root."""
     if not isinstance(path, Path):
         return slot.usual_part
-    if not path.is_dir():
-        return _part_in_name(path)
     offered = parts_at(path, slot.dataset)
+    if not offered and not path.is_dir():
+        return _part_in_name(path)
     if slot.usual_part in offered:
         return slot.usual_part
     if len(offered) > 1:
+        usual = slot.usual_part or slot.name
+        likely = min(offered, key=lambda part: (not part.startswith(usual), part.startswith("train")))
         raise UsageError(
             "The root offers several parts",
             where=f"--source {slot.name}={path}",
             expected="one of them",
             found=", ".join(offered),
-            hint=f"--source {slot.name}@{offered[0]}={path}",
+            hint=f"--source {slot.name}@{likely}={path}",
         )
     return offered[0] if offered else slot.usual_part
 

@@ -243,7 +243,7 @@ def _require_columns(columns: Iterable[Any]) -> None:
             "The table of boxes lacks a column",
             expected="image_id, category, and bbox or x, y, w, h",
             found=", ".join(names)[:200] or "no column",
-            hint=f"without {', '.join(missing)}",
+            hint=f"rename or add {', '.join(missing)}",
         )
 
 

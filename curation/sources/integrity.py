@@ -49,7 +49,7 @@ def finder(known: Ids, kind: str) -> Finder:
                 f"A record refers to {kind} that the file does not define",
                 where=where(int(dangling[0])),
                 expected=f"{kind} listed in the same file",
-                found=f"{references[dangling[0]]!s:.80} ({len(dangling)} such records)",
+                found=f"{_as_list(references)[dangling[0]]!r:.80} ({len(dangling)} such records)",
             )
         return found
 

@@ -22,11 +22,11 @@ from curation.sources.imagenet import read_imagenet
 from curation.sources.mtsd import locate_mtsd, mtsd_names, mtsd_parts, parse_mtsd
 from curation.sources.openimages import parse_openimages
 from curation.sources.openimages.files import OpenImagesContent, is_box_file, locate_openimages, offered_parts
-from curation.sources.published_list import YAML_NAMES, read_listed
+from curation.sources.published_list import read_listed
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Seam
 from curation.sources.table import SUFFIXES, parse_table
-from curation.sources.voc import locate_voc, parse_voc, voc_names
+from curation.sources.voc import locate_voc, parse_voc, voc_names, what_else
 from curation.sources.yolo import read_yolo, yolo_file, yolo_parts
 from curation.storage import missing_path
 
@@ -93,15 +93,15 @@ def _is_list(path: Path, dataset: str) -> bool:
 
 
 def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
-    """Return the parts that a root offers, among train, val and test for VOC; none for a single file."""
-    if not path.is_dir():
-        return ()
+    """Return the parts that a root or ``data.yaml`` offers, among train, val and test for VOC; none for other files."""
     if (path / "annotations").is_dir():
         names = [entry.stem.removeprefix("instances_") for entry in path.glob("annotations/instances_*.json")]
         if names or family(dataset) not in _PARTS_OF:
             return tuple(sorted(names))
     if found := yolo_file(path):
         return yolo_parts(found)
+    if not path.is_dir():
+        return ()
     if family(dataset) in _PARTS_OF:
         return _PARTS_OF[family(dataset)](path)
     root = locate_voc(path, dataset)
@@ -246,16 +246,14 @@ def _in_folder(folder: Path, dataset: str, part: str) -> tuple[Path, bool]:
     instances = folder / "annotations" / f"instances_{part}.json"
     if instances.is_file():
         return instances, False
-    if (folder / "labels").is_dir() and not (folder / "annotations").is_dir():
-        what, expected = ("The YOLO folder has no data.yaml, which names its classes", str(folder / YAML_NAMES[0]))
-        hint = "names: [cat, dog], and val: images/val (a folder of photos), as Ultralytics has them"
-        raise MissingFileError(what, where=str(folder), expected=expected, hint=hint)
     if family(dataset) != "coco":
         return locate_voc(folder, dataset).absolute(), True
     offered = parts_at(folder, dataset) if (folder / "annotations").is_dir() else ()
+    found, hint = (f"annotations of {', '.join(offered)}", None) if offered else what_else(folder)
     raise MissingFileError(
         f"The folder holds no annotations of {dataset} {part}".rstrip(),
         where=str(folder),
         expected=f"{instances}, or data.yaml of a YOLO folder",
-        found=f"annotations of {', '.join(offered)}" if offered else "no annotations/instances_*.json",
+        found=found,
+        hint=hint,
     )

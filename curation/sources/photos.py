@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
-from pathlib import Path, PurePosixPath
+from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.engines.addresses import files_below
@@ -53,11 +53,14 @@ class PhotoFolder:
         self._suffixes = SUFFIXES + others
 
     def find(self, names: Iterable[str]) -> Path | None:
-        """Return the photo that lies under one of some names, the first that does: path, file name, or stem."""
+        """Return the photo that lies under one of some names, the first that does: path, file name, or stem.
+
+        Of several photos of one name it is the one in the folders that the name states, as far as they agree.
+        """
         for name in names:
-            found = self._by_name.get(name) or self._by_name.get(PurePosixPath(name).name)
-            if name and found is not None:
-                return found
+            *folders, last = name.replace("\\", "/").split("/")
+            if last and (several := self._by_name.get(last)):
+                return several[0] if len(several) == 1 else max(several, key=partial(_nearness, folders[::-1]))
         return None
 
     @cached_property
@@ -77,13 +80,20 @@ class PhotoFolder:
         return tuple((Path(path), name) for path, name, _ in below)
 
     @cached_property
-    def _by_name(self) -> dict[str, Path]:
-        found: dict[str, Path] = {}
+    def _by_name(self) -> dict[str, list[Path]]:
+        found: dict[str, list[Path]] = {}
         for path, name in sorted(self._listed, key=lambda listed: not listed[1].lower().endswith(SUFFIXES)):
             last = name.rpartition("/")[2]
-            for key in (name, last, last.rpartition(".")[0]):
-                found.setdefault(key, path)
+            for key in (last, last.rpartition(".")[0]):
+                found.setdefault(key, []).append(path)
         return found
+
+
+def _nearness(folders: Sequence[str], path: Path) -> tuple[int, int]:
+    """Return how many folders above a photo are those that its name states, innermost first; then the fewest in all."""
+    parts = path.parent.parts[::-1]
+    agree = [own == stated for own, stated in zip(parts, folders, strict=False)]
+    return [*agree, False].index(False), -len(parts)
 
 
 def photos_of_ids(

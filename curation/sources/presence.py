@@ -254,19 +254,15 @@ class _RowGroup:
             image, label = (_column(names, known, self.file) for known in (_IMAGE, _CLASS))
             size = file.metadata.row_group(self.group).total_byte_size
             if size > _LARGEST_GROUP:
-                most = f"row groups of at most {_LARGEST_GROUP:,} bytes"
-                raise AnnotationFormatError(
-                    "A row group is too large", where=self.name, expected=most, found=f"{size:,}"
-                )
+                what, most = "A row group is too large", f"row groups of at most {_LARGEST_GROUP:,} bytes"
+                raise AnnotationFormatError(what, where=self.name, expected=most, found=f"{size:,}")
             texts = [path for path in text_columns(file) if path in (image, label)]
             # A repeated text takes little room in the file, and all of it in memory.
             folded = parquet.ParquetFile(stream, read_dictionary=texts)
             unfolded, _ = largest_text(folded, self.group, texts)
             if unfolded > _LARGEST_GROUP:
-                most = f"a column of at most {_LARGEST_GROUP:,} bytes"
-                raise AnnotationFormatError(
-                    "A column unpacks to more than is read", where=self.name, expected=most, found=f"{unfolded:,}"
-                )
+                what, most = "A column unpacks to more than is read", f"a column of at most {_LARGEST_GROUP:,} bytes"
+                raise AnnotationFormatError(what, where=self.name, expected=most, found=f"{unfolded:,}")
             table = file.read_row_group(self.group, columns=[image, label]).select([image, label])
         columns = [column.cast(string()) for column in table.columns]
         yield table.from_arrays(columns, names=["image", "class"])

@@ -388,7 +388,7 @@ def ids_of(listed: PublishedList, namespace: str, where: str) -> list[str]:
     else:
         _paths_below_root(listed, where)
         natives = listed.parent_stems.decode().split("\n")[:-1]
-    return [str(ImageId(namespace, native)) for native in natives]
+    return [str(ImageId(namespace, native.removeprefix(f"{namespace}:"))) for native in natives]
 
 
 def _paths_below_root(listed: PublishedList, where: str) -> bytes:

@@ -15,6 +15,7 @@ from curation.errors import AnnotationFormatError
 from curation.sources.entries import SHARE, SHOWN, Column, OddLine, PublishedList, coded, column_of, name_classes
 from curation.sources.stems import FILE_NAME, normalised, text_of
 from curation.sources.text_lines import require_utf8
+from curation.wording import slug
 
 PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
 """Columns that name images whatever they hold, the first before the others."""
@@ -133,7 +134,7 @@ def names_images(given: Sequence[Any]) -> bool:
     return (
         "score" not in header
         and bool(images)
-        and (_key(header[images[0]]) not in _ANY_IDS or _has_files(columns[images[0]]))
+        and (slug(header[images[0]]) not in _ANY_IDS or _has_files(columns[images[0]]))
     )
 
 
@@ -153,12 +154,8 @@ def _cells(lines: Sequence[str], mark: str) -> list[list[str]]:
         return [[]]
 
 
-def _key(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-
-
 def _heads_alone(name: str, rows: Sequence[Sequence[str]]) -> bool:
-    return name in PATH_COLUMNS or (_key(name) in _NAMED_SO and bool(rows) and _has_files([row[0] for row in rows]))
+    return name in PATH_COLUMNS or (slug(name) in _NAMED_SO and bool(rows) and _has_files([row[0] for row in rows]))
 
 
 def _has_files(cells: Sequence[str]) -> bool:
@@ -170,7 +167,7 @@ def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[
     """Return the columns that can name images, the likeliest first: files, then the most distinct values."""
     ranked = []
     for position, (name, cells) in enumerate(zip(header, columns, strict=True)):
-        key, filled = _key(name), {cell for cell in cells if cell}
+        key, filled = slug(name), {cell for cell in cells if cell}
         files = _has_files(cells)
         old = PATH_COLUMNS.index(name) if name in PATH_COLUMNS else len(PATH_COLUMNS)
         named = key in _NAMED_SO or key.endswith(("_path", "_file"))
@@ -278,7 +275,7 @@ def _described(
     """Yield lists with what stands beside their images: classes, second files, labels in columns, parts."""
     paths = cells.pop(images[0])
     beside = {name: coded(column) for name, column in cells.items()}
-    keys = {name: _key(name) if headed else "" for name in beside}
+    keys = {name: slug(name) if headed else "" for name in beside}
 
     def named(known: Sequence[str]) -> str | None:
         return next((name for wanted in known for name in keys if keys[name] == wanted), None)
@@ -302,7 +299,7 @@ def _described(
             counts = hot.sum(1).astype(np.int32)
     else:
         flags = []
-    if boxes or (headed and _BOX & set(map(_key, header))):
+    if boxes or (headed and _BOX & set(map(slug, header))):
         counts = np.ones(len(lines), np.int32)
     columns = {
         name or f"column {header.index(name) + 1}": column_of(*beside[name])

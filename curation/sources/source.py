@@ -83,6 +83,8 @@ class Images:
         File names as the annotation file writes them, ``""`` where absent.
     widths, heights : ndarray of int32, shape (n,)
         Pixels; 0 where the file does not say.
+    listed : ndarray of object, shape (n,), or None
+        Namespaced ids by which a manifest lists the images, as an export states them (``curation_id``).
     """
 
     __repr__ = short_repr
@@ -92,6 +94,7 @@ class Images:
     file_names: Texts
     widths: Int32s
     heights: Int32s
+    listed: Texts | None = None
 
     def __len__(self) -> int:
         return len(self.native)

@@ -85,14 +85,14 @@ def named_slots(names: Iterable[str], *, parts: bool = True) -> list[SourceSlot]
     return slots
 
 
-def require_slots(slots: Sequence[SourceSlot], opened: Collection[str], command: str) -> None:
-    """Raise `UsageError` with the whole command line when a required source is not given."""
+def require_slots(slots: Sequence[SourceSlot], opened: Collection[str], command: str, *more: str) -> None:
+    """Raise `UsageError` with the whole command line, `more` at its end, when a required source is not given."""
     missing = [slot for slot in slots if slot.required and slot.name not in opened]
     if missing:
-        needed = " ".join(f"--source {slot.name}=PATH" for slot in slots if slot.required)
+        needed = [f"--source {slot.name}=PATH" for slot in slots if slot.required or slot.name in opened]
         raise UsageError(
             f"A source is missing: {', '.join(f'{slot.name} ({slot.meaning})' for slot in missing)}",
-            expected=needed,
+            expected=" ".join(needed),
             found=", ".join(opened) or "none",
-            hint=f"{command} {needed} --out DIR",
+            hint=" ".join([command, *needed, *more]),
         )

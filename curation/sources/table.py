@@ -86,6 +86,10 @@ def parse_table(content: FileContent, *, dataset: str, part: str) -> Source:
         for number in classes[cell]
     ]
     files = [name if _is_file_name(name) else "" for name in names]
+    named = {file.replace("\\", "/"): native for file, native in zip(files, natives, strict=True) if file}
+    if namespace != "coco":
+        hint = "the id of an image is the stem of its file: give each an id of its own, in a column image_id"
+        check_unique([*named.values()], "image name", lambda row: f"{content.name}: {[*named][row]}", hint=hint)
     first = dict(zip(reversed(natives), reversed(files), strict=True))
     return Source.of(
         dataset,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
@@ -23,6 +24,7 @@ from curation.sources.integrity import Where, check_unique, sound_objects
 from curation.sources.source import POSES, Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes
 from curation.storage import inside, read_bytes
+from curation.wording import counted
 
 _SETS = "ImageSets/Main"
 _XML = "Annotations"
@@ -79,7 +81,7 @@ def locate_voc(root: Path, dataset: str) -> Path:
     expected = f"{_XML}/ and {_SETS}/ in {', '.join(str(folder) for folder in tried)}"
     if years:
         raise MissingFileError("VOC folder not found", where=str(root), expected=expected)
-    found, hint = _what_else(root)
+    found, hint = what_else(root)
     raise MissingFileError(
         "The folder is not a dataset root",
         where=str(root),
@@ -89,15 +91,16 @@ def locate_voc(root: Path, dataset: str) -> Path:
     )
 
 
-def _what_else(root: Path) -> tuple[str, str | None]:
-    """Return what a folder without VOC's annotations looks like, and what to give instead."""
+def what_else(root: Path) -> tuple[str, str | None]:
+    """Return what a folder looks like that is no root of a dataset, and what to give instead."""
     files = sorted(islice((file for form in ("*.json", "*/*.json") for file in root.glob(form)), 1000))
     if (root / "manifest.json") in files:
         return "a manifest", "--source takes the annotations that the manifest was made from"
     if files:
-        return f"{len(files)} JSON files", f"give the annotation file itself, such as {files[0]}"
-    if (root / "labels").is_dir() or any(root.glob("data.y*ml")):
-        return "a YOLO data set", "give its annotations as one COCO JSON file a part"
+        return counted(len(files), "JSON file"), f"give the annotation file itself, such as {files[0]}"
+    if (root / "labels").is_dir():
+        hint = "names: [cat, dog], and val: images/val (a folder of photos), as Ultralytics has them"
+        return "a YOLO folder, and no data.yaml, which names its classes", hint
     return "no annotations", None
 
 
@@ -113,8 +116,8 @@ def voc_names(root: Path, part: str) -> tuple[str, ...]:
             expected=f"one of {', '.join(offered[:20])}" if offered else "an image set",
         )
     lines = utf8_text(read_bytes(path, kind="image set"), where, AnnotationFormatError, "The image set is not UTF-8")
-    # Per-class lists add a flag to each name (000005 -1).
-    stems = tuple(line.split()[0] for line in lines.split("\n") if line.strip())
+    named = (line.strip() for line in lines.split("\n") if line.strip())
+    stems = tuple(line if _is_one_name(root, line) else line.split()[0] for line in named)
     if not stems:
         _refuse("The image set is empty", where, "no image names")
     for row, stem in enumerate(stems):
@@ -125,6 +128,12 @@ def voc_names(root: Path, part: str) -> tuple[str, ...]:
         if not stem.replace("_", "a").isalnum():
             inside(root / _XML, f"{stem}.xml")
     return (where, *(f"{_XML}/{stem}.xml" for stem in stems))
+
+
+def _is_one_name(root: Path, line: str) -> bool:
+    """Return whether a line is the name of an image, blanks included: per-class lists add a flag (000005 -1)."""
+    # A name that is too long for a file is none, and no error.
+    return len(line.split()) == 1 or os.path.isfile(root / _XML / f"{line}.xml")  # noqa: PTH113
 
 
 class VocRecord(NamedTuple):

@@ -119,6 +119,7 @@ def test_one_file_and_lists_without_sources(world: SmallWorld, manifest: Path, t
         (["--format", "imagenet-csv"], "txt for the images alone"),
         (["--format", "coco", "--part", "closde"], "no such part"),
         (["--format", "coco", "--set", "id_form=native"], "belongs to --format txt"),
+        (["--format", "coco", "--photos", "x"], "--photos belongs to --format yolo"),
         (["--format", "txt", "--set", "strict_layout=yes"], "belongs to --format elephant-json"),
         (["--format", "coco", "--set", "unknown_id=x"], "not a number"),
         (["--format", "coco", "--set", "unknown_id=7"], "category id of unknown"),

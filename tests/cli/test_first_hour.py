@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import curation
 from curation.benchmarks.owod.tasks import fitting_validation
 from curation.cli import main
+from curation.errors import CurationWarning
 from curation.manifest.built_from import BUILT_FROM_FILE
 from curation.manifest.manifest import read_manifest
 from tests.shell import Shell
@@ -158,21 +160,57 @@ def test_a_file_that_moved_or_changed_is_asked_for(shapes: Path, words: list[str
     assert "remove" in shell.err(*words, status=2)
 
 
-def test_remembered_truth_gives_the_numbers_of_the_exported_one(shapes: Path, shell: Shell) -> None:
+def test_photos_without_the_source_that_names_them_are_warned_of(shapes: Path) -> None:
+    manifest = curation.load("shapes")
+    for image in manifest.ids("t1-test"):
+        (shapes / f"{image.partition(':')[2]}.png").touch()
+    found = manifest.photos("t1-test", shapes)
+    (shapes / "test.json").unlink()
+    with pytest.warns(CurationWarning, match="looked up by id, not by the file names"):
+        assert manifest.photos("t1-test", shapes) == found
+
+
+@pytest.mark.parametrize("ids", ["as they are", "texts", "of files in the order of their names"])
+def test_remembered_truth_gives_the_numbers_of_the_exported_one(
+    ids: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
+    draw(tmp_path, 5, 4, 120)
+    for part in ("train", "test"):
+        content = json.loads((path := tmp_path / f"{part}.json").read_text())
+        stems = sorted(str(image["id"]) for image in content["images"])
+        # Images without a box are in no list.
+        content["annotations"] = [row for row in content["annotations"] if row["image_id"] % 3]
+        for image, stem in zip(content["images"], stems, strict=True):
+            image["file_name"] = f"{stem}.png" if ids.startswith("of files") else image["file_name"]
+        if ids == "texts":
+            for row in (*content["images"], *content["annotations"]):
+                key = "image_id" if "image_id" in row else "id"
+                row[key] = f"photo/{row[key]}"
+        path.write_text(json.dumps(content))
+    assert main([*INIT, "--name", "mylab/shapes", "--n-tasks", "2", "--exhaustive"]) == 0
+    assert main(["build", "owod", "--tasks", "tasks.toml", *INIT[2:], "--out", "shapes"]) == 0
     assert main(["export", "shapes", "--part", "t1-test", "--format", "coco", "--out", "t1.json"]) == 0
-    detect(shapes / "t1.json", shapes / "d.json")
     words = ["evaluate", "owod", "--manifest", "shapes", "--task", "t1", "--detections", "d.json", "--json"]
+    detect(tmp_path / "test.json", tmp_path / "d.json")
+    rows = json.loads((tmp_path / "d.json").read_text())
+    (tmp_path / "d.json").write_text(json.dumps([row for row in rows if row["category_id"] < 3]))
     remembered, exported = (json.loads(shell.out(*words, *more)) for more in ([], ["--truth", "t1.json"]))
     assert remembered["measures"] == exported["measures"]
+    assert next(row["value"] for row in exported["measures"] if row["measure"] == "mAP_both") > 0
 
 
-def test_no_path_is_published(shapes: Path) -> None:
+def test_no_path_is_published(shapes: Path, shell: Shell) -> None:
     pytest.importorskip("huggingface_hub")
     licences = ["--licence", "train=CC-BY-4.0", "--licence", "test=CC-BY-4.0"]
     assert main(["publish", "shapes", "--repo", "mylab/shapes", "--dry-run", "out", *licences]) == 0
     written = [path for path in (shapes / "out").rglob("*") if path.is_file()]
     assert written
     assert not [path for path in written if path.name == BUILT_FROM_FILE or b"../t" in path.read_bytes()]
+    # A publication is audited as the manifest that it holds, and not as a folder of lists.
+    assert shell.out("audit", "out").startswith("mylab/shapes 1.0.0: no error")
+    assert "--repo" not in shell.err("pull", "out@1.0.0", "--out", "pulled", status=2)
 
 
 def test_the_ranked_measures_come_first_and_ties_once(shapes: Path, shell: Shell) -> None:
@@ -230,6 +268,15 @@ EXPORT = "export shapes --part t2-test --format"
         (f"build owod --tasks tasks.toml {' '.join(INIT[2:])} --out m", "write \"circle\" for 'CIRCLE'", shout),
         ("build owod --task tasks.toml --source train=train.json --out m", "did you mean --tasks?", None),
         ("build owd --tasks tasks.toml --source train=train.json --out m", "did you mean owod?", None),
+        (f"build owod {' '.join(INIT[2:])} --out m", "--tasks FILE, which `curation init` writes", None),
+        (
+            "build owod --tasks tasks.toml --source train=train.json --out m",
+            "curation build owod --tasks FILE --source train=PATH --source test=PATH --out DIR",
+            None,
+        ),
+        ("build tasks.toml --source train=train.json --out m", "curation build owod --tasks FILE", None),
+        ("import shapes --lists . --out m", "is not one of published lists", None),
+        ("cut train.json -k 2 --classes tasks.toml", "where: coco\n", None),
         ("biuld owod", "did you mean build?", None),
         ("audit train.json", "curation inspect train.json", None),
         ("verify train.json", "a folder", None),

@@ -28,6 +28,7 @@ def test_find(shell: Shell) -> None:
     found = shell.data("hierarchy", "find", "crane", "--json")
     assert [one["id"] for one in found][:2] == ["n02012849", "n03126707"]
     assert main(["hierarchy", "find", "xyzzy"]) == 1
+    assert shell.out("hierarchy", "find", "fire truck").startswith("1 node\n")
 
 
 def test_similarity(shell: Shell) -> None:

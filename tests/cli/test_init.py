@@ -1,6 +1,7 @@
 """``curation init``: a task file with every class of the user's data, which builds as it stands."""
 
 import json
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from curation.manifest.manifest import read_manifest
 from tests.audit.benchmark_world import make_source
 from tests.cli.test_build_owod import NAMES, SETTINGS, SOURCES, write_coco
 from tests.shell import Shell
+from tests.sources.test_voc import DOG, document
+from tests.sources.test_voc import write as write_voc
 
 
 @pytest.fixture
@@ -54,12 +57,35 @@ def test_every_class_is_in_it_once_and_it_builds_as_it_stands(
         (["--source", "train.json", "--n-tasks", "0"], "at least 1"),
         (["--source", "train.json", "--out", "tasks.json"], ".toml"),
         (["--source", "train.json", "--name", "My Lab"], "lower-case"),
+        (["--source", "train.json", "--source", "test=table.csv"], "needs boxes"),
+        (["--source", "train=voc", "--source", "test=voc"], "--source test@val=voc"),
     ],
 )
 def test_wrong_use(folder: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "table.csv").write_text("image_id,class\n1,star\n")
+    write_voc(folder / "voc", {"1": document(DOG)}, part="train")
+    (folder / "voc/ImageSets/Main/val.txt").write_text("1\n")
     assert main(["init", *more]) in (1, 2)
     assert message in capsys.readouterr().err
     assert not list(folder.glob("tasks.*"))
+
+
+def test_a_folder_that_holds_both_parts_serves_as_it_is(folder: Path, shell: Shell) -> None:
+    stems = [f"pic {number}" for number in range(40)]
+    write_voc(folder / "my voc", {stem: document(DOG) for stem in stems}, "\n".join(stems[:30]), part="train")
+    (folder / "my voc/ImageSets/Main/val.txt").write_text("\n".join(stems[30:]))
+    said = shell.out("init", "--source", "my voc", "--source", "test@val=my voc", "--n-tasks", "1")
+    words = shlex.split(said.rpartition("next: curation ")[2])
+    assert words[4:8] == ["--source", "train=my voc", "--source", "test@val=my voc"]
+    assert "next: curation verify" in shell.out(*words)
+
+
+def test_boxes_that_are_left_out_are_so_in_the_next_command_too(folder: Path, shell: Shell) -> None:
+    content = json.loads((folder / "test.json").read_text())
+    content["annotations"][0]["bbox"] = [1, 1, -2, 3]
+    (folder / "test.json").write_text(json.dumps(content))
+    said = shell.out("init", *SOURCES, "--n-tasks", "2", "--on-error", "boxes=drop")
+    assert "next: curation verify" in shell.out(*shlex.split(said.rpartition("next: curation ")[2]))
 
 
 def test_fewer_tasks_than_were_asked_for_are_told(folder: Path, shell: Shell) -> None:

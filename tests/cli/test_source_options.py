@@ -135,5 +135,8 @@ def test_nothing_there(tmp_path: Path) -> None:
 def test_required_sources_are_named_with_the_command(world: SmallWorld) -> None:
     given = opened(f"coco={world.coco_json}")
     with pytest.raises(UsageError, match="closed test set") as caught:
-        require_slots(BENCHMARK.slots, given, "curation build elephant")
+        require_slots(BENCHMARK.slots, given, "curation build elephant", "--out DIR")
     assert "curation build elephant --source voc2007-test=PATH --source coco=PATH --out DIR" in str(caught.value)
+    slots = (SourceSlot("train", "own"), SourceSlot("test", "own", required=True))
+    with pytest.raises(UsageError, match=r"verify m --source train=PATH --source test=PATH$"):
+        require_slots(slots, ["train"], "curation verify m")

@@ -90,6 +90,8 @@ def test_published_lists(
     assert "the published list is not that of part closed: the check failed" in shell.out(
         "verify", folder, "--published", published, "--part", "closed", status=1
     )
+    published.write_text("999999\n")
+    assert "nothing is shared" in shell.out("verify", folder, "--published", published, "--part", "closed", status=1)
 
 
 def test_a_tampered_list(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

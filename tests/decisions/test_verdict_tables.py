@@ -182,6 +182,10 @@ def test_a_list_takes_the_name_space_of_the_decisions_on_it(tmp_path: Path) -> N
         (file,) = read_verdicts([table], options(), namespace_of)
         made = manifest_of_list(tmp_path / name, file.decisions)
         assert made.lists == {part: ("dtd:a/1", "dtd:a/2")}
+    # Lists of curation's own state the name space.
+    (mine,) = read_verdicts([table], options(dataset="mine"), namespace_of)
+    (tmp_path / "mine.txt").write_text("mine:1\nmine:b/2\n")
+    assert manifest_of_list(tmp_path / "mine.txt", mine.decisions).ids("mine") == ("mine:1", "mine:b/2")
     many = [*file.decisions, *read_verdicts([table], options(dataset="mine"), namespace_of)[0].decisions]
     assert manifest_of_list(tmp_path / "test_textures.txt", many).ids("textures")[0] == "dtd:a/1"
     with pytest.raises(CurationError, match="several data sets"):

@@ -68,6 +68,33 @@ def test_a_list_chooses_images_by_file_stem_or_number(tmp_path: Path, ids: tuple
     assert part.file["images_in_files"] == 3
 
 
+@pytest.mark.parametrize(
+    ("listed", "stated"),
+    [
+        (("coco:000000000002", "coco:000000000003"), {}),
+        (("shapes:b", "shapes:c"), {1: "shapes:a", 2: "shapes:b", 3: "shapes:c"}),
+        (("shapes:2", "shapes:3"), {}),
+        (("shapes:x2", "shapes:x3"), {}),
+    ],
+)
+def test_ids_go_before_names_of_files_that_were_numbered_in_another_order(
+    tmp_path: Path, listed: tuple[str, ...], stated: dict[int, str]
+) -> None:
+    text = "x" if "x" in listed[0] else ""
+    images = [
+        {"id": f"x{n}" if text else n, "file_name": f"{text}{stem}.jpg", "width": 9, "height": 9}
+        | ({"curation_id": stated[n]} if stated else {})
+        for n, stem in ((1, 1), (2, 10), (3, 2), (10, 3))
+        if n in stated or not stated
+    ]
+    found = written_source(tmp_path, images, [])
+    if not stated and listed[0].startswith("shapes:"):
+        with pytest.raises(EvaluationError, match="both fit the manifest's list, and mean other images"):
+            ground_truth(found, classes_of_source(found), listed)
+        return
+    assert ground_truth(found, classes_of_source(found), listed).truth.image_numbers.tolist() == [2, 3]
+
+
 def test_an_image_of_the_list_that_is_absent_is_an_error(tmp_path: Path) -> None:
     found = source(tmp_path, [])
     with pytest.raises(EvaluationError, match="coco:000000000099"):

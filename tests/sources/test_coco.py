@@ -259,6 +259,8 @@ def test_a_malformed_record_is_named(tmp_path: Path, content: object, error: typ
     assert caught.value.where is not None
     assert place in caught.value.where
     assert caught.value.where.startswith("instances.json")
+    if '"9"' in json.dumps(content):
+        assert "'9' (" in str(caught.value.found), "a text is told apart from the number"
 
 
 def test_ids_of_a_dataset_with_texts_must_be_printable(tmp_path: Path) -> None:

@@ -176,6 +176,19 @@ def test_photos_are_found_by_file_name_or_id_anywhere_below(found: Path) -> None
         photos_of_ids(IDS, {"coco": found / "deep"})
 
 
+@pytest.mark.parametrize("below", ["", "images", "x/images"])
+@pytest.mark.parametrize("stated", ["{}/1.jpg", "{}\\1.jpg", "images/{}/1.jpg"])
+def test_of_photos_with_one_name_that_of_the_stated_folder_is_taken(tmp_path: Path, below: str, stated: str) -> None:
+    for name in ("a/1.jpg", "b/1.jpg", "b/c/1.jpg", "1.jpg"):
+        (tmp_path / below / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / below / name).touch()
+    folder = PhotoFolder(tmp_path)
+    for place in ("a", "b", "b/c"):
+        assert folder.find((stated.format(place),)) == tmp_path / below / place / "1.jpg"
+        assert folder.find(("", f"{place}/1")) == tmp_path / below / place / "1.jpg"
+    assert folder.find(("1.jpg",)) == tmp_path / below / "1.jpg"
+
+
 def test_photos_of_other_names_are_found_by_the_file_names_of_sources(tmp_path: Path) -> None:
     """``shapes:201`` lies as ``test_0201.png``; where the sources say so, ``201.png`` is another photo."""
     ids, classes = ("coco:000000000201", "coco:000000000202"), [ClassEntry(name="a", role="known", index=0)]

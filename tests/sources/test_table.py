@@ -136,6 +136,7 @@ BAD: dict[str, tuple[str | bytes, type[CurationError]]] = {
     "endless cell": (f"image,class\na,{'x' * 70_000}\n", AnnotationFormatError),
     "number without a name": ("image,category\na,7\n", DanglingIdError),
     "image twice": ("image,classes\na,dog\na,cat\n", DuplicateIdError),
+    "two files of one stem": ("image,class\na/1.jpg,dog\na/1.jpg,cat\nb/1.jpg,cat\n", DuplicateIdError),
 }
 
 

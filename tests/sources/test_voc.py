@@ -102,11 +102,19 @@ def test_voc2012_names_become_numbers_without_the_underscore(tmp_path: Path) -> 
     assert source.images.numbers.tolist() == [2008000008]
 
 
-def test_images_keep_the_order_of_the_image_set_and_flags_are_ignored(tmp_path: Path) -> None:
-    documents = {stem: document(DOG, stem=stem) for stem in ("000007", "000003", "000005")}
-    write(tmp_path, documents, listed="000007 -1\r\n000003  1\r\n\r\n000005  0\r\n")
+@pytest.mark.parametrize(
+    ("stems", "listed"),
+    [
+        (["000007", "000003", "000005"], "000007 -1\r\n000003  1\r\n\r\n000005  0\r\n"),
+        (["pic 1", "pic 0", "a  b"], "pic 1\r\npic 0\r\na  b\r\n"),
+    ],
+)
+def test_images_keep_the_order_of_the_image_set_and_flags_are_ignored(
+    stems: list[str], listed: str, tmp_path: Path
+) -> None:
+    write(tmp_path, {stem: document(DOG, stem=stem) for stem in stems}, listed=listed)
     source = read_voc(tmp_path, "voc2007", "test")
-    assert source.images.native.tolist() == ["000007", "000003", "000005"]
+    assert source.images.native.tolist() == stems
 
 
 @pytest.mark.parametrize("above", ["", "VOC2007", "VOCdevkit/VOC2007"])

@@ -141,7 +141,7 @@ def broken(root: Path, what: str) -> None:
 @pytest.mark.parametrize(
     ("what", "words"),
     [
-        ("no yaml", "has no data.yaml"),
+        ("no yaml", "no data.yaml, which names its classes"),
         ("no part", "train, val or test: a folder of photos"),
         ("other part", "--image-set test"),
         ("no folder", "toy/pictures"),

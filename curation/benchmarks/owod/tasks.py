@@ -20,11 +20,12 @@ from curation.errors import CurationError, CurationWarning, ProtocolError, Usage
 from curation.input_files import read_declaration
 from curation.json_keys import decode_json
 from curation.manifest.header import NAME, PART_NAME, ClassEntry, ClassRole, TaskEntry
-from curation.sources.coerce import as_source
+from curation.sources.coerce import open_slots
 from curation.sources.datasets import namespace_of
 from curation.sources.source import Source
-from curation.sources.source_specs import BadBoxes
+from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 from curation.text_table import printable
+from curation.wording import slug
 
 SOURCES = ("train", "test")
 EXAMPLE = """name = "mylab/shapes"
@@ -37,6 +38,7 @@ name = "t2"
 classes = ["star"]"""
 USUAL_TASKS = 4
 """Tasks of all published open-world benchmarks."""
+Given = Annotated[Mapping[str, Path] | Path, "[train|test[@PART]=]PATH"]
 _PUBLISHED_SIZES = 1000, 50
 """Validation images a task, and exemplars a class, of the published benchmarks."""
 _LONGEST_NAME = 200
@@ -165,7 +167,7 @@ def starter_task_file(
     size, larger = divmod(len(shown), n_tasks)
     cuts = [number * size + min(number, larger) for number in range(n_tasks + 1)]
     groups = [shown[start:stop] for start, stop in pairwise(cuts)]
-    word = re.sub(r"[^a-z0-9]+", "_", name.rpartition("/")[2]).strip("_")[:24]
+    word = slug(name.rpartition("/")[2])[:24]
     word = word if word[:1].isalpha() else "custom"
     lines = [
         f"# A task file to begin with, from {files}. Change what you mean otherwise.",
@@ -196,7 +198,7 @@ def starter_task_file(
 
 @checked
 def start_tasks(
-    source: Annotated[Mapping[str, Path] | Path, "[train|test=]PATH"],
+    source: Given,
     *,
     name: str = "my/benchmark",
     n_tasks: Annotated[int, msgspec.Meta(ge=1)] = USUAL_TASKS,
@@ -210,7 +212,7 @@ def start_tasks(
     ----------
     source
         your annotations, such as a COCO JSON; train= or test= before it says what it is for (train;
-        repeatable)
+        repeatable), @PART which part of a folder it is
     name
         name of the benchmark
     n_tasks
@@ -227,17 +229,10 @@ def start_tasks(
     if {"", SOURCES[0]} <= paths.keys():
         raise UsageError("--source names 'train' twice", where=f"--source {paths['']!s:.200}")
     paths = {use or SOURCES[0]: path for use, path in paths.items()}
-    if strange := [use for use in paths if use not in SOURCES]:
-        raise UsageError(
-            "No such source here",
-            where=f"--source {strange[0]}={paths[strange[0]]}"[:200],
-            expected="train=PATH or test=PATH",
-        )
-    sources = {
-        use: as_source(paths[use], dataset="custom", part="", cache=not no_cache, bad_boxes=bad_boxes)
-        for use in SOURCES
-        if use in paths
-    }
+    slots = [SourceSlot(use, "custom", usual_part=use) for use in SOURCES]
+    sources = open_slots(paths, slots, Reading(cache=not no_cache, bad_boxes=bad_boxes))
+    if "test" in sources:
+        sources["test"].require_objects("A test part")
     text = starter_task_file(sources, name=name, n_tasks=n_tasks, exhaustive=exhaustive)
     made = text.count("\n[[tasks]]\n")
     if made < n_tasks:

@@ -14,6 +14,7 @@ from curation.hierarchy.questions import Hierarchy, Nearness, Subtree, View, los
 from curation.hierarchy.questions import kin as kin_of
 from curation.hierarchy.related_classes import RELATIONS, ClassKin
 from curation.storage import write_text
+from curation.wording import counted
 
 _SHOWN = 50
 _FIRST = 10
@@ -43,7 +44,7 @@ def find(word: str, /, *, of: Hierarchy) -> Answer:
     data = nodes_of(word, of=of)
     columns = ("id", "name", "lemmas", "parents")
     rows = (tuple(node[name] for name in columns) for node in data)
-    lines = first_rows(f"{len(data)} nodes", columns, rows, len(data), _SHOWN, "--json prints all")
+    lines = first_rows(counted(len(data), "node"), columns, rows, len(data), _SHOWN, "--json prints all")
     return Answer(data, lines, int(not data))
 
 

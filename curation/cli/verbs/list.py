@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from curation.cli.output import Answer, Line, Table, warn
-from curation.errors import UsageError
 
-if TYPE_CHECKING:
-    from curation.benchmarks.benchmark import Benchmark
+_KINDS = ("benchmarks", "manifests")
 
 
 def run(
@@ -29,10 +26,10 @@ def run(
     folder
         a folder of manifests beside ./manifests, $CURATION_MANIFESTS and those that come with curation (repeatable)
     """
-    from curation.benchmarks.registry import benchmarks, registry
+    from curation.benchmarks.registry import benchmarks, find_benchmark, registry
     from curation.manifest.locate import available_manifests
 
-    named = _benchmark_named(what) if what not in (None, "benchmarks", "manifests") else None
+    named = find_benchmark(what, *_KINDS) if what and what not in _KINDS else None
     chosen = [] if what == "manifests" else [named] if named else [*benchmarks().values()]
     lines: list[Line] = []
     if named:
@@ -56,21 +53,6 @@ def run(
     return Answer(data, lines)
 
 
-def _benchmark_named(name: str) -> Benchmark:
-    from curation.benchmarks.registry import benchmarks, find_benchmark
-
-    known = ["benchmarks", "manifests", *benchmarks()]
-    near = get_close_matches(name, known, 1)
-    if near and name not in known:
-        raise UsageError(
-            "There is nothing of this name to list",
-            where=f"curation list {name[:80]}",
-            expected=f"benchmarks, manifests, or a benchmark: {', '.join(benchmarks())}",
-            hint=f"did you mean {near[0]}?",
-        )
-    return find_benchmark(name)
-
-
 def _benchmark_lines(benchmark: dict[str, Any]) -> list[Line]:
     paper = benchmark["paper"]
     sources = tuple(
@@ -82,8 +64,8 @@ def _benchmark_lines(benchmark: dict[str, Any]) -> list[Line]:
         f"{benchmark['name']}: {benchmark['summary']}",
         f"  {paper['title']}. {paper['authors']}. {paper['venue']} {paper['year']}",
         "",
-        Table("  sources (--source NAME=PATH)", ("", "", ""), sources),
-        Table("  parameters (--set KEY=VALUE)", ("", "default", ""), parameters),
+        *([Table("  sources (--source NAME=PATH)", ("", "", ""), sources)] if sources else []),
+        *([Table("  parameters (--set KEY=VALUE)", ("", "default", ""), parameters)] if parameters else []),
         Table("  parts", ("", ""), parts),
         f"  page: {benchmark['page']}",
         "",

@@ -49,9 +49,8 @@ def _lines(publication: Publication, out: Path) -> list[Line]:
         )
         for entry in publication.manifests
     )
-    lines: list[Line] = [Table("Manifests", ("manifest", "parts with a table", "digest", "folder"), rows)]
     return [
-        *lines,
+        Table("Manifests", ("manifest", "parts with a table", "digest", "folder"), rows),
         f"{publication.repository}@{publication.tag}  {publication.digest}",
         f"pulled to {out}: {len(publication.files)} files, every digest is the one that was published",
     ]

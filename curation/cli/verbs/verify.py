@@ -42,7 +42,7 @@ def _lines(made: Verification, amount: Amount) -> list[Line]:
             ("extra there", counted_examples(comparison.extra)),
             ("named twice there", counted_examples(comparison.duplicates)),
             ("more often than here", counted_examples(comparison.surplus)),
-            ("same order", "yes" if comparison.same_order else "no"),
+            ("same order", ("yes" if comparison.same_order else "no") if comparison.shared else "nothing is shared"),
         )
         lines += [Table(f"{made.file} against part {made.part}", ("", ""), published)]
     return [*lines, last]
