@@ -24,6 +24,7 @@ from curation.sources.entries import (
     name_classes,
 )
 from curation.sources.records import names_images, read_json_lines, read_objects
+from curation.sources.stems import FILE_NAME
 
 _GROUPS = 50
 _PART_NAME = re.compile(r"(?:.*[._/-])?(?:train|val|valid|validation|test)(?:[._/-].*|ing|[0-9]*)", re.IGNORECASE)
@@ -190,6 +191,11 @@ def _from_arrays(given: Mapping[str, Sequence[str | int]], where: str) -> dict[s
         groups = np.repeat(np.arange(len(given), dtype=np.int32), [*map(len, given.values())])
         flat = _listed("", [text for own in given.values() for text in own], where)
         return {"form": "json groups", "lists": (replace(flat, groups=tuple(given), group_of=groups[flat.lines - 1]),)}
+    if columns := _columns(given):
+        names, labels = columns
+        rows = [{"file_name": name, "label": label} for name, label in zip(given[names], given[labels], strict=True)]
+        classes = {key: tuple(map(str, given[key])) for key in given if key not in columns}
+        return read_objects(rows, where) | {"classes": classes}
     lists = tuple(_listed(key, given[key], where) for key in given if given[key])
     if not lists:
         raise EmptyListError("The lists are empty", where=where, expected="at least one entry")
@@ -198,6 +204,14 @@ def _from_arrays(given: Mapping[str, Sequence[str | int]], where: str) -> dict[s
         return {"form": "class roles", "classes": {key: tuple(map(str, given[key])) for key in given}}
     empty = ", ".join(key for key in given if not given[key])
     return {"form": "json lists", "lists": lists, "notes": (f"empty: {ascii(empty)[1:-1][:200]}",) if empty else ()}
+
+
+def _columns(given: Mapping[str, Sequence[str | int]]) -> tuple[str, str] | None:
+    """Return the keys of files and of their labels, where arrays are columns: ``image_names``, ``image_labels``."""
+    files = [key for key, own in given.items() if own and all(FILE_NAME.search(str(text)) for text in own)]
+    labels = [key for key, own in given.items() if own and "label" in key and all(isinstance(n, int) for n in own)]
+    both = [(name, label) for name in files for label in labels if len(given[name]) == len(given[label])]
+    return both[0] if len(files) == len(labels) == len(both) == 1 else None
 
 
 def _listed(name: str, given: Sequence[str | int], where: str) -> PublishedList:

@@ -27,7 +27,6 @@ from curation.ids import ImageId, check_native, native_number, native_of
 from curation.input_files import InputFile, beginning
 from curation.sources.datasets import family, folders_in_ids, is_known, is_listed, namespace_of
 from curation.sources.entries import (
-    BYTE_ORDER_MARK,
     LONGEST_LINE,
     MOST_CLASS_NAMES,
     NO_LABEL,
@@ -50,6 +49,8 @@ from curation.sources.text_lines import Lines, are_frames, are_numbers, entries_
 
 PHOTO_SUFFIX = r"\.(?:jpe?g|png)"
 _SUFFIX = re.compile(rf"{PHOTO_SUFFIX}\Z", re.IGNORECASE)
+_ROOTED = re.compile(rb"(/[^\s.]+?)/?[ \t\r]*\n(?=[^\n]+\.[A-Za-z0-9]{2,5}\t\d+\r?\n)")
+_FILLED = re.compile(rb"(?m)^(?=.)")
 _CLIMBING = re.compile(rb"^(?:/|.*(?:^|/)\.\.(?:/|$))", re.MULTILINE)
 MAX_BYTES = 1 << 30
 LIST_SUFFIXES = (".txt", ".list", ".lst", ".csv", ".tsv", ".json", ".jsonl", ".odgt", "")
@@ -123,8 +124,6 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
         raise DamagedFileError("The file is not text", where=where, found=f"a zero byte at {data.index(0):,}")
     else:
         read = read_table(data, where, path.suffix.lower()) or _from_text(data, path)
-        if given.has_byte_order_mark and read.get("lists"):
-            read["lists"] = tuple(replace(part, traits={BYTE_ORDER_MARK: 1, **part.traits}) for part in read["lists"])
     return PublishedFile(path, size=given.size, sha256=given.sha256.removeprefix("sha256:"), **read)
 
 
@@ -132,21 +131,26 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     from pyarrow import compute
 
     require_utf8(data, str(path))
+    if rooted := _ROOTED.match(data):
+        # Manifests of audio: line 1 is the folder of all files.
+        read = _from_text(b"\n" + data[rooted.end() :], path)
+        inside = tuple(replace(part, paths=_FILLED.sub(rooted[1] + b"/", part.paths)) for part in read["lists"])
+        return read | {"lists": inside, "notes": (f"line 1 is the folder of all files: {rooted[1].decode()!a}",)}
     ended = data.endswith(b"\n")
     if not ended:
         data += b"\n"
     cells = cells_of(data)
     if are_numbers(cells):
         return {"form": "id list", "lists": (_of_numbers(data, len(cells), ended=ended),), "ended": ended}
-    lines, refused, odd, traits = entries_of(data)
+    lines, refused, odd = entries_of(data)
     known: dict[Form, Any] = {"imglist": lines.is_imglist, "voc list": lines.is_voc}
     found: list[Form] = [form for form, hits in known.items() if hits.sum() >= SHARE * max(len(lines), 1)]
     form = found[0] if found else "id list"
-    facts: dict[str, Any] = {"blank": len(cells) - refused - len(lines), "traits": traits}
+    blank = len(cells) - refused - len(lines)
     if len(lines) and (read := _of_columns(lines, form, path.name)) is not None:
         if read.get("lists"):
             [listed] = read["lists"]
-            listed = replace(listed, odd=listed.odd + refused, odd_lines=_first([*odd, *listed.odd_lines]), **facts)
+            listed = replace(listed, odd=listed.odd + refused, odd_lines=_first([*odd, *listed.odd_lines]), blank=blank)
             read |= {"lists": (listed,), "ended": ended}
         return read
     if form == "id list" and lines.is_sentence.any():
@@ -172,7 +176,7 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     listed = PublishedList(
         "", text_of(entries), lines.numbers, labels, odd=refused + int(without.sum()),
         odd_lines=_first([*odd, *lines.odd(without, reason)]), short=int(short.sum()),
-        short_lines=tuple(lines.odd(short, reason)), **facts,
+        short_lines=tuple(lines.odd(short, reason)), blank=blank,
     )  # fmt: skip
     if form == "imglist" and not FILE_NAME.search(entries[0].as_py()):
         folders = encoded(entries)

@@ -233,7 +233,7 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
 def _columns_of_both(lists: ListSet, first: AuditedList, second: AuditedList) -> list[str]:
     """Return the columns that can be compared; that of labels where PL9 does not, in tables of another kind."""
     both = first.read.columns.keys() & second.read.columns.keys()
-    columns = sorted(name for name in both if not (_numbers_rows(first, name) or _numbers_rows(second, name)))
+    columns = sorted(name for name in both if _is_fact(first, name) and _is_fact(second, name))
     apart = are_versions(first.name, second.name)
     if apart and all(read_role(side.name).roles for side in (first, second)):
         return []
@@ -242,10 +242,12 @@ def _columns_of_both(lists: ListSet, first: AuditedList, second: AuditedList) ->
     return [*columns, _LABEL] if apart and tables and named else columns
 
 
-def _numbers_rows(listed: AuditedList, column: str) -> bool:
-    """Return whether a column is a number of the row, as an exported index is, and says nothing of the image."""
-    values = listed.read.columns[column].values
-    return len(values) >= _MATCHED * len(listed) and all(text.isdecimal() for text in values)
+def _is_fact(listed: AuditedList, column: str) -> bool:
+    """Return whether a column says one thing of each image, and is no number of the row, as an exported index is."""
+    values, of = listed.read.columns[column].values, listed.read.columns[column].of
+    if len(values) >= _MATCHED * len(listed) and all(text.isdecimal() for text in values):
+        return False
+    return bool((of == of[listed.first_rows][np.searchsorted(listed.unique, listed.members)]).all())
 
 
 def _cells(listed: AuditedList, column: str, rows: Int32s) -> npt.NDArray[Any]:

@@ -29,8 +29,10 @@ _OUTSIDE = 1.0
 """Pixels by which a box may stick out of its image: annotation tools round up to one."""
 PHOTOS = "the photos of these images: --photos NAME=DIR"
 _GROUPS = ("train", "val", "test")
-_COUNTS = re.compile(r"[A-Za-z]{0,8}[ _-]?[0-9]{1,8}\.[A-Za-z]+")
-"""Names such as ``0007.jpg`` and ``frame_12.png``, which many folders have."""
+_COUNTS = re.compile(r"(voc2007:)?[A-Za-z]{0,8}[ _-]?[0-9]{1,8}(?:\.[A-Za-z]+)?")
+"""Names such as ``0007.jpg``, ``frame_12.png`` and ``000012``, which many folders have."""
+_DIGITS = re.compile(r"[0-9]+(?=\.[A-Za-z]+\Z|\Z)")
+_FEWEST_COUNTED = 10
 _WHOLE_DOMAINS = (
     "remove one of them; if whole domains are trained and tested on in turn, nothing is wrong: --role LIST=none"
 )
@@ -281,7 +283,7 @@ def _said_again(part: AuditedList) -> Int64s:
     if read.pairs:
         return np.empty(0, np.int64)
     given: dict[str, Any] = {"image": part.members, "label": read.labels, "class": read.group_of}
-    given["labels"] = read.label_counts
+    given |= {"labels": read.label_counts, "rest": read.rest}
     given |= {f"column {name}": column.of for name, column in read.columns.items()}
     given["second"] = None if read.companions is None else np.array(read.companions.split(b"\n")[:-1], object)
     columns = {name: values for name, values in given.items() if values is not None}
@@ -336,7 +338,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         brief=pair.family.replace(" ", "_"),
         hint=_BOTH,
     )
-    if _counted_by_folder(target, pair, images):
+    if _counted_anew(target, pair, images):
         text = f"if the file name alone identifies the image, both hold {counted(len(images), 'image')}"
         hint = "make clear which images are meant: include the folders of the lists in the paths"
         return replace(found, verdict="warn", text=text, like="", hint=hint)
@@ -363,14 +365,26 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     return found
 
 
-def _counted_by_folder(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
-    """Return whether bare names that count are in folders of train and test: each may count its own images."""
+def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
+    """Return whether bare names count from 0 or 1, or in folders of train and test: each may count its own images."""
     lists = (pair.first, pair.second)
-    if any(part.read.has_folders for part in lists) or len({part.file.rpartition("/")[0] for part in lists}) == 1:
+    if any(part.read.has_folders for part in lists):
         return False
-    if not all(read_role(part.file).why.startswith("its folder") for part in lists):
+    apart = len({part.file.rpartition("/")[0] for part in lists}) > 1
+    by_folder = apart and all(read_role(part.file).why.startswith("its folder") for part in lists)
+    found = [_COUNTS.fullmatch(str(target.ids[image])) for image in images.tolist()]
+    anew = (by_folder and not any(name and name[1] for name in found)) or any(
+        _is_counter(target, part) for part in lists
+    )
+    return all(found) and anew
+
+
+def _is_counter(target: AuditTarget, part: AuditedList) -> bool:
+    """Return whether the images of a list are all numbers from 0 or 1 to the last."""
+    if len(part.unique) < _FEWEST_COUNTED:
         return False
-    return all(_COUNTS.fullmatch(str(target.ids[image])) for image in images.tolist())
+    numbers = {int(found[0]) for image in part.unique.tolist() if (found := _DIGITS.search(str(target.ids[image])))}
+    return min(numbers, default=2) < 2 and len(numbers) == len(part.unique) == max(numbers) - min(numbers) + 1
 
 
 def _equal(target: AuditTarget, pair: ComparedPair) -> str:

@@ -207,7 +207,7 @@ def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
         short_of = {odd.line for odd in read.short_lines}
         other = [odd for odd in read.odd_lines if odd.line not in short_of and "label" not in odd.reason]
         left_out = read.odd - short
-        if left_out > 0 and not all(odd.text.startswith("#") for odd in other):
+        if left_out > 0:
             text = f"{counted(left_out, 'line')} of {listed.file} without an image"
             yield _lines(listed, "warn", left_out, text, other, "lines name no image")
 
