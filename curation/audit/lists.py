@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -230,7 +230,7 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
             unread[name] = Unread(why, words[0][:80])
         for key, listed in _named_lists(file):
             below = f"/{key}" if key else ""
-            own = path.relative_to(folder).with_suffix("").as_posix() + below
+            own = list_of(name) + below
             if file.annotated:
                 labels[own] = path
             # An array of ids beside a text file of its name is a list of its own, and COCO JSON its labels.
@@ -251,6 +251,11 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
         for file, own_list in [found[name]]
     )
     return ListSet(folder.resolve().name, lists, images, labels, unread, files)
+
+
+def list_of(file: str) -> str:
+    """Return the name of the list in a file, by its path below the folder."""
+    return PurePosixPath(file.removesuffix(".gz")).with_suffix("").as_posix()
 
 
 def _published(folder: Path, but: Sequence[Path]) -> Iterator[tuple[Path, PublishedFile | Unread]]:

@@ -56,6 +56,8 @@ MAX_BYTES = 1 << 30
 LIST_SUFFIXES = (".txt", ".list", ".lst", ".csv", ".tsv", ".json", ".jsonl", ".odgt", "")
 """Suffixes of files that may hold a list, beside `YAML_NAMES`."""
 YAML_NAMES = ("data.yaml", "data.yml")
+_TABLES = (".parquet", ".arrow", ".feather", ".xlsx")
+"""Suffixes of files that may hold a list and are not read, which is told."""
 _NO_LISTS = ("readme", "license", "licence", "makefile", "dockerfile", "notice", "authors", "requirements")
 _FEWEST = 3
 _YAML_PARTS = ("train", "val", "test")
@@ -77,9 +79,9 @@ def first_line(path: Path) -> str:
 
 
 def _may_be_list(name: str) -> bool:
-    named = Path(name.lower())
+    named = Path(name.lower().removesuffix(".gz"))
     return named.name in YAML_NAMES or (
-        named.suffix in LIST_SUFFIXES and name.lower().partition(".")[0] not in _NO_LISTS
+        named.suffix in (*LIST_SUFFIXES, *_TABLES) and named.name.partition(".")[0] not in _NO_LISTS
     )
 
 
@@ -113,17 +115,21 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
             found=f"{size:,}",
         )  # fmt: skip
     given = InputFile(path, kind="list")
-    data, where = given.data, str(path)
+    data, where, suffix = given.data, str(path), Path(path.name.lower().removesuffix(".gz")).suffix
+    if suffix in _TABLES:
+        raise AnnotationFormatError(
+            "Tables of this kind are not read", where=where, expected="text, CSV or JSON", hint="export it as CSV"
+        )
     if not data or data.isspace():
         raise EmptyListError("The list is empty", where=where, expected="at least one entry")
     if path.name.lower() in YAML_NAMES:
         read = _from_yaml(data, path, root or path.parent)
     elif data[:LONGEST_LINE].lstrip()[:1] in (b"{", b"["):
-        read = read_json(data, where, path.suffix.lower())
+        read = read_json(data, where, suffix)
     elif b"\0" in data:
         raise DamagedFileError("The file is not text", where=where, found=f"a zero byte at {data.index(0):,}")
     else:
-        read = read_table(data, where, path.suffix.lower()) or _from_text(data, path)
+        read = read_table(data, where, suffix) or _from_text(data, path)
     return PublishedFile(path, size=given.size, sha256=given.sha256.removeprefix("sha256:"), **read)
 
 

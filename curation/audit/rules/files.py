@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.audit.classes import fold, known_aliases
-from curation.audit.lists import AuditedList, ListSet
+from curation.audit.lists import AuditedList, ListSet, list_of
 from curation.audit.roles import read_role
 from curation.audit.rule import Check, Finding, Verdict, joined
 from curation.audit.rules.lists import published_of
@@ -326,7 +326,7 @@ def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
                 f"{what} {key} occurs {len(own)} times, {on} {joined(list(map(str, own)), 3)}"
                 for key, own in list(repeated.items())[:SHOWN_EXAMPLES]
             ]
-        lists = (_list(name),)
+        lists = (list_of(name),)
         if texts:
             yield Finding("fail", name, concerned or 1, "; ".join(texts), tuple(examples), lists=lists)
         else:
@@ -347,12 +347,12 @@ def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
                 f"{counted(len(facts.images), 'image')}, {counted(facts.annotations, 'annotation')}, "
                 f"{counted(len(facts.categories), 'category', 'categories')}, {facts.used:,} with an annotation"
             )
-            yield Finding("pass", name, text=text, lists=(_list(name),))
+            yield Finding("pass", name, text=text, lists=(list_of(name),))
     for first, second in combinations(numbers, 2):
-        if are_versions(_list(first), _list(second)):
+        if are_versions(list_of(first), list_of(second)):
             continue
         if moved := _numbered_otherwise(numbers[first], numbers[second]):
-            names = (_list(first), _list(second))
+            names = (list_of(first), list_of(second))
             categories = counted(len(moved), "category", "categories")
             text = f"{categories} with different numbers: a model trained on one mislabels the other"
             yield Finding(
@@ -361,12 +361,8 @@ def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _list(name: str) -> str:
-    return PurePosixPath(name).with_suffix("").as_posix()
-
-
 def _broken(name: str, facts: CocoFacts) -> Iterator[Finding]:
-    of, lists = facts.annotations, (_list(name),)
+    of, lists = facts.annotations, (list_of(name),)
     if facts.orphans:
         examples = [f"annotation {key}: image {image}" for key, image in facts.orphans[:SHOWN_EXAMPLES]]
         text = f"{len(facts.orphans):,} of {counted(of, 'annotation')} on images missing from the file"
