@@ -98,7 +98,7 @@ class _Sign:
 
     What `pattern` finds in a path is replaced by `kept` before paths are compared, or of `folders` above a file all
     others are left out; `share` of the smaller list must be found, and with `once` no two images of a list may become
-    equal.
+    equal. Where it is `folded`, letter case and the form of accents do not count.
     """
 
     strength: Strength
@@ -108,6 +108,7 @@ class _Sign:
     folders: int = 0
     share: float = 0
     once: bool = False
+    folded: bool = False
 
 
 _LIKELY = _Sign("likely", "by file name alone", rf"^.*/|{IMAGE_SUFFIX}", share=0.9, once=True)
@@ -118,6 +119,7 @@ _TAILS = tuple(
 _OTHER_HINTS = (
     _Sign("hint", "apart from leading zeros", r"(^|[^0-9])0+([0-9])", r"\1\2"),
     _Sign("hint", "apart from the suffix", IMAGE_SUFFIX),
+    _Sign("hint", "apart from letter case or the form of accents", once=True, folded=True),
 )
 
 
@@ -275,11 +277,12 @@ class Images:
         from pyarrow import compute
 
         if sign not in self._codes:
-            texts = (
-                _without_outer_folders(self._names, sign.folders)
-                if sign.folders
-                else compute.replace_substring_regex(self._names, sign.pattern, sign.kept)
-            )
+            if sign.folded:
+                texts = compute.utf8_lower(compute.utf8_normalize(self._names, "NFC"))
+            elif sign.folders:
+                texts = _without_outer_folders(self._names, sign.folders)
+            else:
+                texts = compute.replace_substring_regex(self._names, sign.pattern, sign.kept)
             self._codes[sign] = texts.dictionary_encode().indices.to_numpy()
         return self._codes[sign]
 

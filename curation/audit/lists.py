@@ -113,6 +113,11 @@ class AuditedList:
     def __len__(self) -> int:
         return len(self.members)
 
+    @property
+    def n_lines(self) -> int:
+        """Lines with an entry: a pair is one."""
+        return len(distinct(self.lines)) if self.read.pairs else len(self)
+
     @cached_property
     def unique(self) -> Int32s:
         """Positions of its images, each once, ascending."""

@@ -34,7 +34,7 @@ SHARE = 0.95
 """Of the lines, or values, that a form needs."""
 SHOWN = 5
 
-CLASS_FILE = re.compile(r"class|known|names|categor", re.IGNORECASE)
+CLASS_FILE = re.compile(r"class|known|names|categor|wnid|synset|seen|novel|(?<![a-z])base(?![a-z])", re.IGNORECASE)
 WNID = re.compile(r"n\d{8}")
 
 _BLANKS_TO_SLASHES = bytes.maketrans(b" \t", b"//")

@@ -176,7 +176,7 @@ def _has_files(cells: Sequence[str]) -> bool:
 
 def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[int]:
     """Return the columns that can name images, the likeliest first: files, then the most distinct values."""
-    ranked = []
+    ranked, boxes = [], not _BOX.isdisjoint(map(_key, header))
     for position, (name, cells) in enumerate(zip(header, columns, strict=True)):
         key, filled = _key(name), {cell for cell in cells if cell}
         files = _has_files(cells)
@@ -184,7 +184,9 @@ def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[
         named = key in _NAMED_SO or key.endswith(("_path", "_file"))
         good = files or old < len(PATH_COLUMNS)
         if not good and filled and (named or key in _ANY_IDS):
-            few = len(filled) < SHARE * len(cells) or sum(map(bool, map(_OTHER_LIST.search, filled))) > len(filled) / 2
+            few = (len(filled) < SHARE * len(cells) and not boxes) or sum(
+                map(bool, map(_OTHER_LIST.search, filled))
+            ) > len(filled) / 2
             counted = key in _ANY_IDS and all(cell.isdigit() for cell in filled)
             good = not few and not counted and not name_classes(sorted(filled))
         if good:

@@ -41,7 +41,7 @@ def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
     labelled = [listed for listed in lists.lists if _values(listed) is not None]
     sound = []
     for listed in labelled:
-        found = [*_two_labels(lists, listed), *_against_folders(listed)]
+        found = [*_two_labels(lists, listed), *_against_folders(listed), *_out_of_range(lists, listed)]
         yield from found
         if not found:
             sound.append(listed.name)
@@ -111,6 +111,20 @@ def _against_folders(listed: AuditedList) -> Iterator[Finding]:
             f"line {read.lines[row]}: {names[folders[row]]} has {usual[folders[row]]}, here {read.labels[row]}"
             for row in odd[:SHOWN_EXAMPLES].tolist()
         )
+        yield Finding("warn", listed.name, len(odd), text, examples, of=len(listed), lists=(listed.name,))
+
+
+def _out_of_range(lists: ListSet, listed: AuditedList) -> Iterator[Finding]:
+    """Yield the few labels of a list that are beyond the classes of the only file that names some in its folder."""
+    files = _class_files(lists, _folder(listed.file))
+    if listed.read.labels is None or len(files) != 1:
+        return
+    labels, count = listed.read.labels, len(lists.files[files[0]].classes[""])
+    # Classes may be numbered from 1, and the next number is often that of unknown.
+    odd = np.flatnonzero(labels > count)
+    if 0 < len(odd) <= (1 - _MATCHED) * len(listed):
+        text = f"{counted(len(odd), 'label')} beyond the {counted(count, 'class', 'classes')} of {files[0]}"
+        examples = tuple(f"line {listed.read.lines[row]}: {labels[row]}" for row in odd[:SHOWN_EXAMPLES].tolist())
         yield Finding("warn", listed.name, len(odd), text, examples, of=len(listed), lists=(listed.name,))
 
 
@@ -391,6 +405,8 @@ def _numbered_otherwise(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
     ]
 
 
+_ROLE_KEY = re.compile(r"(?:(.*)/)??((?:un)?known)(?:/|\Z)")
+"""Keys of JSON: ``known``, ``unknown/Hard``, ``seed1/known``."""
 _UNKNOWN_FILE = re.compile(r"(?:^|[^a-z])(?:unknown|unseen|novel|ood)(?:[^a-z]|$)", re.IGNORECASE)
 _KNOWN_FILE = re.compile(r"(?:^|[^a-z])(?:known|seen|base|id)(?:[^a-z]|$)", re.IGNORECASE)
 _TRUTH = re.compile(r"ground.?truth|(?:^|[^a-z])gt(?:[^a-z]|$)", re.IGNORECASE)
@@ -410,9 +426,8 @@ def _class_roles(files: Mapping[str, PublishedFile]) -> Iterator[tuple[str, str,
         stem = PurePosixPath(name).stem
         if file.form == "class roles":
             for role, names in file.classes.items():
-                kind = role.partition("/")[0]
-                if kind in ("known", "unknown"):
-                    yield name, kind, f"{name}: {role}", names, False
+                if found := _ROLE_KEY.match(role):
+                    yield f"{name}: {found[1]}" if found[1] else name, found[2], f"{name}: {role}", names, False
         elif file.form == "class names" and CLASS_FILE.search(stem):
             # A list of guesses or prompts beside the true one is no role.
             guess = _folder(name) in truths and not _TRUTH.search(stem)
@@ -474,7 +489,7 @@ def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
     lists = published_of(target)
     roles: defaultdict[str, list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
     for scope, _, where, names, guess in _class_roles(lists.files):
-        if not guess and scope != where.partition(": ")[0]:
+        if not guess and ": " not in where:
             roles[scope].append((where, names))
     for scope, entries in roles.items():
         named = [name for _, names in entries for name in names]
@@ -498,14 +513,22 @@ def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
             yield Finding("info", scope if scope != "." else "classes", len(rest), text)
 
 
+def _class_files(lists: ListSet, folder: str) -> list[str]:
+    """Return the files of a folder that name classes, without a role."""
+    return [
+        name
+        for name, file in lists.files.items()
+        for stem in [PurePosixPath(name).stem]
+        if _folder(name) == folder and file.form == "class names" and CLASS_FILE.search(stem)
+        if not (_UNKNOWN_FILE.search(stem) or _KNOWN_FILE.search(stem))
+    ]
+
+
 def _classes_of(target: AuditTarget, scope: str, named: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """Return the classes of the data: of a list without a role, of a JSON, or COCO's where nearly all names are its."""
     lists = published_of(target)
-    for name, file in lists.files.items():
-        stem = PurePosixPath(name).stem
-        has_role = _UNKNOWN_FILE.search(stem) or _KNOWN_FILE.search(stem)
-        if _folder(name) == scope and file.form == "class names" and CLASS_FILE.search(stem) and not has_role:
-            return file.classes[""], name
+    for name in _class_files(lists, scope):
+        return lists.files[name].classes[""], name
     for name in lists.files:
         facts = coco_facts(target).get(name) if _folder(name) == scope else None
         if facts and facts.categories:

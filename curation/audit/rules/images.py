@@ -322,8 +322,8 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     """Return what is said of two lists that share images by their whole names."""
     first, second = pair.first, pair.second
     inside = target.where(images)
-    lines = [int(inside[side.members].sum()) for side in (first, second)]
-    sizes, here = [len(side.members) for side in (first, second)], (len(first.unique), len(second.unique))
+    lines = [len(distinct(side.lines[inside[side.members]])) for side in (first, second)]
+    sizes, here = [side.n_lines for side in (first, second)], (len(first.unique), len(second.unique))
     found = Finding(
         "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail",
         pair.about,
@@ -373,18 +373,22 @@ def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bo
     apart = len({part.file.rpartition("/")[0] for part in lists}) > 1
     by_folder = apart and all(read_role(part.file).why.startswith("its folder") for part in lists)
     found = [_COUNTS.fullmatch(str(target.ids[image])) for image in images.tolist()]
-    anew = (by_folder and not any(name and name[1] for name in found)) or any(
-        _is_counter(target, part) for part in lists
-    )
-    return all(found) and anew
-
-
-def _is_counter(target: AuditTarget, part: AuditedList) -> bool:
-    """Return whether the images of a list are all numbers from 0 or 1 to the last."""
-    if len(part.unique) < _FEWEST_COUNTED:
+    if not all(found):
         return False
-    numbers = {int(found[0]) for image in part.unique.tolist() if (found := _DIGITS.search(str(target.ids[image])))}
-    return min(numbers, default=2) < 2 and len(numbers) == len(part.unique) == max(numbers) - min(numbers) + 1
+    if by_folder and not any(name[1] for name in found if name):
+        return True
+    first, second = (
+        [int(number[0]) for number in map(_DIGITS.search, target.ids[own.unique]) if number] for own in lists
+    )
+    return _goes_through(first, second, len(images)) or _goes_through(second, first, len(images))
+
+
+def _goes_through(numbers: Sequence[int], others: Sequence[int], shared: int) -> bool:
+    """Return whether numbers go from 0 or 1 to their last, and meet others as such of another count would be met."""
+    lowest, count = min(numbers, default=2), len(set(numbers))
+    goes = lowest < 2 and _FEWEST_COUNTED <= count == len(numbers) == max(numbers) - lowest + 1
+    # Others that go on where these end would be met by mistake alone.
+    return goes and 2 * shared * (max(others) + 1) >= count * len(others)
 
 
 def _equal(target: AuditTarget, pair: ComparedPair) -> str:

@@ -151,8 +151,9 @@ def _beside(listed: AuditedList) -> str:
     """Return what stands beside the images of a list: how many labels, and how many values of each column."""
     texts, counts = list[str](), listed.read.label_counts
     if counts is not None:
-        several, none = int((counts > 1).sum()), int((counts == 0).sum())
-        texts.append(f"of {counted(len(listed), 'image')}, {several:,} with two or more labels and {none:,} with none")
+        labels = np.bincount(listed.members, counts)[listed.unique]
+        several, none = int((labels > 1).sum()), int((labels == 0).sum())
+        texts.append(f"of {counted(len(labels), 'image')}, {several:,} with two or more labels and {none:,} with none")
     for name, column in listed.read.columns.items():
         # The values of a table that is split are those of all its parts.
         values, lacking = np.unique(column.of[column.of >= 0]), int((column.of < 0).sum())
@@ -219,6 +220,7 @@ def _lines(part: AuditedList, verdict: Verdict, count: int, text: str, lines: Se
 
 
 _MOST_PARTS = 12
+_FEW_SHARED = 0.2
 _SHOWN = 3
 
 
@@ -373,6 +375,14 @@ def _between(target: AuditTarget, overlap: Int64s, noted: set[frozenset[int]]) -
     lists = published_of(target)
     between = [pair for pair in target.compared or () if pair.kind == "between" and frozenset(pair.places) not in noted]
     roles: dict[str, str] = {listed.name: listed.role for listed in target.lists}
+    for pair in [pair for pair in between if _of_one_column(pair)]:
+        # A table that says nearly every image once, in one fold, is no design that repeats them.
+        if (count := int(overlap[pair.places])) <= _FEW_SHARED * min(len(pair.first.unique), len(pair.second.unique)):
+            between.remove(pair)
+            text = f"{counted(count, 'image')} in both, though the column has one value for nearly all others"
+            examples = target.examples(target.shared(pair.first, pair.second), [pair.first, pair.second])
+            about = f"{pair.names[1]} and {pair.names[0]}"
+            yield Finding("warn", about, count, text, examples, lists=pair.names, pairs=(pair.names,))
     alike = grouped(between, lambda pair: (roles.get(pair.names[0], ""), roles.get(pair.names[1], "")))
     for (first, second), pairs in alike.items():
         members = sorted({at for pair in pairs for at in pair.places})
@@ -393,6 +403,12 @@ def _between(target: AuditTarget, overlap: Int64s, noted: set[frozenset[int]]) -
             f"{len(sides[1])} test lists ({counts[1]:,} images)"
         )
         yield _note(0, text, ())
+
+
+def _of_one_column(pair: ComparedPair) -> bool:
+    """Return whether two lists are rows of one table with other values of a column."""
+    names = [_base(name).partition("=") for name in pair.names]
+    return pair.first.file == pair.second.file and names[0][0] == names[1][0] and all(mark for _, mark, _ in names)
 
 
 def _shares(target: AuditTarget, overlap: Int64s, pair: ComparedPair, roles: Mapping[str, str]) -> Finding:
