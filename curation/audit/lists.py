@@ -135,11 +135,6 @@ class AuditedList:
             return ""
         return f"{self.whole} line {self.lines[self.first_rows[at]]}"
 
-    def lines_of(self, image: int) -> list[int]:
-        """Return its lines that name an image, from 1."""
-        found: list[int] = self.lines[self.members == image].tolist()
-        return found
-
 
 class Unread(NamedTuple):
     """Why a file is no list of images, its first line, and whether it may be a list and is damaged."""
@@ -295,9 +290,8 @@ def _read(path: Path, folder: Path) -> PublishedFile:
         file = read_published(path, folder)
     except EmptyListError:
         given = InputFile(path, kind="list")
-        blank = 0 if path.suffix.lower() == ".json" else given.data.count(b"\n")
-        blanks = PublishedList("", b"", np.empty(0, np.int32), blank=blank)
-        return PublishedFile(path, "id list", given.size, given.sha256.removeprefix("sha256:"), (blanks,))
+        blank = PublishedList("", b"", np.empty(0, np.int32))
+        return PublishedFile(path, "id list", given.size, given.sha256.removeprefix("sha256:"), (blank,))
     for listed in file.lists:
         if listed.name and (not listed.name.isprintable() or len(listed.name) > _LONGEST_KEY):
             raise AnnotationFormatError("A list in it has no valid name", found=repr(listed.name[:40]))
@@ -318,9 +312,7 @@ def _require_room(path: Path, room: int) -> int:
     if (size := path.stat().st_size) > limit:
         raise UsageError(
             "A file is too large to be a list" if size > MAX_FILE_BYTES else "The lists are too large in total",
-            where=str(path),
-            expected=f"at most {MAX_FILE_BYTES if size > MAX_FILE_BYTES else MAX_BYTES:,} bytes",
-            found=f"{size:,}",
-            hint="name the lists themselves, or move other files out of the folder",
-        )
+            where=str(path), expected=f"at most {MAX_FILE_BYTES if size > MAX_FILE_BYTES else MAX_BYTES:,} bytes",
+            found=f"{size:,}", hint="name the lists themselves, or move other files out of the folder",
+        )  # fmt: skip
     return size

@@ -97,8 +97,6 @@ class PublishedList:
         Lines that are left out, and entries without a label among such with one.
     odd_lines : tuple of OddLine
         The first few of them.
-    blank : int
-        Empty lines.
     integers : bool
         Whether an entry is a number of JSON, without the zeros that its dataset may write.
     are_stems : bool
@@ -129,7 +127,6 @@ class PublishedList:
     group_of: Int32s | None = None
     odd: int = 0
     odd_lines: tuple[OddLine, ...] = ()
-    blank: int = 0
     integers: bool = False
     are_stems: bool = False
     companions: bytes | None = None
@@ -222,8 +219,6 @@ class PublishedFile:
         What a reader should know of the file, such as image ids that stand twice.
     annotated : bool
         Whether COCO JSON has annotations beside its images.
-    ended : bool
-        Whether a text ends in a line feed; without, it has one line more than ``wc -l`` says.
     named_files : tuple of Path
         Files whose lists a ``data.yaml`` names; they stand in `lists`, and are no lists of their own beside it.
     """
@@ -237,7 +232,6 @@ class PublishedFile:
     renamed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     annotated: bool = False
-    ended: bool = True
     named_files: tuple[Path, ...] = ()
 
 

@@ -157,38 +157,21 @@ def _arrays(given: Any, keys: tuple[str, ...], *, numbers: bool = True) -> Itera
             yield keys, rows
         elif _is_array(given, kinds) or _are_pairs(given) or names_images(given):
             yield keys, given
-        elif frames := _frames(given):
-            yield (*keys, frames[0]), frames[1]
         elif isinstance(given[0], dict | list):
             for position, value in enumerate(given):
                 yield from _arrays(value, (*keys, str(position)), numbers=False)
 
 
 def _rows(given: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return rows ``["cat/1.jpg", 0, "cat"]``, or of a file and its mask, as objects; nothing for others."""
-    if not all(isinstance(row, list) and len(row) == len(given[0]) > 1 for row in given):
+    """Return rows ``["cat/1.jpg", 0, "cat"]``, of which some cells are files, as objects; nothing for others."""
+    if not all(isinstance(row, list) and len(row) == len(given[0]) for row in given):
         return []
-    columns = [*map(list, zip(*given, strict=True))]
-    files = [place for place, own in enumerate(columns) if all(FILE_NAME.search(str(cell)) for cell in own)]
-    # Two files of one kind are a pair.
-    are_pair = len(files) == 2 and set(columns[files[0]]) & set(columns[files[1]])
-    if len(files) not in (1, 2) or are_pair or not all(_is_array(own, str | int) for own in columns):
+    files = [all(FILE_NAME.search(str(cell)) for cell in own) for own in zip(*given, strict=True)]
+    if len({*files}) < 2:
         return []
-    others = [place for place in range(len(columns)) if place not in files]
-    label = next((place for place in others if isinstance(columns[place][0], int)), min(others, default=-1))
-    names = {label: "label", files[-1]: "mask", files[0]: "file_name"}
-    keys = [names.get(place, f"column {place + 1}") for place in range(len(columns))]
+    kinds = ["file_name" if is_file else "label" for is_file in files]
+    keys = [kind if kinds.index(kind) == at else f"column {at + 1}" for at, kind in enumerate(kinds)]
     return [dict(zip(keys, row, strict=True)) for row in given]
-
-
-def _frames(given: Sequence[Any]) -> tuple[str, list[str]] | None:
-    """Return the key and the files of objects that have one array of files each, as videos have; None for others."""
-    found = [(key, own) for row in given if isinstance(row, dict) for key, own in row.items() if _is_array(own, str)]
-    texts = [text for _, own in found for text in own]
-    [key, *others] = dict(found) or [""]
-    # Parts that share files are parts, as folds are.
-    are_parts = others or len(set(texts)) < len(texts) or _PART_NAME.fullmatch(key)
-    return (key, texts) if key and not are_parts and all(map(FILE_NAME.search, texts)) else None
 
 
 def _is_array(given: Any, kinds: Any) -> bool:
@@ -223,8 +206,7 @@ def _from_arrays(given: Mapping[str, Sequence[str | int]], where: str) -> dict[s
         flat = _listed("", [text for own in given.values() for text in own], where)
         return {"form": "json groups", "lists": (replace(flat, groups=tuple(given), group_of=groups[flat.lines - 1]),)}
     if columns := _columns(given):
-        names, labels = columns
-        rows = [{"file_name": name, "label": label} for name, label in zip(given[names], given[labels], strict=True)]
+        rows = _rows([*map(list, zip(*map(given.__getitem__, columns), strict=True))])
         classes = {key: tuple(map(str, given[key])) for key in given if key not in columns}
         return read_objects(rows, where) | {"classes": classes}
     lists = tuple(_listed(key, given[key], where) for key in given if given[key])

@@ -139,25 +139,24 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     require_utf8(data, str(path))
     if rooted := _ROOTED.match(data):
         # Manifests of audio: line 1 is the folder of all files.
-        read = _from_text(b"\n" + data[rooted.end() :], path)
-        inside = tuple(replace(part, paths=_FILLED.sub(rooted[1] + b"/", part.paths)) for part in read["lists"])
-        return read | {"lists": inside, "notes": (f"line 1 is the folder of all files: {rooted[1].decode()!a}",)}
+        below = _from_text(b"\n" + data[rooted.end() :], path)
+        inside = tuple(replace(part, paths=_FILLED.sub(rooted[1] + b"/", part.paths)) for part in below["lists"])
+        return below | {"lists": inside, "notes": (f"line 1 is the folder of all files: {rooted[1].decode()!a}",)}
     ended = data.endswith(b"\n")
     if not ended:
         data += b"\n"
     cells = cells_of(data)
     if are_numbers(cells):
-        return {"form": "id list", "lists": (_of_numbers(data, len(cells), ended=ended),), "ended": ended}
+        return {"form": "id list", "lists": (_of_numbers(data, len(cells), ended=ended),)}
     lines, refused, odd = entries_of(data)
     known: dict[Form, Any] = {"imglist": lines.is_imglist, "voc list": lines.is_voc}
     found: list[Form] = [form for form, hits in known.items() if hits.sum() >= SHARE * max(len(lines), 1)]
     form = found[0] if found else "id list"
-    blank = len(cells) - refused - len(lines)
     if len(lines) and (read := _of_columns(lines, form, path.name)) is not None:
         if read.get("lists"):
             [listed] = read["lists"]
-            listed = replace(listed, odd=listed.odd + refused, odd_lines=_first([*odd, *listed.odd_lines]), blank=blank)
-            read |= {"lists": (listed,), "ended": ended}
+            listed = replace(listed, odd=listed.odd + refused, odd_lines=_first([*odd, *listed.odd_lines]))
+            read |= {"lists": (listed,)}
         return read
     if form == "id list" and lines.is_sentence.any():
         odd += lines.odd(lines.is_sentence, "it holds several words")
@@ -182,14 +181,14 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     listed = PublishedList(
         "", text_of(entries), lines.numbers, labels, odd=refused + int(without.sum()),
         odd_lines=_first([*odd, *lines.odd(without, reason)]), short=int(short.sum()),
-        short_lines=tuple(lines.odd(short, reason)), blank=blank,
+        short_lines=tuple(lines.odd(short, reason)),
     )  # fmt: skip
     if form == "imglist" and not FILE_NAME.search(entries[0].as_py()):
         folders = encoded(entries)
         if are_frames(folders, lines.cells):
             form, whole = "frames", text_of(lines.cells)
             listed = replace(listed, paths=whole, labels=None, by_columns=True, columns={"sequence": folders})
-    return {"form": form, "lists": (listed,), "ended": ended}
+    return {"form": form, "lists": (listed,)}
 
 
 def _of_numbers(data: bytes, count: int, *, ended: bool) -> PublishedList:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from curation.arrow import values_of
 from curation.errors import AnnotationFormatError
 from curation.sources.entries import SHARE, SHOWN, Column, OddLine, PublishedList, coded, column_of, name_classes
 from curation.sources.stems import FILE_NAME, normalised, text_of
@@ -101,10 +102,9 @@ def read_json_lines(data: bytes, where: str) -> dict[str, Any]:
         for number, line in enumerate(lines, start=1)
         if number not in rows and line.strip()
     ]
-    texts = [_text] * len(header) + [str] * len(nested)
     cells = [
-        pyarrow.array(map(text, map(attrgetter(name), rows.values())), pyarrow.string())
-        for text, (name, *_) in zip(texts, fields, strict=True)
+        pyarrow.array(map(_text if at < len(header) else str, map(attrgetter(name), rows.values())), pyarrow.string())
+        for at, (name, *_) in enumerate(fields)
     ]
     numbers, table = np.array(list(rows), np.int32), pyarrow.table(cells, header + nested)
     return {"form": "json lines"} | _lists_of(table, numbers, odd, len(odd), where, nested=nested, boxes=boxes)
@@ -184,9 +184,8 @@ def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[
         named = key in _NAMED_SO or key.endswith(("_path", "_file"))
         good = files or old < len(PATH_COLUMNS)
         if not good and filled and (named or key in _ANY_IDS):
-            few = (len(filled) < SHARE * len(cells) and not boxes) or sum(
-                map(bool, map(_OTHER_LIST.search, filled))
-            ) > len(filled) / 2
+            others = sum(map(bool, map(_OTHER_LIST.search, filled))) > len(filled) / 2
+            few = others or (len(filled) < SHARE * len(cells) and not boxes)
             counted = key in _ANY_IDS and all(cell.isdigit() for cell in filled)
             good = not few and not counted and not name_classes(sorted(filled))
         if good:
@@ -294,7 +293,7 @@ def _described(
 ) -> Iterator[PublishedList]:  # fmt: skip
     """Yield lists with what stands beside their images: classes, second files, labels in columns, parts."""
     paths = cells.pop(images[0])
-    rest = coded(cells.pop(_REST))[1] if _REST in cells else None
+    rest = values_of(cells.pop(_REST).dictionary_encode().indices) if _REST in cells else None
     beside = {name: coded(column) for name, column in cells.items()}
     keys = {name: _key(name) if headed else "" for name in beside}
 

@@ -80,7 +80,6 @@ TABLE = "uid,img_path,mask_path,patient_id,split,dx\n1,i/a.png,m/a.png,p 1,train
         ("a.odgt", '{"fpath_img": "a.jpg", "fpath_segm": "a.png"}\n', "json lines", ["a.jpg"]),
         ("a.json", '[["a.jpg", "cat"], ["b.jpg", "dog"]]', "json lines", ["a.jpg", "b.jpg"]),
         ("a.json", '{"train": [["x/a.jpg", 0, "cat"], ["x/b.jpg", 1, "dog"]]}', "json lines", ["x/a.jpg", "x/b.jpg"]),
-        ("a.json", '[["a.jpg", "a.png"], ["b.jpg", "b.png"]]', "json lines", ["a.jpg", "b.jpg"]),
         ("a.json", '[["a.jpg", "b.jpg"], ["b.jpg", "c.jpg"]]', "pairs", ["a.jpg", "b.jpg", "b.jpg", "c.jpg"]),
         ("a.csv", "ImageID,LabelName,XMin\n0a,/m/1,0.1\n0a,/m/1,0.2\n0a,/m/2,0.3\n", "csv", ["0a"] * 3),
         ("a.odgt", '{"ID": "2,a", "gtboxes": [{"a": 1}]}\n{"ID": "8,b"}\n', "json lines", ["2,a", "8,b"]),
@@ -160,7 +159,6 @@ def test_a_column_of_parts_makes_a_list_of_each(tmp_path: Path) -> None:
         ({"a": {"b": {"n01440764": ["1.jpg"], "n01443537": ["2.jpg"]}}}, ["a/b"]),
         ({"a": {"b": [1, 2]}, "c": 3}, ["a/b"]),
         ({"x": [{"train": [["1", "2"], ["1", "3"]]}]}, ["x/0/train"]),
-        ({"videos": [{"id": n, "file_names": [f"{n}/1.jpg"]} for n in range(3)], "info": {}}, ["videos/file_names"]),
     ],
 )  # fmt: skip
 def test_json_of_any_depth(tmp_path: Path, given: object, names: list[str]) -> None:

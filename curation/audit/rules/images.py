@@ -269,7 +269,7 @@ def _repeated(target: AuditTarget, part: AuditedList) -> Finding | None:
     ) + (f"; {other:,} of these lines with another label" if other else "")
     examples = []
     for image in target.first(ids):
-        lines = part.lines_of(image)
+        lines = part.lines[part.members == image].tolist()
         examples.append(f"{target.ids[image]} ({part.whole} lines {', '.join(map(str, lines[:4]))})")
     like = "lines are repeated"
     return Finding("fail", part.name, repeats, text, tuple(examples), of=len(rows), lists=(part.name,), like=like)

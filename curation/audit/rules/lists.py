@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise, product
+from itertools import combinations, filterfalse, pairwise, product
 from operator import itemgetter
 
 import numpy as np
@@ -46,7 +46,8 @@ def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
     lists = published_of(target)
     agreed = 0
     for listed in lists.lists:
-        for number in _counts_in(_base(listed.name)):
+        # No year, and no bound of a range such as 20_40.
+        for number in filterfalse(_YEARS.__contains__, map(int, _COUNT.findall(_base(listed.name)))):
             counts = _counts(lists, listed)
             if number in counts.values():
                 agreed += 1
@@ -66,11 +67,6 @@ def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
             yield Finding(verdict, listed.name, 1, text, lists=(listed.name,))
     if agreed:
         yield Finding("pass", "names", text=f"{counted(agreed, 'count')} in names, each that of its list", asked=agreed)
-
-
-def _counts_in(name: str) -> list[int]:
-    """Return the numbers of a file name that can be counts: no year, no bound of a range such as ``20_40``."""
-    return [number for text in _COUNT.findall(name) if (number := int(text)) >= LEAST_COUNT and number not in _YEARS]
 
 
 def _counts(lists: ListSet, listed: AuditedList) -> dict[str, int]:
@@ -220,7 +216,6 @@ def _lines(part: AuditedList, verdict: Verdict, count: int, text: str, lines: Se
 
 
 _MOST_PARTS = 12
-_FEW_SHARED = 0.2
 _SHOWN = 3
 
 
@@ -235,7 +230,10 @@ def groups_are_on_one_side(target: AuditTarget) -> Outcome:
     by_default = not (target.patterns or target.column)
     # Numbers of COCO and VOC tell no group: there is nothing to look for.
     places = {at for pair in compared for at in pair.places if by_default}
-    mute = {at for at in places if _is_numbered(published_of(target), at)}
+    lists = published_of(target)
+    mute = {
+        at for at in places if (lists.lists[at].unique < lists.images.n_ids).all() and not lists.lists[at].read.columns
+    }
     findings = [
         _group_finding(pair, GroupResult("undecidable") if {*pair.places} <= mute else groups.compare(*pair.places))
         for pair in compared
@@ -245,11 +243,6 @@ def groups_are_on_one_side(target: AuditTarget) -> Outcome:
         if found.verdict == "shared":
             findings.append(replace(_group_finding(pair, found), verdict="info", asked=0))
     return Outcome(tuple(findings))
-
-
-def _is_numbered(lists: ListSet, at: int) -> bool:
-    listed = lists.lists[at]
-    return bool((listed.unique < lists.images.n_ids).all()) and not listed.read.columns
 
 
 def _group_finding(pair: ComparedPair, found: GroupResult) -> Finding:
@@ -375,14 +368,6 @@ def _between(target: AuditTarget, overlap: Int64s, noted: set[frozenset[int]]) -
     lists = published_of(target)
     between = [pair for pair in target.compared or () if pair.kind == "between" and frozenset(pair.places) not in noted]
     roles: dict[str, str] = {listed.name: listed.role for listed in target.lists}
-    for pair in [pair for pair in between if _of_one_column(pair)]:
-        # A table that says nearly every image once, in one fold, is no design that repeats them.
-        if (count := int(overlap[pair.places])) <= _FEW_SHARED * min(len(pair.first.unique), len(pair.second.unique)):
-            between.remove(pair)
-            text = f"{counted(count, 'image')} in both, though the column has one value for nearly all others"
-            examples = target.examples(target.shared(pair.first, pair.second), [pair.first, pair.second])
-            about = f"{pair.names[1]} and {pair.names[0]}"
-            yield Finding("warn", about, count, text, examples, lists=pair.names, pairs=(pair.names,))
     alike = grouped(between, lambda pair: (roles.get(pair.names[0], ""), roles.get(pair.names[1], "")))
     for (first, second), pairs in alike.items():
         members = sorted({at for pair in pairs for at in pair.places})
@@ -403,12 +388,6 @@ def _between(target: AuditTarget, overlap: Int64s, noted: set[frozenset[int]]) -
             f"{len(sides[1])} test lists ({counts[1]:,} images)"
         )
         yield _note(0, text, ())
-
-
-def _of_one_column(pair: ComparedPair) -> bool:
-    """Return whether two lists are rows of one table with other values of a column."""
-    names = [_base(name).partition("=") for name in pair.names]
-    return pair.first.file == pair.second.file and names[0][0] == names[1][0] and all(mark for _, mark, _ in names)
 
 
 def _shares(target: AuditTarget, overlap: Int64s, pair: ComparedPair, roles: Mapping[str, str]) -> Finding:
