@@ -405,6 +405,16 @@ def test_numbers_from_zero_or_one_to_the_last_may_be_counted_anew(
     assert ("if the file name alone" in said["text"]) == (gravity == "warning")
 
 
+@pytest.mark.parametrize(("more", "said"), [(9, True), (-9, False)])
+def test_a_test_list_of_a_whole_domain_is_told_with_its_way_out(more: int, said: bool, tmp_path: Path) -> None:
+    """PACS trains on ``train_kfold`` and tests on the whole of another domain, ``test_kfold``."""
+    lists = {"art_train_kfold.txt": HASHES[:90], "art_test_kfold.txt": HASHES[: 90 + more] + HASHES[150:]}
+    [report] = [
+        one for one in curation.audit(write(dict(lists), tmp_path)).data()["statements"] if one["rule"] == "DS2"
+    ]
+    assert ("whole domains" in report["hint"]) == said
+
+
 @pytest.mark.parametrize("rare", [lambda video, frame: frame == 7, lambda video, frame: (video + (frame == 7)) % 2])
 def test_a_rare_label_in_a_folder_is_no_mistake_where_folders_are_no_classes(rare: Any, tmp_path: Path) -> None:
     rows = [f"v{video:03}/{frame:05}.png {int(rare(video, frame))}" for video in range(40) for frame in range(25)]

@@ -33,9 +33,7 @@ _COUNTS = re.compile(r"(voc2007:)?[A-Za-z]{0,8}[ _-]?[0-9]{1,8}(?:\.[A-Za-z]+)?"
 """Names such as ``0007.jpg``, ``frame_12.png`` and ``000012``, which many folders have."""
 _DIGITS = re.compile(r"[0-9]+(?=\.[A-Za-z]+\Z|\Z)")
 _FEWEST_COUNTED = 10
-_WHOLE_DOMAINS = (
-    "remove one of them; if whole domains are trained and tested on in turn, nothing is wrong: --role LIST=none"
-)
+_WHOLE_DOMAINS = "if whole domains are trained and tested on in turn, nothing is wrong: --role LIST=none"
 _BOTH = "remove the shared images from the train and finetune lists"
 
 
@@ -336,7 +334,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         pairs=(pair.names,),
         like="the lists share images",
         brief=pair.family.replace(" ", "_"),
-        hint=_BOTH,
+        hint=f"{_BOTH}; {_WHOLE_DOMAINS}" if len(images) == here[0] else _BOTH,
     )
     if _counted_anew(target, pair, images):
         text = f"if the file name alone identifies the image, both hold {counted(len(images), 'image')}"
@@ -350,7 +348,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
             else "the same images, with other repeats"
         )
         like = f"{first.role} and {second.role} are the same list twice, {how or 'with other repeats'}"
-        return replace(found, text=text, like=like, hint=_WHOLE_DOMAINS)
+        return replace(found, text=text, like=like, hint=f"remove one of them; {_WHOLE_DOMAINS}")
     if len(images) == here[1] and first.role == "train":
         rest = [
             other.name
