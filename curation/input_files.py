@@ -61,11 +61,6 @@ class InputFile:
         self.size = len(self._raw)
         self.data = plain(self._raw, str(path))
 
-    @property
-    def has_byte_order_mark(self) -> bool:
-        """Whether it begins with the byte order mark of UTF-8."""
-        return self._raw.startswith(BOM)
-
     @cached_property
     def sha256(self) -> str:
         """``sha256:<hex>`` of the bytes on disk."""

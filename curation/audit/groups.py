@@ -221,10 +221,9 @@ class Groups:
         present = sorted({name for listed in images.lists for name in listed.columns})
         if column and self.column not in set(map(_column, present)):
             raise UsageError(
-                "Unknown column",
-                where=f"--group column={column[:80]}",
+                "Unknown column", where=f"--group column={column[:80]}",
                 expected=", ".join(present)[:400] or "a table with columns beside its images",
-            )
+            )  # fmt: skip
 
     def compare(self, a: int, b: int, *, people_only: bool = False) -> GroupResult:
         """Return what groups say of two lists, by position.
@@ -288,15 +287,12 @@ class Groups:
                 texts = texts.filter(fits)
                 if pattern.in_folders:
                     texts = compute.replace_substring_regex(texts, _ROLE_FOLDER, r"\1")
-                kept = r"\1" if pattern in self.own else "".join(f"\\{n + 1}" for n in range(_captures(pattern.regex)))
-                encoded = compute.replace_substring_regex(
-                    texts, f"(?s)^.*?(?:{pattern.regex}).*$", kept
-                ).dictionary_encode()
+                captures = 1 if pattern in self.own else re.compile(pattern.regex).groups
+                kept = "".join(f"\\{n + 1}" for n in range(captures))
+                texts = compute.replace_substring_regex(texts, f"(?s)^.*?(?:{pattern.regex}).*$", kept)
+                encoded = texts.dictionary_encode()
                 codes[ids + np.flatnonzero(fits)], names = encoded.indices.to_numpy(), encoded.dictionary
-                codes = codes[np.searchsorted(unique, self.images.members[at])]
-            else:
-                codes = np.full(len(self.images.members[at]), -1, np.int32)
-            self._found[at, pattern] = codes, names
+            self._found[at, pattern] = codes[np.searchsorted(unique, self.images.members[at])], names
         return self._found[at, pattern]
 
     def _paths(self, rows: Int32s) -> pa.LargeStringArray:
@@ -399,10 +395,6 @@ def _column(name: str) -> str:
 def _above(name: str) -> str:
     """Return the folders before the name of a group, but for their numbers: a slide may lie in a folder of its own."""
     return re.sub(r"\d+", "0", name.rpartition("/")[0])
-
-
-def _captures(regex: str) -> int:
-    return len(re.findall(r"(?<!\\)\((?!\?)", regex))
 
 
 def _texts(values: Sequence[str]) -> pa.LargeStringArray:

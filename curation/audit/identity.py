@@ -96,28 +96,29 @@ class Alike(NamedTuple):
 class _Sign:
     """A sign that lists without a common path share images.
 
-    What `pattern` finds in a path is replaced by `kept` before paths are compared, or of `folders` above a file all
-    others are left out; `share` of the smaller list must be found, and with `once` no two images of a list may become
-    equal.
+    What `pattern` finds in a path is replaced by `kept` before paths are compared; `share` of the smaller list must be
+    found, and with `once` no two images of a list may become equal. Where it is `folded`, letter case and the form of
+    accents do not count.
     """
 
     strength: Strength
     why: str
     pattern: str = ""
     kept: str = ""
-    folders: int = 0
     share: float = 0
     once: bool = False
+    folded: bool = False
 
 
 _LIKELY = _Sign("likely", "by file name alone", rf"^.*/|{IMAGE_SUFFIX}", share=0.9, once=True)
 _TAILS = tuple(
-    _Sign("hint", why, folders=folders, share=0.5, once=True)
+    _Sign("hint", why, rf"^.*/((?:[^/]*/){{{folders}}}[^/]*)$", r"\1", share=0.5, once=True)
     for folders, why in ((3, "with the last 3 folders"), (1, "with the last folder"))
 )
 _OTHER_HINTS = (
     _Sign("hint", "apart from leading zeros", r"(^|[^0-9])0+([0-9])", r"\1\2"),
     _Sign("hint", "apart from the suffix", IMAGE_SUFFIX),
+    _Sign("hint", "apart from letter case or the form of accents", "$", once=True, folded=True),
 )
 
 
@@ -275,26 +276,11 @@ class Images:
         from pyarrow import compute
 
         if sign not in self._codes:
-            texts = (
-                _without_outer_folders(self._names, sign.folders)
-                if sign.folders
-                else compute.replace_substring_regex(self._names, sign.pattern, sign.kept)
-            )
+            texts = compute.replace_substring_regex(self._names, sign.pattern, sign.kept)
+            if sign.folded:
+                texts = compute.utf8_lower(compute.utf8_normalize(texts, "NFC"))
             self._codes[sign] = texts.dictionary_encode().indices.to_numpy()
         return self._codes[sign]
-
-
-def _without_outer_folders(paths: pa.LargeStringArray, folders: int) -> pa.LargeStringArray:
-    """Return paths with so many folders above their file; those with fewer as they are."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    parts = compute.split_pattern(paths, "/", max_splits=folders + 1, reverse=True)
-    longer = compute.equal(compute.list_value_length(parts), folders + 2)
-    inner = (compute.list_element(parts.filter(longer), at + 1) for at in range(folders + 1))
-    return compute.replace_with_mask(
-        paths, longer, compute.binary_join_element_wise(*inner, pa.scalar("/", paths.type))
-    )
 
 
 def first_rows(members: Int32s, unique: Int32s) -> Int32s:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -113,6 +113,11 @@ class AuditedList:
     def __len__(self) -> int:
         return len(self.members)
 
+    @property
+    def n_lines(self) -> int:
+        """Lines with an entry: a pair is one."""
+        return len(distinct(self.lines)) if self.read.pairs else len(self)
+
     @cached_property
     def unique(self) -> Int32s:
         """Positions of its images, each once, ascending."""
@@ -129,11 +134,6 @@ class AuditedList:
         if at == len(self.unique) or self.unique[at] != image:
             return ""
         return f"{self.whole} line {self.lines[self.first_rows[at]]}"
-
-    def lines_of(self, image: int) -> list[int]:
-        """Return its lines that name an image, from 1."""
-        found: list[int] = self.lines[self.members == image].tolist()
-        return found
 
 
 class Unread(NamedTuple):
@@ -230,7 +230,7 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
             unread[name] = Unread(why, words[0][:80])
         for key, listed in _named_lists(file):
             below = f"/{key}" if key else ""
-            own = path.relative_to(folder).with_suffix("").as_posix() + below
+            own = list_of(name) + below
             if file.annotated:
                 labels[own] = path
             # An array of ids beside a text file of its name is a list of its own, and COCO JSON its labels.
@@ -251,6 +251,11 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
         for file, own_list in [found[name]]
     )
     return ListSet(folder.resolve().name, lists, images, labels, unread, files)
+
+
+def list_of(file: str) -> str:
+    """Return the name of the list in a file, by its path below the folder."""
+    return PurePosixPath(file.removesuffix(".gz")).with_suffix("").as_posix()
 
 
 def _published(folder: Path, but: Sequence[Path]) -> Iterator[tuple[Path, PublishedFile | Unread]]:
@@ -285,9 +290,8 @@ def _read(path: Path, folder: Path) -> PublishedFile:
         file = read_published(path, folder)
     except EmptyListError:
         given = InputFile(path, kind="list")
-        blank = 0 if path.suffix.lower() == ".json" else given.data.count(b"\n")
-        blanks = PublishedList("", b"", np.empty(0, np.int32), blank=blank)
-        return PublishedFile(path, "id list", given.size, given.sha256.removeprefix("sha256:"), (blanks,))
+        blank = PublishedList("", b"", np.empty(0, np.int32))
+        return PublishedFile(path, "id list", given.size, given.sha256.removeprefix("sha256:"), (blank,))
     for listed in file.lists:
         if listed.name and (not listed.name.isprintable() or len(listed.name) > _LONGEST_KEY):
             raise AnnotationFormatError("A list in it has no valid name", found=repr(listed.name[:40]))
@@ -308,9 +312,7 @@ def _require_room(path: Path, room: int) -> int:
     if (size := path.stat().st_size) > limit:
         raise UsageError(
             "A file is too large to be a list" if size > MAX_FILE_BYTES else "The lists are too large in total",
-            where=str(path),
-            expected=f"at most {MAX_FILE_BYTES if size > MAX_FILE_BYTES else MAX_BYTES:,} bytes",
-            found=f"{size:,}",
-            hint="name the lists themselves, or move other files out of the folder",
-        )
+            where=str(path), expected=f"at most {MAX_FILE_BYTES if size > MAX_FILE_BYTES else MAX_BYTES:,} bytes",
+            found=f"{size:,}", hint="name the lists themselves, or move other files out of the folder",
+        )  # fmt: skip
     return size

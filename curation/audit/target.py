@@ -230,10 +230,7 @@ class AuditTarget:
 
     def mask(self, lists: Iterable[AuditedList]) -> Bools:
         """Return which ids are in at least one of some lists, shape (u,)."""
-        shown = np.zeros(len(self.ids), np.bool_)
-        for part in lists:
-            shown[part.members] = True
-        return shown
+        return self.where(np.concatenate([np.empty(0, np.int32), *(part.members for part in lists)]))
 
     def where(self, images: Int32s) -> Bools:
         """Return which ids are among some images, shape (u,)."""

@@ -279,10 +279,9 @@ def _labels(
         chosen = [number for number in numbers if not task or task in (tasks[number].name, str(number + 1))]
         if len(chosen) != 1:
             raise UsageError(
-                "A label file belongs to one task",
-                where=f"--labels {key[:120]}",
+                "A label file belongs to one task", where=f"--labels {key[:120]}",
                 expected=f"{text}:TASK, of {', '.join(tasks[number].name for number in numbers) or '--tasks'}",
-            )
+            )  # fmt: skip
         found[chosen[0]] = LabelFile(source.files[0].name, source)
     return found
 

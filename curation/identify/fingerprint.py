@@ -150,8 +150,8 @@ class Fingerprint:
         """
         if not self.listed.has_folders or _OF_VAL not in self.listed.paths:
             return ""
-        paths = self.listed.paths.decode().replace("\\", "/").split("\n")
-        for folder in dict.fromkeys(path.rpartition("/")[0] for path in paths):
+        paths = self.listed.paths.replace(b"\\", b"/").split(b"\n")
+        for folder in dict.fromkeys(path.decode().rpartition("/")[0] for path in paths if _OF_VAL in path):
             *above, last = _WNID.sub("", folder.rstrip("/")).split("/")
             if not all(map(_OF_ORIGINALS.fullmatch, [*filter(_NAMES_DATA.search, above), last])):
                 return folder

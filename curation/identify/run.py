@@ -387,13 +387,15 @@ _WORDS = {
 
 def _relation_text(found: Relation) -> str:
     about, here, there = "" if found.exact else "about ", found.shared + found.extra, found.known.images
-    share = f"{found.shared:,} of {here:,}" if found.extra or not (found.exact or found.most_wrong) else f"all {here:,}"
-    rest = f"it has {there:,}" if found.missing > found.shared else f"{about}{found.missing:,} of its {there:,} missing"
     alone = found.kind == "named like"
+    size = counted(here, "name" if alone else "image")
+    is_all = not found.extra and (found.exact or found.most_wrong)
+    share = f"{'all ' * (here > 1)}{size}" if is_all else f"{found.shared:,} of {size}"
+    rest = f"it has {there:,}" if found.missing > found.shared else f"{about}{found.missing:,} of its {there:,} missing"
     rest = rest if found.missing else f"{about}all of its {there:,}"
     lies = "of its images lie outside this list" if found.extra else "of the images here lie outside it"
     parts = (
-        f"{about}{share} {'names' if alone else 'images'} here, {rest}",
+        f"{about}{share} here, {rest}",
         f"by sketch: at most {found.most_wrong:.1%} {lies} (95 %)" if found.most_wrong else "",
         "read as numbers without the zeros before them" if found.as_numbers else "",
         "its folders are of other images, perhaps made from these" if alone else "",

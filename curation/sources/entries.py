@@ -14,16 +14,7 @@ import numpy as np
 
 from curation.arrow import values_of
 from curation.errors import AnnotationFormatError
-from curation.sources.stems import (
-    ANY_IMAGE,
-    IMAGE_SUFFIXES,
-    cells_of,
-    distinct,
-    holding,
-    normalised,
-    stems,
-    suffix_widths,
-)
+from curation.sources.stems import IMAGE_SUFFIXES, distinct, normalised, stems
 
 if TYPE_CHECKING:
     from curation.sources.source import Int32s
@@ -43,16 +34,9 @@ SHARE = 0.95
 """Of the lines, or values, that a form needs."""
 SHOWN = 5
 
-BYTE_ORDER_MARK = "byte order mark"
-RETURNS = "lines ended by CR LF"
-OUTER_BLANKS = "ids with blanks around them"
-LABELS = "ids with a label {} beside them"
-FOLDERS = "ids with a folder before them"
-SUFFIXES = "ids with the suffix of a photo"
-CLASS_FILE = re.compile(r"class|known|names|categor", re.IGNORECASE)
+CLASS_FILE = re.compile(r"class|known|names|categor|wnid|synset|seen|novel|(?<![a-z])base(?![a-z])", re.IGNORECASE)
 WNID = re.compile(r"n\d{8}")
 
-_FEW_LABELS = 3
 _BLANKS_TO_SLASHES = bytes.maketrans(b" \t", b"//")
 _IMAGE_NAME = re.compile(r"\.(?:" + "|".join(re.escape(suffix) for suffix in IMAGE_SUFFIXES) + r")\Z", re.IGNORECASE)
 
@@ -113,10 +97,6 @@ class PublishedList:
         Lines that are left out, and entries without a label among such with one.
     odd_lines : tuple of OddLine
         The first few of them.
-    blank : int
-        Empty lines.
-    traits : mapping of str to int
-        How lines are written, with the number of them: `BYTE_ORDER_MARK`, `RETURNS`, `OUTER_BLANKS`.
     integers : bool
         Whether an entry is a number of JSON, without the zeros that its dataset may write.
     are_stems : bool
@@ -127,6 +107,8 @@ class PublishedList:
         Other text columns by their name in the header, or by what the form calls them: ``patient``, ``source``.
     label_counts : ndarray of int32, shape (n,), or None
         Labels that an entry has, in a form where it may have any number of them, none too.
+    rest : ndarray of int32, shape (n,), or None
+        What else the row of an entry holds, such as measures, as a number: rows that differ in it are two.
     pairs : bool
         Whether a line holds members of a pair. They are entries of one line; images repeat by design.
     by_columns : bool
@@ -145,13 +127,12 @@ class PublishedList:
     group_of: Int32s | None = None
     odd: int = 0
     odd_lines: tuple[OddLine, ...] = ()
-    blank: int = 0
-    traits: Mapping[str, int] = field(default_factory=dict)
     integers: bool = False
     are_stems: bool = False
     companions: bytes | None = None
     columns: Mapping[str, Column] = field(default_factory=dict)
     label_counts: Int32s | None = None
+    rest: Int32s | None = None
     pairs: bool = False
     by_columns: bool = False
     short: int = 0
@@ -200,20 +181,6 @@ class PublishedList:
         return not self.are_stems and (b"/" in self.paths or b"\\" in self.paths)
 
     @cached_property
-    def understood(self) -> Mapping[str, int]:
-        """What stands around the names of images and had to be understood, with the number of entries."""
-        found = dict(self.traits)
-        values, counts = np.unique(self._given_labels, return_counts=True)
-        if len(values) > _FEW_LABELS:
-            values, counts = np.array([self.label_range]), counts.sum(keepdims=True)
-        found |= {LABELS.format(value): count for value, count in zip(values.tolist(), counts.tolist(), strict=True)}
-        if self.has_folders:
-            found[FOLDERS] = int(holding(cells_of(self.paths), "/\\").sum())
-        if not self.are_stems and b"." in self.paths:
-            found[SUFFIXES] = int((suffix_widths(cells_of(self.paths), ANY_IMAGE) > 0).sum())
-        return {trait: count for trait, count in found.items() if count}
-
-    @cached_property
     def _given_labels(self) -> Any:
         return np.empty(0, np.int32) if self.labels is None else self.labels[self.labels != NO_LABEL]
 
@@ -252,8 +219,6 @@ class PublishedFile:
         What a reader should know of the file, such as image ids that stand twice.
     annotated : bool
         Whether COCO JSON has annotations beside its images.
-    ended : bool
-        Whether a text ends in a line feed; without, it has one line more than ``wc -l`` says.
     named_files : tuple of Path
         Files whose lists a ``data.yaml`` names; they stand in `lists`, and are no lists of their own beside it.
     """
@@ -267,7 +232,6 @@ class PublishedFile:
     renamed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     annotated: bool = False
-    ended: bool = True
     named_files: tuple[Path, ...] = ()
 
 

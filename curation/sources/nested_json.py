@@ -24,6 +24,7 @@ from curation.sources.entries import (
     name_classes,
 )
 from curation.sources.records import names_images, read_json_lines, read_objects
+from curation.sources.stems import FILE_NAME
 
 _GROUPS = 50
 _PART_NAME = re.compile(r"(?:.*[._/-])?(?:train|val|valid|validation|test)(?:[._/-].*|ing|[0-9]*)", re.IGNORECASE)
@@ -152,11 +153,25 @@ def _arrays(given: Any, keys: tuple[str, ...], *, numbers: bool = True) -> Itera
             for key, value in given.items():
                 yield from _arrays(value, (*keys, key), numbers=numbers)
     elif isinstance(given, list) and given:
-        if _is_array(given, kinds) or _are_pairs(given) or names_images(given):
+        if rows := _rows(given):
+            yield keys, rows
+        elif _is_array(given, kinds) or _are_pairs(given) or names_images(given):
             yield keys, given
         elif isinstance(given[0], dict | list):
             for position, value in enumerate(given):
                 yield from _arrays(value, (*keys, str(position)), numbers=False)
+
+
+def _rows(given: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return rows ``["cat/1.jpg", 0, "cat"]``, of which some cells are files, as objects; nothing for others."""
+    if not all(isinstance(row, list) and len(row) == len(given[0]) for row in given):
+        return []
+    files = [all(FILE_NAME.search(str(cell)) for cell in own) for own in zip(*given, strict=True)]
+    if len({*files}) < 2:
+        return []
+    kinds = ["file_name" if is_file else "label" for is_file in files]
+    keys = [kind if kinds.index(kind) == at else f"column {at + 1}" for at, kind in enumerate(kinds)]
+    return [dict(zip(keys, row, strict=True)) for row in given]
 
 
 def _is_array(given: Any, kinds: Any) -> bool:
@@ -190,14 +205,28 @@ def _from_arrays(given: Mapping[str, Sequence[str | int]], where: str) -> dict[s
         groups = np.repeat(np.arange(len(given), dtype=np.int32), [*map(len, given.values())])
         flat = _listed("", [text for own in given.values() for text in own], where)
         return {"form": "json groups", "lists": (replace(flat, groups=tuple(given), group_of=groups[flat.lines - 1]),)}
+    if columns := _columns(given):
+        rows = _rows([*map(list, zip(*map(given.__getitem__, columns), strict=True))])
+        classes = {key: tuple(map(str, given[key])) for key in given if key not in columns}
+        return read_objects(rows, where) | {"classes": classes}
     lists = tuple(_listed(key, given[key], where) for key in given if given[key])
     if not lists:
         raise EmptyListError("The lists are empty", where=where, expected="at least one entry")
     parts = all(_PART_NAME.fullmatch(key) for key in given)
-    if not parts and all(name_classes([str(text) for text in given[listed.name]]) for listed in lists):
+    if {"known", "unknown"} <= given.keys() or (
+        not parts and all(name_classes([str(text) for text in given[listed.name]]) for listed in lists)
+    ):
         return {"form": "class roles", "classes": {key: tuple(map(str, given[key])) for key in given}}
     empty = ", ".join(key for key in given if not given[key])
     return {"form": "json lists", "lists": lists, "notes": (f"empty: {ascii(empty)[1:-1][:200]}",) if empty else ()}
+
+
+def _columns(given: Mapping[str, Sequence[str | int]]) -> tuple[str, str] | None:
+    """Return the keys of files and of their labels, where arrays are columns: ``image_names``, ``image_labels``."""
+    files = [key for key, own in given.items() if own and all(FILE_NAME.search(str(text)) for text in own)]
+    labels = [key for key, own in given.items() if own and "label" in key and all(isinstance(n, int) for n in own)]
+    both = [(name, label) for name in files for label in labels if len(given[name]) == len(given[label])]
+    return both[0] if len(files) == len(labels) == len(both) == 1 else None
 
 
 def _listed(name: str, given: Sequence[str | int], where: str) -> PublishedList:

@@ -27,7 +27,6 @@ from curation.ids import ImageId, check_native, native_number, native_of
 from curation.input_files import InputFile, beginning
 from curation.sources.datasets import family, folders_in_ids, is_known, is_listed, namespace_of
 from curation.sources.entries import (
-    BYTE_ORDER_MARK,
     LONGEST_LINE,
     MOST_CLASS_NAMES,
     NO_LABEL,
@@ -50,11 +49,15 @@ from curation.sources.text_lines import Lines, are_frames, are_numbers, entries_
 
 PHOTO_SUFFIX = r"\.(?:jpe?g|png)"
 _SUFFIX = re.compile(rf"{PHOTO_SUFFIX}\Z", re.IGNORECASE)
+_ROOTED = re.compile(rb"(/[^\s.]+?)/?[ \t\r]*\n(?=[^\n]+\.[A-Za-z0-9]{2,5}\t\d+\r?\n)")
+_FILLED = re.compile(rb"(?m)^(?=.)")
 _CLIMBING = re.compile(rb"^(?:/|.*(?:^|/)\.\.(?:/|$))", re.MULTILINE)
 MAX_BYTES = 1 << 30
 LIST_SUFFIXES = (".txt", ".list", ".lst", ".csv", ".tsv", ".json", ".jsonl", ".odgt", "")
 """Suffixes of files that may hold a list, beside `YAML_NAMES`."""
 YAML_NAMES = ("data.yaml", "data.yml")
+_TABLES = (".parquet", ".arrow", ".feather", ".xlsx")
+"""Suffixes of files that may hold a list and are not read, which is told."""
 _NO_LISTS = ("readme", "license", "licence", "makefile", "dockerfile", "notice", "authors", "requirements")
 _FEWEST = 3
 _YAML_PARTS = ("train", "val", "test")
@@ -76,9 +79,9 @@ def first_line(path: Path) -> str:
 
 
 def _may_be_list(name: str) -> bool:
-    named = Path(name.lower())
+    named = Path(name.lower().removesuffix(".gz"))
     return named.name in YAML_NAMES or (
-        named.suffix in LIST_SUFFIXES and name.lower().partition(".")[0] not in _NO_LISTS
+        named.suffix in (*LIST_SUFFIXES, *_TABLES) and named.name.partition(".")[0] not in _NO_LISTS
     )
 
 
@@ -112,19 +115,21 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
             found=f"{size:,}",
         )  # fmt: skip
     given = InputFile(path, kind="list")
-    data, where = given.data, str(path)
+    data, where, suffix = given.data, str(path), Path(path.name.lower().removesuffix(".gz")).suffix
+    if suffix in _TABLES:
+        raise AnnotationFormatError(
+            "Tables of this kind are not read", where=where, expected="text, CSV or JSON", hint="export it as CSV"
+        )
     if not data or data.isspace():
         raise EmptyListError("The list is empty", where=where, expected="at least one entry")
     if path.name.lower() in YAML_NAMES:
         read = _from_yaml(data, path, root or path.parent)
     elif data[:LONGEST_LINE].lstrip()[:1] in (b"{", b"["):
-        read = read_json(data, where, path.suffix.lower())
+        read = read_json(data, where, suffix)
     elif b"\0" in data:
         raise DamagedFileError("The file is not text", where=where, found=f"a zero byte at {data.index(0):,}")
     else:
-        read = read_table(data, where, path.suffix.lower()) or _from_text(data, path)
-        if given.has_byte_order_mark and read.get("lists"):
-            read["lists"] = tuple(replace(part, traits={BYTE_ORDER_MARK: 1, **part.traits}) for part in read["lists"])
+        read = read_table(data, where, suffix) or _from_text(data, path)
     return PublishedFile(path, size=given.size, sha256=given.sha256.removeprefix("sha256:"), **read)
 
 
@@ -132,22 +137,26 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     from pyarrow import compute
 
     require_utf8(data, str(path))
+    if rooted := _ROOTED.match(data):
+        # Manifests of audio: line 1 is the folder of all files.
+        below = _from_text(b"\n" + data[rooted.end() :], path)
+        inside = tuple(replace(part, paths=_FILLED.sub(rooted[1] + b"/", part.paths)) for part in below["lists"])
+        return below | {"lists": inside, "notes": (f"line 1 is the folder of all files: {rooted[1].decode()!a}",)}
     ended = data.endswith(b"\n")
     if not ended:
         data += b"\n"
     cells = cells_of(data)
     if are_numbers(cells):
-        return {"form": "id list", "lists": (_of_numbers(data, len(cells), ended=ended),), "ended": ended}
-    lines, refused, odd, traits = entries_of(data)
+        return {"form": "id list", "lists": (_of_numbers(data, len(cells), ended=ended),)}
+    lines, refused, odd = entries_of(data)
     known: dict[Form, Any] = {"imglist": lines.is_imglist, "voc list": lines.is_voc}
     found: list[Form] = [form for form, hits in known.items() if hits.sum() >= SHARE * max(len(lines), 1)]
     form = found[0] if found else "id list"
-    facts: dict[str, Any] = {"blank": len(cells) - refused - len(lines), "traits": traits}
     if len(lines) and (read := _of_columns(lines, form, path.name)) is not None:
         if read.get("lists"):
             [listed] = read["lists"]
-            listed = replace(listed, odd=listed.odd + refused, odd_lines=_first([*odd, *listed.odd_lines]), **facts)
-            read |= {"lists": (listed,), "ended": ended}
+            listed = replace(listed, odd=listed.odd + refused, odd_lines=_first([*odd, *listed.odd_lines]))
+            read |= {"lists": (listed,)}
         return read
     if form == "id list" and lines.is_sentence.any():
         odd += lines.odd(lines.is_sentence, "it holds several words")
@@ -172,14 +181,14 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     listed = PublishedList(
         "", text_of(entries), lines.numbers, labels, odd=refused + int(without.sum()),
         odd_lines=_first([*odd, *lines.odd(without, reason)]), short=int(short.sum()),
-        short_lines=tuple(lines.odd(short, reason)), **facts,
+        short_lines=tuple(lines.odd(short, reason)),
     )  # fmt: skip
     if form == "imglist" and not FILE_NAME.search(entries[0].as_py()):
         folders = encoded(entries)
         if are_frames(folders, lines.cells):
             form, whole = "frames", text_of(lines.cells)
             listed = replace(listed, paths=whole, labels=None, by_columns=True, columns={"sequence": folders})
-    return {"form": form, "lists": (listed,), "ended": ended}
+    return {"form": form, "lists": (listed,)}
 
 
 def _of_numbers(data: bytes, count: int, *, ended: bool) -> PublishedList:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from curation.arrow import values_of
 from curation.errors import AnnotationFormatError
 from curation.sources.entries import SHARE, SHOWN, Column, OddLine, PublishedList, coded, column_of, name_classes
 from curation.sources.stems import FILE_NAME, normalised, text_of
@@ -33,6 +34,8 @@ _NO_IMAGE = "it names no image"
 _OTHER_LIST = re.compile(r"\.(?:txt|csv|tsv|json|jsonl|list|lst|py|zip|gz|tar)\Z", re.IGNORECASE)
 _DECIMAL = re.compile(r"-?\d*\.\d+(?:e-?\d+)?", re.IGNORECASE)
 _FLAGS = {"", "0", "1", "-1", "0.0", "1.0", "-1.0"}
+_REST = "\0"
+"""Key of what else a row holds: no column is called so."""
 _MOST_PARTS = 50
 _FEWEST_FLAGS = 3
 _CHUNK = 50_000
@@ -91,8 +94,8 @@ def read_json_lines(data: bytes, where: str) -> dict[str, Any]:
     import pyarrow
 
     sample = data[:_HEAD].split(b"\n")
-    header, boxes = _keys([row for _, row in _decoded(msgspec.json.Decoder(), sample[:-1] or sample)])
-    fields = [(f"f{number}", Any, msgspec.field(name=key, default="")) for number, key in enumerate(header)]
+    header, nested, boxes = _keys([row for _, row in _decoded(msgspec.json.Decoder(), sample[:-1] or sample)])
+    fields = [(f"f{number}", Any, msgspec.field(name=key, default="")) for number, key in enumerate(header + nested)]
     lines = data.split(b"\n")
     rows = dict(_decoded(msgspec.json.Decoder(msgspec.defstruct("Row", fields, gc=False)), lines))
     odd = [
@@ -100,9 +103,12 @@ def read_json_lines(data: bytes, where: str) -> dict[str, Any]:
         for number, line in enumerate(lines, start=1)
         if number not in rows and line.strip()
     ]
-    cells = [pyarrow.array(map(_text, map(attrgetter(name), rows.values())), pyarrow.string()) for name, *_ in fields]
-    numbers = np.array(list(rows), np.int32)
-    return {"form": "json lines"} | _lists_of(pyarrow.table(cells, header), numbers, odd, len(odd), where, boxes=boxes)
+    cells = [
+        pyarrow.array(map(_text if at < len(header) else str, map(attrgetter(name), rows.values())), pyarrow.string())
+        for at, (name, *_) in enumerate(fields)
+    ]
+    numbers, table = np.array(list(rows), np.int32), pyarrow.table(cells, header + nested)
+    return {"form": "json lines"} | _lists_of(table, numbers, odd, len(odd), where, nested=nested, boxes=boxes)
 
 
 def _decoded(decoder: msgspec.json.Decoder[Any], lines: Sequence[bytes]) -> Iterator[tuple[int, Any]]:
@@ -114,13 +120,15 @@ def _decoded(decoder: msgspec.json.Decoder[Any], lines: Sequence[bytes]) -> Iter
             continue
 
 
-def _keys(rows: Sequence[Any]) -> tuple[list[str], bool]:
-    """Return the keys under which objects have texts or numbers, and whether they have boxes."""
-    keys = {key: None for row in rows[:_CHUNK] if isinstance(row, dict) for key in row if _is_scalar(row[key])}
+def _keys(rows: Sequence[Any]) -> tuple[list[str], list[str], bool]:
+    """Return the keys under which objects have texts or numbers, all others, and whether they have boxes."""
+    rows = [row for row in rows[:_CHUNK] if isinstance(row, dict)]
+    keys = {key: None for row in rows for key in row if _is_scalar(row[key])}
+    nested = list(dict.fromkeys(key for row in rows for key in row if key not in keys))
     # Tasks and classes have names too: those of images are files.
-    if "name" in keys and not _has_files([_text(row.get("name")) for row in rows[:_SAMPLE] if isinstance(row, dict)]):
+    if "name" in keys and not _has_files([_text(row.get("name")) for row in rows[:_SAMPLE]]):
         del keys["name"]
-    return list(keys), any(key.lower() in _BOX for row in rows[:_SAMPLE] if isinstance(row, dict) for key in row)
+    return list(keys), nested, any(key.lower() in _BOX for row in rows[:_SAMPLE] for key in row)
 
 
 def names_images(given: Sequence[Any]) -> bool:
@@ -165,7 +173,7 @@ def _has_files(cells: Sequence[str]) -> bool:
 
 def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[int]:
     """Return the columns that can name images, the likeliest first: files, then the most distinct values."""
-    ranked = []
+    ranked, boxes = [], not _BOX.isdisjoint(map(_key, header))
     for position, (name, cells) in enumerate(zip(header, columns, strict=True)):
         key, filled = slug(name), {cell for cell in cells if cell}
         files = _has_files(cells)
@@ -173,7 +181,8 @@ def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[
         named = key in _NAMED_SO or key.endswith(("_path", "_file"))
         good = files or old < len(PATH_COLUMNS)
         if not good and filled and (named or key in _ANY_IDS):
-            few = len(filled) < SHARE * len(cells) or sum(map(bool, map(_OTHER_LIST.search, filled))) > len(filled) / 2
+            others = sum(map(bool, map(_OTHER_LIST.search, filled))) > len(filled) / 2
+            few = others or (len(filled) < SHARE * len(cells) and not boxes)
             counted = key in _ANY_IDS and all(cell.isdigit() for cell in filled)
             good = not few and not counted and not name_classes(sorted(filled))
         if good:
@@ -222,16 +231,23 @@ def _from_cells(data: bytes, mark: str, header: Sequence[str], where: str, *, he
 
 
 def _lists_of(
-    table: Any, numbers: Any, odd: list[OddLine], short: int, where: str, *, headed: bool = True, boxes: bool = False
-) -> dict[str, Any]:
-    """Return the lists of a table of texts: the images of a column, and what the others say of them."""
+    table: Any, numbers: Any, odd: list[OddLine], short: int, where: str, *, headed: bool = True,
+    nested: Sequence[str] = (), boxes: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the lists of a table of texts: the images of a column, and what the others say of them.
+
+    Columns of `nested` values, and those of measures, only tell rows apart.
+    """
     from pyarrow import compute
 
-    header = table.column_names
-    sample = {name: column.to_pylist() for name, column in zip(header, table.slice(0, _CHUNK).columns, strict=True)}
+    header = [name for name in table.column_names if name not in nested]
+    sample = {name: table[name].slice(0, _CHUNK).to_pylist() for name in header}
     images = [header[position] for position in _images_in(header, list(sample.values()))]
-    table = table.select([name for name in header if name in images[:1] or not _decimal(sample[name])])
-    cells = {name: table[name].combine_chunks() for name in table.column_names} if images else {}
+    told = [name for name in header if name in images[:1] or not _decimal(sample[name])]
+    cells = {name: table[name].combine_chunks() for name in told} if images else {}
+    if cells and len(told) < len(table.column_names):
+        rest = [table[name].combine_chunks() for name in table.column_names if name not in told]
+        cells[_REST] = compute.binary_join_element_wise(*rest, "\t")
     for name, column in cells.items():
         if compute.any(compute.match_substring(column, "\n")).as_py():
             # It becomes what no name holds.
@@ -274,6 +290,7 @@ def _described(
 ) -> Iterator[PublishedList]:  # fmt: skip
     """Yield lists with what stands beside their images: classes, second files, labels in columns, parts."""
     paths = cells.pop(images[0])
+    rest = values_of(cells.pop(_REST).dictionary_encode().indices) if _REST in cells else None
     beside = {name: coded(column) for name, column in cells.items()}
     keys = {name: slug(name) if headed else "" for name in beside}
 
@@ -315,6 +332,7 @@ def _described(
             label_counts=None if counts is None else counts[rows],
             companions=None if second is None else normalised(text_of(cells[second].filter(rows))),
             columns={name: Column(column.values, column.of[rows]) for name, column in columns.items()},
+            rest=None if rest is None else rest[rows],
             # Lines of a table that are no entry belong to no part of it: the first tells them.
             **(oddities if not number else {}),
         )  # fmt: skip

@@ -8,7 +8,6 @@ name the image together.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,19 +16,7 @@ import numpy as np
 from curation.arrow import arrow_of, values_of
 from curation.errors import DamagedFileError
 from curation.grouping import distinct
-from curation.sources.entries import (
-    LONGEST_LINE,
-    NO_LABEL,
-    OUTER_BLANKS,
-    RETURNS,
-    SHARE,
-    SHOWN,
-    Column,
-    Form,
-    OddLine,
-    PublishedList,
-    encoded,
-)
+from curation.sources.entries import LONGEST_LINE, NO_LABEL, SHARE, SHOWN, Column, Form, OddLine, PublishedList, encoded
 from curation.sources.stems import (
     ANY_FILE,
     blocks_of,
@@ -50,6 +37,7 @@ LABEL_DIGITS = 9
 _LABEL = re.compile(f"-?[0-9]{{1,{LABEL_DIGITS}}}")
 _SLASHES, _BLANKS = "/\\", " \t"
 _LINE_FEED = 10
+_COMMENT = r"^#(?:$|\w*[\s:])"
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f]"
 
 
@@ -104,28 +92,28 @@ def require_utf8(data: bytes, where: str) -> None:
         raise DamagedFileError("The file is not UTF-8 text", where=where, found=str(error)[:200]) from None
 
 
-def entries_of(data: bytes) -> tuple[Lines, int, list[OddLine], dict[str, int]]:
-    """Return the lines that can be entries, how many filled ones cannot, the first of these, and traits."""
+def entries_of(data: bytes) -> tuple[Lines, int, list[OddLine]]:
+    """Return the lines that can be entries, how many filled ones cannot, and the first of these."""
     from pyarrow import concat_arrays
 
-    parts, number, traits = list[Any](), 0, Counter[str]()
+    parts, number = list[Any](), 0
     for block in blocks_of(data):
         cells = cells_of(block)
-        parts.append(_entries_of_block(cells, number, traits))
+        parts.append(_entries_of_block(cells, number))
         number += len(cells)
     columns = zip(*(vars(lines).values() for lines, *_ in parts), strict=True)
     lines = Lines(
         *(np.concatenate(column) if isinstance(column[0], np.ndarray) else concat_arrays(column) for column in columns)
     )
-    return lines, sum(refused for _, refused, _ in parts), [line for *_, odd in parts for line in odd], +traits
+    return lines, sum(refused for _, refused, _ in parts), [line for *_, odd in parts for line in odd]
 
 
-def _entries_of_block(cells: Any, number: int, traits: Counter[str]) -> tuple[Lines, int, list[OddLine]]:
+def _entries_of_block(cells: Any, number: int) -> tuple[Lines, int, list[OddLine]]:
     from pyarrow import compute
 
     trimmed = compute.ascii_trim(cells, " \t\r")
     raw, widths = (values_of(compute.binary_length(column)) for column in (cells, trimmed))
-    filled, returns = widths > 0, values_of(compute.ends_with(cells, "\r"))
+    filled = (widths > 0) & ~matches(trimmed, _COMMENT)
     printable = values_of(compute.ascii_is_printable(trimmed)).copy()
     others = compute.replace_substring(trimmed.filter(arrow_of(~printable)), "\t", " ")
     printable[~printable] = values_of(compute.utf8_is_printable(others))
@@ -143,8 +131,6 @@ def _entries_of_block(cells: Any, number: int, traits: Counter[str]) -> tuple[Li
         OddLine(number + row + 1, next(why for why, rows in reasons.items() if rows[row]), _shown(trimmed, row))
         for row in _first(strange)
     ]
-    traits[RETURNS] += int(returns.sum())
-    traits[OUTER_BLANKS] += int((filled & (raw - returns > widths)).sum())
     rows = np.flatnonzero(filled & ~strange)
     lines = _with_labels(trimmed.take(arrow_of(rows)), (number + rows + 1).astype(np.int32))
     return lines, int(strange.sum()), odd

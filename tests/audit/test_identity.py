@@ -45,7 +45,9 @@ NUMBERED = [f"{n:03}" for n in range(31)]
         (["x/a.jpg", "x/b.jpg"], ["x/b.jpg", "x/a.jpg"], "exact", 2),
         ("x/a.jpg\nx/b.jpg\n", "./x//b.jpg\r\nx\\a.jpg\r\n", "exact", 2),
         (["x/a.jpg 0", "x/b.jpg 1"], ["x/b.jpg 3", "x/a.jpg 2"], "exact", 2),
-        (["x/a.jpg", "x/b.jpg"], ["x/A.jpg", "x/c.jpg"], "none", 0),
+        (["x/a.jpg", "x/b.jpg"], ["x/A.jpg", "x/c.jpg"], "hint", 1),
+        (["x/a.jpg", "x/A.jpg"], ["X/a.jpg", "x/c.jpg"], "none", 0),
+        (["x/caf\u00e9.jpg"], ["x/cafe\u0301.jpg", "x/c.jpg"], "hint", 1),
         # The same names in other folders are other images; with bare names they may be the same.
         ([f"p/{n}.jpg" for n in NUMBERED], [f"q/{n}.png" for n in NUMBERED], "none", 0),
         ([f"p/{n}.jpg" for n in NUMBERED], [f"{n}.jpg" for n in NUMBERED], "likely", 31),

@@ -1,4 +1,4 @@
-"""Lines as ids: what stands around an id is understood and counted, what is none is named."""
+"""Lines as ids: what stands around an id is understood, what is none is named."""
 
 import time
 from pathlib import Path
@@ -29,28 +29,22 @@ def ids(data: bytes | str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("data", "traits"),
+    "data",
     [
-        (b"000000000139\n000000000285\n", {}),
-        (b"000000000139\n000000000285", {}),
-        (b"\xef\xbb\xbf000000000139\n000000000285\n", {"byte order mark": 1}),
-        (b"000000000139\r\n000000000285\r\n", {"lines ended by CR LF": 2}),
-        (b" 000000000139\t\n000000000285  \r\n", {"lines ended by CR LF": 1, "ids with blanks around them": 2}),
-        (
-            b"images/000000000139.jpg\nC:\\x\\000000000285.PNG\n",
-            {"ids with a folder before them": 2, "ids with the suffix of a photo": 2},
-        ),
-        (b"./a.b/000000000139\n000000000285\n", {"ids with a folder before them": 1}),
-        (
-            b"000000000139  1\n000000000285 -1\n",
-            {"ids with a label -1 beside them": 1, "ids with a label 1 beside them": 1},
-        ),
-        (b"000000000139 0\n000000000285\t0\n", {"ids with a label 0 beside them": 2}),
+        b"000000000139\n000000000285\n",
+        b"000000000139\n000000000285",
+        b"\xef\xbb\xbf000000000139\n000000000285\n",
+        b"000000000139\r\n000000000285\r\n",
+        b" 000000000139\t\n000000000285  \r\n",
+        b"images/000000000139.jpg\nC:\\x\\000000000285.PNG\n",
+        b"./a.b/000000000139\n000000000285\n",
+        b"000000000139  1\n000000000285 -1\n",
+        b"000000000139 0\n000000000285\t0\n",
+        b"# two images\n000000000139 0\n#label: 0\n000000000285 0\n#\n",
     ],
 )
-def test_what_stands_around_an_id_is_understood_and_counted(data: bytes, traits: dict[str, int]) -> None:
+def test_what_stands_around_an_id_is_understood(data: bytes) -> None:
     assert ids(data) == ["coco:000000000139", "coco:000000000285"]
-    assert dict(parsed(data).understood) == traits
 
 
 def test_a_giant_line_is_odd_and_costs_no_time() -> None:
@@ -67,5 +61,7 @@ def test_any_bytes_are_a_list_or_refused(data: bytes) -> None:
         one = parsed(b"0000000001\n0000000002\n" + data)
     except CurationError:
         return
-    lines = data.count(b"\n") + bool(data and not data.endswith(b"\n")) + 2
-    assert len(one) + one.blank + one.odd - one.unlabelled == lines
+    lines = [b"1", b"2", *data.split(b"\n")]
+    filled = [line for line in lines if line.strip(b" \t\r")]
+    comments = [line for line in filled if line.strip(b" \t\r").startswith(b"#")]
+    assert len(filled) - len(comments) <= len(one) + one.odd - one.unlabelled <= len(filled)

@@ -37,7 +37,7 @@ def test_text_arrays_objects_of_arrays_and_coco_json_are_lists(tmp_path: Path) -
     train = found.lists[3]
     assert train.file == "sub/t1_train.txt"
     assert train.sha256 == sha256_of_bytes(text)
-    assert (train.read.blank, train.lines.tolist()) == (1, [1, 2, 4])
+    assert train.lines.tolist() == [1, 2, 4]
     assert train.unique.tolist() == sorted(set(train.members.tolist()))
 
 
@@ -158,7 +158,7 @@ def check_the_published_lists_are_read_whole(shared: Path) -> None:
     assert lines["reowod/t1_train"] == 91_903
     assert lines["opendet/wilderness_ids"] == 21_260
     assert not found.unread
-    assert not any(one.read.odd or one.read.blank for one in found.lists)
+    assert not any(one.read.odd for one in found.lists)
 
 
 @real_files("voc2007")

@@ -115,6 +115,27 @@ def test_roles_in_one_json_and_apart(tmp_path: Path) -> None:
     assert finding.text == "2 known classes, none of them unknown"
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"id_wnids.txt": ["n01440764", "n01443537"], "ood_wnids.txt": ["n01443537"]},
+        {"seen.txt": ["cat", "dog"], "unseen.txt": ["dog", "fox"]},
+        {"splits.json": {"seed0": {"known": [0, 1], "unknown": [1, 2]}, "seed1": {"known": [1], "unknown": [0]}}},
+    ],
+)
+def test_classes_are_told_by_wnids_and_by_keys_and_names_of_roles(tmp_path: Path, files: dict[str, object]) -> None:
+    [finding] = [one for one in told(tmp_path, "PL3", files) if one.verdict != "pass"]
+    assert (finding.verdict, finding.count) == ("fail", 1)
+
+
+@pytest.mark.parametrize(("label", "count"), [(7, 1), (5, 0)])
+def test_a_label_beyond_the_classes_of_the_folder(tmp_path: Path, label: int, count: int) -> None:
+    """The number behind the last class is often that of what is unknown."""
+    rows = [*(f"x/{n * 7919:08x}.jpg {n % 4}" for n in range(40)), f"x/1.jpg {label - 1}"]
+    report = audit(laid(tmp_path, {"classes.txt": ["cat", "dog", "owl", "fox"], "test.txt": rows}))
+    assert [(one.about, one.count) for one in found(report, "PL9", "warn")] == [("test", 1)] * count
+
+
 def test_a_guess_is_no_role(tmp_path: Path) -> None:
     files = {
         "known_classnames.txt": ["starfish", "shark"],
@@ -362,8 +383,6 @@ def check_rwd_and_ovcoco(shared: Path) -> None:
     report = _of(shared, "rwd/Aerial")
     lists = read_lists(shared / "data/atlas/rwd/Aerial")
     assert not any(one.form == "coco json" for one in lists.files.values())
-    assert not lists.files["train.txt"].ended
-    assert not lists.files["test.txt"].ended
     assert report.verdict("DS2") == "pass"
 
     report = _of(shared, "ovcoco")

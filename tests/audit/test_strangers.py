@@ -350,6 +350,71 @@ def test_bare_names_that_count_below_folders_of_train_and_val_are_told_with_an_i
     assert "if the file name alone identifies the image" in said.text
 
 
+HASHES = [f"{number * 7919 % 2**32:08x}" for number in range(200)]
+SOUND: dict[str, dict[str, Any]] = {
+    "comments": {
+        "train.txt": [
+            "# made 2026-03-01",
+            "#path: label",
+            *(f"{name}.jpg {n % 4}" for n, name in enumerate(HASHES[:99])),
+        ],
+        "test.txt": ["# made 2026-03-01", *(f"{HASHES[n]}.jpg {n % 4}" for n in range(99, 200))],
+    },
+    "audio manifests": {
+        f"{part}.tsv": [f"/data/{part}", *(f"{n // 9}/{n}.flac\t{16000 + n}" for n in range(size))]
+        for part, size in (("train", 90), ("valid", 40))
+    },
+    "arrays that are columns": {
+        f"{part}.json": {
+            "label_names": ["n01440764", "001.Bird", "002.Owl"],
+            "image_names": [f"/data/{name}.jpg" for name in names],
+            "image_labels": [number % 3 for number in range(len(names))],
+        }
+        for part, names in (("train", HASHES[:90]), ("test", HASHES[90:]))
+    },
+    "conversations": {
+        "train.jsonl": [
+            json.dumps({"image": f"{HASHES[n // 3]}.jpg", "conversations": [{"value": f"turn {n}"}]}) for n in range(90)
+        ]
+    },
+    "scores": {"runs.csv": ["image,score", *(f"{HASHES[n // 3]}.jpg,0.{n:03}" for n in range(90))]},
+    "questions": {
+        f"{part}.csv": ["image,question", *(f"{HASHES[n // 3]}.jpg,is it {part} {n}?" for n in range(90))]
+        for part in ("counting", "colours")
+    },
+}
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_nobody_is_accused_of_what_a_form_holds_by_design(name: str, tmp_path: Path) -> None:
+    assert not accused(write(SOUND[name], tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("form", "counter", "gravity"),
+    [("{:06}", range(60), "warning"), ("{}", range(1, 61), "warning"), ("{:06}", range(5, 65), "error")],
+)
+def test_numbers_from_zero_or_one_to_the_last_may_be_counted_anew(
+    form: str, counter: range, gravity: str, tmp_path: Path
+) -> None:
+    """KITTI's and CIFAR's test images are numbered from 0, as those of training are."""
+    lists = {"train.txt": [form.format(n) for n in range(0, 80, 2)], "test.txt": [form.format(n) for n in counter]}
+    report = curation.audit(write(dict(lists), tmp_path)).data()["statements"]
+    [said] = [one for one in report if one["gravity"] in ACCUSING]
+    assert (said["rule"], said["gravity"]) == ("DS2", gravity)
+    assert ("if the file name alone" in said["text"]) == (gravity == "warning")
+
+
+@pytest.mark.parametrize(("more", "said"), [(9, True), (-9, False)])
+def test_a_test_list_of_a_whole_domain_is_told_with_its_way_out(more: int, said: bool, tmp_path: Path) -> None:
+    """PACS trains on ``train_kfold`` and tests on the whole of another domain, ``test_kfold``."""
+    lists = {"art_train_kfold.txt": HASHES[:90], "art_test_kfold.txt": HASHES[: 90 + more] + HASHES[150:]}
+    [report] = [
+        one for one in curation.audit(write(dict(lists), tmp_path)).data()["statements"] if one["rule"] == "DS2"
+    ]
+    assert ("whole domains" in report["hint"]) == said
+
+
 @pytest.mark.parametrize("rare", [lambda video, frame: frame == 7, lambda video, frame: (video + (frame == 7)) % 2])
 def test_a_rare_label_in_a_folder_is_no_mistake_where_folders_are_no_classes(rare: Any, tmp_path: Path) -> None:
     rows = [f"v{video:03}/{frame:05}.png {int(rare(video, frame))}" for video in range(40) for frame in range(25)]

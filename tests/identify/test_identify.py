@@ -231,6 +231,8 @@ def test_images_made_from_others_are_not_called_a_part_of_these(tmp_path: Path) 
         one = asked(tmp_path / "list.txt", own, [folder + name for name in names[:4000]])
         assert (one.verdict, one.nearest[0].kind, one.nearest[0].shared) == ("related", "part of", 4000), folder
         assert asked(tmp_path / "list.txt", own, [folder + name for name in names]).verdict == "identified"
+    # Folders of other names tell nothing of these.
+    assert asked(tmp_path / "list.txt", own, ["fog/1.jpg", *names[:4000]]).nearest[0].kind == "mostly in"
     for folder in ("imagenet_c/fog/3/", "fog/3/n01440764/", "imagenet-c/val/", "D:\\fog\\"):
         one = asked(tmp_path / "list.txt", own, [folder + name for name in names[:4000]])
         assert (one.verdict, one.nearest[0].kind) == ("hint", "named like"), folder

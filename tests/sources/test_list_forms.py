@@ -78,6 +78,10 @@ TABLE = "uid,img_path,mask_path,patient_id,split,dx\n1,i/a.png,m/a.png,p 1,train
         ("a.jsonl", '{"image": "a.png", "label": 3}\n{"image": "b.png"}\n', "json lines", ["a.png", "b.png"]),
         ("a.json", '[{"image": "a.png", "n": {"x": 1}}, {"image": "b.png"}]', "json lines", ["a.png", "b.png"]),
         ("a.odgt", '{"fpath_img": "a.jpg", "fpath_segm": "a.png"}\n', "json lines", ["a.jpg"]),
+        ("a.json", '[["a.jpg", "cat"], ["b.jpg", "dog"]]', "json lines", ["a.jpg", "b.jpg"]),
+        ("a.json", '{"train": [["x/a.jpg", 0, "cat"], ["x/b.jpg", 1, "dog"]]}', "json lines", ["x/a.jpg", "x/b.jpg"]),
+        ("a.json", '[["a.jpg", "b.jpg"], ["b.jpg", "c.jpg"]]', "pairs", ["a.jpg", "b.jpg", "b.jpg", "c.jpg"]),
+        ("a.csv", "ImageID,LabelName,XMin\n0a,/m/1,0.1\n0a,/m/1,0.2\n0a,/m/2,0.3\n", "csv", ["0a"] * 3),
         ("a.odgt", '{"ID": "2,a", "gtboxes": [{"a": 1}]}\n{"ID": "8,b"}\n', "json lines", ["2,a", "8,b"]),
     ],
 )  # fmt: skip
@@ -240,6 +244,9 @@ def test_files_that_may_be_lists(tmp_path: Path) -> None:
         "train",
         "data.yaml",
         "c/d.ODGT",
+        "e.txt.gz",
+        "f.nii.gz",
+        "g.parquet",
         "x.yaml",
         "a.py",
         ".git/c.txt",
@@ -249,7 +256,7 @@ def test_files_that_may_be_lists(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     assert [path.relative_to(tmp_path).as_posix() for path in list_files(tmp_path)] == [
-        "a.txt", "b.list", "c/d.ODGT", "data.yaml", "train",
+        "a.txt", "b.list", "c/d.ODGT", "data.yaml", "e.txt.gz", "g.parquet", "train",
     ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.audit.classes import fold, known_aliases
-from curation.audit.lists import AuditedList, ListSet
+from curation.audit.lists import AuditedList, ListSet, list_of
 from curation.audit.roles import read_role
 from curation.audit.rule import Check, Finding, Verdict, joined
 from curation.audit.rules.lists import published_of
@@ -41,7 +41,7 @@ def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
     labelled = [listed for listed in lists.lists if _values(listed) is not None]
     sound = []
     for listed in labelled:
-        found = [*_two_labels(lists, listed), *_against_folders(listed)]
+        found = [*_two_labels(lists, listed), *_against_folders(listed), *_out_of_range(lists, listed)]
         yield from found
         if not found:
             sound.append(listed.name)
@@ -111,6 +111,20 @@ def _against_folders(listed: AuditedList) -> Iterator[Finding]:
             f"line {read.lines[row]}: {names[folders[row]]} has {usual[folders[row]]}, here {read.labels[row]}"
             for row in odd[:SHOWN_EXAMPLES].tolist()
         )
+        yield Finding("warn", listed.name, len(odd), text, examples, of=len(listed), lists=(listed.name,))
+
+
+def _out_of_range(lists: ListSet, listed: AuditedList) -> Iterator[Finding]:
+    """Yield the few labels of a list that are beyond the classes of the only file that names some in its folder."""
+    files = _class_files(lists, _folder(listed.file))
+    if listed.read.labels is None or len(files) != 1:
+        return
+    labels, count = listed.read.labels, len(lists.files[files[0]].classes[""])
+    # Classes may be numbered from 1, and the next number is often that of unknown.
+    odd = np.flatnonzero(labels > count)
+    if 0 < len(odd) <= (1 - _MATCHED) * len(listed):
+        text = f"{counted(len(odd), 'label')} beyond the {counted(count, 'class', 'classes')} of {files[0]}"
+        examples = tuple(f"line {listed.read.lines[row]}: {labels[row]}" for row in odd[:SHOWN_EXAMPLES].tolist())
         yield Finding("warn", listed.name, len(odd), text, examples, of=len(listed), lists=(listed.name,))
 
 
@@ -233,7 +247,7 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
 def _columns_of_both(lists: ListSet, first: AuditedList, second: AuditedList) -> list[str]:
     """Return the columns that can be compared; that of labels where PL9 does not, in tables of another kind."""
     both = first.read.columns.keys() & second.read.columns.keys()
-    columns = sorted(name for name in both if not (_numbers_rows(first, name) or _numbers_rows(second, name)))
+    columns = sorted(name for name in both if _is_fact(first, name) and _is_fact(second, name))
     apart = are_versions(first.name, second.name)
     if apart and all(read_role(side.name).roles for side in (first, second)):
         return []
@@ -242,10 +256,12 @@ def _columns_of_both(lists: ListSet, first: AuditedList, second: AuditedList) ->
     return [*columns, _LABEL] if apart and tables and named else columns
 
 
-def _numbers_rows(listed: AuditedList, column: str) -> bool:
-    """Return whether a column is a number of the row, as an exported index is, and says nothing of the image."""
-    values = listed.read.columns[column].values
-    return len(values) >= _MATCHED * len(listed) and all(text.isdecimal() for text in values)
+def _is_fact(listed: AuditedList, column: str) -> bool:
+    """Return whether a column says one thing of each image, and is no number of the row, as an exported index is."""
+    values, of = listed.read.columns[column].values, listed.read.columns[column].of
+    if len(values) >= _MATCHED * len(listed) and all(text.isdecimal() for text in values):
+        return False
+    return bool((of == of[listed.first_rows][np.searchsorted(listed.unique, listed.members)]).all())
 
 
 def _cells(listed: AuditedList, column: str, rows: Int32s) -> npt.NDArray[Any]:
@@ -324,7 +340,7 @@ def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
                 f"{what} {key} occurs {len(own)} times, {on} {joined(list(map(str, own)), 3)}"
                 for key, own in list(repeated.items())[:SHOWN_EXAMPLES]
             ]
-        lists = (_list(name),)
+        lists = (list_of(name),)
         if texts:
             yield Finding("fail", name, concerned or 1, "; ".join(texts), tuple(examples), lists=lists)
         else:
@@ -345,12 +361,12 @@ def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
                 f"{counted(len(facts.images), 'image')}, {counted(facts.annotations, 'annotation')}, "
                 f"{counted(len(facts.categories), 'category', 'categories')}, {facts.used:,} with an annotation"
             )
-            yield Finding("pass", name, text=text, lists=(_list(name),))
+            yield Finding("pass", name, text=text, lists=(list_of(name),))
     for first, second in combinations(numbers, 2):
-        if are_versions(_list(first), _list(second)):
+        if are_versions(list_of(first), list_of(second)):
             continue
         if moved := _numbered_otherwise(numbers[first], numbers[second]):
-            names = (_list(first), _list(second))
+            names = (list_of(first), list_of(second))
             categories = counted(len(moved), "category", "categories")
             text = f"{categories} with different numbers: a model trained on one mislabels the other"
             yield Finding(
@@ -359,12 +375,8 @@ def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _list(name: str) -> str:
-    return PurePosixPath(name).with_suffix("").as_posix()
-
-
 def _broken(name: str, facts: CocoFacts) -> Iterator[Finding]:
-    of, lists = facts.annotations, (_list(name),)
+    of, lists = facts.annotations, (list_of(name),)
     if facts.orphans:
         examples = [f"annotation {key}: image {image}" for key, image in facts.orphans[:SHOWN_EXAMPLES]]
         text = f"{len(facts.orphans):,} of {counted(of, 'annotation')} on images missing from the file"
@@ -393,6 +405,8 @@ def _numbered_otherwise(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
     ]
 
 
+_ROLE_KEY = re.compile(r"(?:(.*)/)??((?:un)?known)(?:/|\Z)")
+"""Keys of JSON: ``known``, ``unknown/Hard``, ``seed1/known``."""
 _UNKNOWN_FILE = re.compile(r"(?:^|[^a-z])(?:unknown|unseen|novel|ood)(?:[^a-z]|$)", re.IGNORECASE)
 _KNOWN_FILE = re.compile(r"(?:^|[^a-z])(?:known|seen|base|id)(?:[^a-z]|$)", re.IGNORECASE)
 _TRUTH = re.compile(r"ground.?truth|(?:^|[^a-z])gt(?:[^a-z]|$)", re.IGNORECASE)
@@ -412,9 +426,8 @@ def _class_roles(files: Mapping[str, PublishedFile]) -> Iterator[tuple[str, str,
         stem = PurePosixPath(name).stem
         if file.form == "class roles":
             for role, names in file.classes.items():
-                kind = role.partition("/")[0]
-                if kind in ("known", "unknown"):
-                    yield name, kind, f"{name}: {role}", names, False
+                if found := _ROLE_KEY.match(role):
+                    yield f"{name}: {found[1]}" if found[1] else name, found[2], f"{name}: {role}", names, False
         elif file.form == "class names" and CLASS_FILE.search(stem):
             # A list of guesses or prompts beside the true one is no role.
             guess = _folder(name) in truths and not _TRUTH.search(stem)
@@ -476,7 +489,7 @@ def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
     lists = published_of(target)
     roles: defaultdict[str, list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
     for scope, _, where, names, guess in _class_roles(lists.files):
-        if not guess and scope != where.partition(": ")[0]:
+        if not guess and ": " not in where:
             roles[scope].append((where, names))
     for scope, entries in roles.items():
         named = [name for _, names in entries for name in names]
@@ -500,14 +513,22 @@ def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
             yield Finding("info", scope if scope != "." else "classes", len(rest), text)
 
 
+def _class_files(lists: ListSet, folder: str) -> list[str]:
+    """Return the files of a folder that name classes, without a role."""
+    return [
+        name
+        for name, file in lists.files.items()
+        for stem in [PurePosixPath(name).stem]
+        if _folder(name) == folder and file.form == "class names" and CLASS_FILE.search(stem)
+        if not (_UNKNOWN_FILE.search(stem) or _KNOWN_FILE.search(stem))
+    ]
+
+
 def _classes_of(target: AuditTarget, scope: str, named: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """Return the classes of the data: of a list without a role, of a JSON, or COCO's where nearly all names are its."""
     lists = published_of(target)
-    for name, file in lists.files.items():
-        stem = PurePosixPath(name).stem
-        has_role = _UNKNOWN_FILE.search(stem) or _KNOWN_FILE.search(stem)
-        if _folder(name) == scope and file.form == "class names" and CLASS_FILE.search(stem) and not has_role:
-            return file.classes[""], name
+    for name in _class_files(lists, scope):
+        return lists.files[name].classes[""], name
     for name in lists.files:
         facts = coco_facts(target).get(name) if _folder(name) == scope else None
         if facts and facts.categories:

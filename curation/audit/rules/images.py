@@ -29,11 +29,11 @@ _OUTSIDE = 1.0
 """Pixels by which a box may stick out of its image: annotation tools round up to one."""
 PHOTOS = "the photos of these images: --photos NAME=DIR"
 _GROUPS = ("train", "val", "test")
-_COUNTS = re.compile(r"[A-Za-z]{0,8}[ _-]?[0-9]{1,8}\.[A-Za-z]+")
-"""Names such as ``0007.jpg`` and ``frame_12.png``, which many folders have."""
-_WHOLE_DOMAINS = (
-    "remove one of them; if whole domains are trained and tested on in turn, nothing is wrong: --role LIST=none"
-)
+_COUNTS = re.compile(r"(voc2007:)?[A-Za-z]{0,8}[ _-]?[0-9]{1,8}(?:\.[A-Za-z]+)?")
+"""Names such as ``0007.jpg``, ``frame_12.png`` and ``000012``, which many folders have."""
+_DIGITS = re.compile(r"[0-9]+(?=\.[A-Za-z]+\Z|\Z)")
+_FEWEST_COUNTED = 10
+_WHOLE_DOMAINS = "if whole domains are trained and tested on in turn, nothing is wrong: --role LIST=none"
 _BOTH = "remove the shared images from the train and finetune lists"
 
 
@@ -267,7 +267,7 @@ def _repeated(target: AuditTarget, part: AuditedList) -> Finding | None:
     ) + (f"; {other:,} of these lines with another label" if other else "")
     examples = []
     for image in target.first(ids):
-        lines = part.lines_of(image)
+        lines = part.lines[part.members == image].tolist()
         examples.append(f"{target.ids[image]} ({part.whole} lines {', '.join(map(str, lines[:4]))})")
     like = "lines are repeated"
     return Finding("fail", part.name, repeats, text, tuple(examples), of=len(rows), lists=(part.name,), like=like)
@@ -281,7 +281,7 @@ def _said_again(part: AuditedList) -> Int64s:
     if read.pairs:
         return np.empty(0, np.int64)
     given: dict[str, Any] = {"image": part.members, "label": read.labels, "class": read.group_of}
-    given["labels"] = read.label_counts
+    given |= {"labels": read.label_counts, "rest": read.rest}
     given |= {f"column {name}": column.of for name, column in read.columns.items()}
     given["second"] = None if read.companions is None else np.array(read.companions.split(b"\n")[:-1], object)
     columns = {name: values for name, values in given.items() if values is not None}
@@ -320,8 +320,8 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     """Return what is said of two lists that share images by their whole names."""
     first, second = pair.first, pair.second
     inside = target.where(images)
-    lines = [int(inside[side.members].sum()) for side in (first, second)]
-    sizes, here = [len(side.members) for side in (first, second)], (len(first.unique), len(second.unique))
+    lines = [len(distinct(side.lines[inside[side.members]])) for side in (first, second)]
+    sizes, here = [side.n_lines for side in (first, second)], (len(first.unique), len(second.unique))
     found = Finding(
         "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail",
         pair.about,
@@ -334,9 +334,9 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         pairs=(pair.names,),
         like="the lists share images",
         brief=pair.family.replace(" ", "_"),
-        hint=_BOTH,
+        hint=f"{_BOTH}; {_WHOLE_DOMAINS}" if len(images) == here[0] else _BOTH,
     )
-    if _counted_by_folder(target, pair, images):
+    if _counted_anew(target, pair, images):
         text = f"if the file name alone identifies the image, both hold {counted(len(images), 'image')}"
         hint = "make clear which images are meant: include the folders of the lists in the paths"
         return replace(found, verdict="warn", text=text, like="", hint=hint)
@@ -348,7 +348,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
             else "the same images, with other repeats"
         )
         like = f"{first.role} and {second.role} are the same list twice, {how or 'with other repeats'}"
-        return replace(found, text=text, like=like, hint=_WHOLE_DOMAINS)
+        return replace(found, text=text, like=like, hint=f"remove one of them; {_WHOLE_DOMAINS}")
     if len(images) == here[1] and first.role == "train":
         rest = [
             other.name
@@ -363,14 +363,30 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     return found
 
 
-def _counted_by_folder(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
-    """Return whether bare names that count are in folders of train and test: each may count its own images."""
+def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
+    """Return whether bare names count from 0 or 1, or in folders of train and test: each may count its own images."""
     lists = (pair.first, pair.second)
-    if any(part.read.has_folders for part in lists) or len({part.file.rpartition("/")[0] for part in lists}) == 1:
+    if any(part.read.has_folders for part in lists):
         return False
-    if not all(read_role(part.file).why.startswith("its folder") for part in lists):
+    apart = len({part.file.rpartition("/")[0] for part in lists}) > 1
+    by_folder = apart and all(read_role(part.file).why.startswith("its folder") for part in lists)
+    found = [_COUNTS.fullmatch(str(target.ids[image])) for image in images.tolist()]
+    if not all(found):
         return False
-    return all(_COUNTS.fullmatch(str(target.ids[image])) for image in images.tolist())
+    if by_folder and not any(name[1] for name in found if name):
+        return True
+    first, second = (
+        [int(number[0]) for number in map(_DIGITS.search, target.ids[own.unique]) if number] for own in lists
+    )
+    return _goes_through(first, second, len(images)) or _goes_through(second, first, len(images))
+
+
+def _goes_through(numbers: Sequence[int], others: Sequence[int], shared: int) -> bool:
+    """Return whether numbers go from 0 or 1 to their last, and meet others as such of another count would be met."""
+    lowest, count = min(numbers, default=2), len(set(numbers))
+    goes = lowest < 2 and _FEWEST_COUNTED <= count == len(numbers) == max(numbers) - lowest + 1
+    # Others that go on where these end would be met by mistake alone.
+    return goes and 2 * shared * (max(others) + 1) >= count * len(others)
 
 
 def _equal(target: AuditTarget, pair: ComparedPair) -> str:

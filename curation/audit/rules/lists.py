@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise, product
+from itertools import combinations, filterfalse, pairwise, product
 from operator import itemgetter
 
 import numpy as np
@@ -46,7 +46,8 @@ def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
     lists = published_of(target)
     agreed = 0
     for listed in lists.lists:
-        for number in _counts_in(_base(listed.name)):
+        # No year, and no bound of a range such as 20_40.
+        for number in filterfalse(_YEARS.__contains__, map(int, _COUNT.findall(_base(listed.name)))):
             counts = _counts(lists, listed)
             if number in counts.values():
                 agreed += 1
@@ -66,11 +67,6 @@ def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
             yield Finding(verdict, listed.name, 1, text, lists=(listed.name,))
     if agreed:
         yield Finding("pass", "names", text=f"{counted(agreed, 'count')} in names, each that of its list", asked=agreed)
-
-
-def _counts_in(name: str) -> list[int]:
-    """Return the numbers of a file name that can be counts: no year, no bound of a range such as ``20_40``."""
-    return [number for text in _COUNT.findall(name) if (number := int(text)) >= LEAST_COUNT and number not in _YEARS]
 
 
 def _counts(lists: ListSet, listed: AuditedList) -> dict[str, int]:
@@ -151,8 +147,9 @@ def _beside(listed: AuditedList) -> str:
     """Return what stands beside the images of a list: how many labels, and how many values of each column."""
     texts, counts = list[str](), listed.read.label_counts
     if counts is not None:
-        several, none = int((counts > 1).sum()), int((counts == 0).sum())
-        texts.append(f"of {counted(len(listed), 'image')}, {several:,} with two or more labels and {none:,} with none")
+        labels = np.bincount(listed.members, counts)[listed.unique]
+        several, none = int((labels > 1).sum()), int((labels == 0).sum())
+        texts.append(f"of {counted(len(labels), 'image')}, {several:,} with two or more labels and {none:,} with none")
     for name, column in listed.read.columns.items():
         # The values of a table that is split are those of all its parts.
         values, lacking = np.unique(column.of[column.of >= 0]), int((column.of < 0).sum())
@@ -207,7 +204,7 @@ def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
         short_of = {odd.line for odd in read.short_lines}
         other = [odd for odd in read.odd_lines if odd.line not in short_of and "label" not in odd.reason]
         left_out = read.odd - short
-        if left_out > 0 and not all(odd.text.startswith("#") for odd in other):
+        if left_out > 0:
             text = f"{counted(left_out, 'line')} of {listed.file} without an image"
             yield _lines(listed, "warn", left_out, text, other, "lines name no image")
 
@@ -233,7 +230,10 @@ def groups_are_on_one_side(target: AuditTarget) -> Outcome:
     by_default = not (target.patterns or target.column)
     # Numbers of COCO and VOC tell no group: there is nothing to look for.
     places = {at for pair in compared for at in pair.places if by_default}
-    mute = {at for at in places if _is_numbered(published_of(target), at)}
+    lists = published_of(target)
+    mute = {
+        at for at in places if (lists.lists[at].unique < lists.images.n_ids).all() and not lists.lists[at].read.columns
+    }
     findings = [
         _group_finding(pair, GroupResult("undecidable") if {*pair.places} <= mute else groups.compare(*pair.places))
         for pair in compared
@@ -243,11 +243,6 @@ def groups_are_on_one_side(target: AuditTarget) -> Outcome:
         if found.verdict == "shared":
             findings.append(replace(_group_finding(pair, found), verdict="info", asked=0))
     return Outcome(tuple(findings))
-
-
-def _is_numbered(lists: ListSet, at: int) -> bool:
-    listed = lists.lists[at]
-    return bool((listed.unique < lists.images.n_ids).all()) and not listed.read.columns
 
 
 def _group_finding(pair: ComparedPair, found: GroupResult) -> Finding:
