@@ -173,7 +173,7 @@ def _has_files(cells: Sequence[str]) -> bool:
 
 def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[int]:
     """Return the columns that can name images, the likeliest first: files, then the most distinct values."""
-    ranked, boxes = [], not _BOX.isdisjoint(map(_key, header))
+    ranked, boxes = [], not _BOX.isdisjoint(map(slug, header))
     for position, (name, cells) in enumerate(zip(header, columns, strict=True)):
         key, filled = slug(name), {cell for cell in cells if cell}
         files = _has_files(cells)
