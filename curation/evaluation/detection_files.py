@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ _HEADER = (
 )
 _PHOTO = re.compile(r"\.(?:jpe?g|png|webp|bmp|tiff?)\Z", re.IGNORECASE)
 _LINE = "class cx cy w h confidence"
-_FIELDS = 6
+_FIELDS = (5, 6)
 _BEYOND = 0.5
 
 
@@ -53,7 +54,7 @@ def read_other_form(path: Path, truth: GroundTruth) -> OtherFile | None:
         ``category_id``, a number, or ``category`` or ``class``, a name; ``x``, ``y``, ``w``, ``h``, or ``bbox``, in
         pixels from the top left corner, or ``x1``, ``y1``, ``x2``, ``y2``; ``score``. Or a folder that
         `is_yolo_results`: a file an image, called as the photo is, of lines ``class cx cy w h confidence`` in shares of
-        the image, and a ``data.yaml`` with the names of the classes.
+        the image, and a ``data.yaml`` with the names of the classes. Where there is no score or confidence, it is NaN.
     truth : GroundTruth
         Names the images, and has the sizes that shares are of.
 
@@ -97,15 +98,14 @@ def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
         return f"{folder / lines[row][0]}: line {lines[row][1]}"
 
     for row, (*_, line) in enumerate(lines):
-        if len(line) != _FIELDS or not 0 <= line[0] < len(classes):
+        if len(line) not in _FIELDS or not 0 <= line[0] < len(classes):
             raise PredictionError(
                 "A line of a label file is not a detection",
                 where=where(row),
                 expected=f"{_LINE}, classes 0 to {len(classes) - 1}",
                 found=" ".join(f"{value:g}" for value in line)[:100],
-                hint="no confidence: Ultralytics writes it with save_conf=True" if len(line) == _FIELDS - 1 else None,
             )
-    values = np.array([line for *_, line in lines], np.float64).reshape(-1, _FIELDS)
+    values = np.array([(*line, math.nan)[:6] for *_, line in lines], np.float64).reshape(-1, 6)
     stems = [PurePosixPath(name).stem for name, *_ in lines]
     boxes = _in_pixels(values[:, 1:5], stems, truth, where)
     names: list[str | None] = [classes[int(number)] for number in values[:, 0]]
@@ -160,13 +160,16 @@ def _table(path: Path, truth: GroundTruth) -> OtherFile:
     def where(row: int) -> str:
         return f"{path}: row {row + 2}"
 
-    image, score = _column(table, _IMAGES, path), _column(table, ("score",), path)
+    image = next((name for name in _IMAGES if name in table), None)
     names = [name for name in ("category", "class") if name in table][:1]
     numbers = "category_id" in table
-    if not numbers and not names:
+    if image is None or (not numbers and not names):
         raise _lacks(table, path)
     texts = table[image].unique()
     images = dict(zip(texts, _own_ids([_image(text) for text in texts], truth), strict=True))
+    if image == "image_id":
+        # An id goes before a stem: 12 is not 12.jpg where it is an id of another file.
+        images |= {str(own): own for own in truth.image_names or truth.image_numbers.tolist()}
     ids: list[int | None] = [None] * len(table) if not numbers else _whole(table["category_id"], where)
     categories = table[names[0]].tolist() if names else []
     strangers = {*categories} - {*truth.classes}
@@ -178,7 +181,8 @@ def _table(path: Path, truth: GroundTruth) -> OtherFile:
             found=", ".join(sorted(strangers))[:100],
             hint="call the column category_id if the truth numbers its classes so",
         )
-    boxes, scores = _boxes(table, path, where), _floats(table, [score], where)[:, 0]
+    scores = _floats(table, ["score"], where)[:, 0] if "score" in table else np.full(len(table), math.nan)
+    boxes = _boxes(table, path, where)
     return OtherFile(file, Records([images[text] for text in table[image]], ids, categories, boxes, scores), where)
 
 
@@ -193,13 +197,6 @@ def _lacks(table: pd.DataFrame, path: Path) -> PredictionError:
         "The table of detections lacks a column", where=f"{path}: header", expected=_HEADER,
         found=", ".join(map(str, table.columns))[:200],
     )  # fmt: skip
-
-
-def _column(table: pd.DataFrame, names: Sequence[str], path: Path) -> str:
-    found = next((name for name in names if name in table), None)
-    if found is None:
-        raise _lacks(table, path)
-    return found
 
 
 def _boxes(table: pd.DataFrame, path: Path, where: Callable[[int], str]) -> Floats:

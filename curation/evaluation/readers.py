@@ -306,7 +306,7 @@ def _require_classes(
         STRANGE: "A detection has a category that " + (f"task {task} does not name" if task else "is not known"),
         DISAGREEING: "A detection's category and category_id name different classes",
     }[int(labels[row])]
-    advice = "curation inspect TRUTH --detections FILE looks for another numbering; names (category) leave no doubt"
+    advice = "curation inspect TRUTH --detections FILE looks for another numbering or spelling"
     if labels[row] == _UNKNOWN:
         advice = (
             f"are they of a later task than {task}? --task chooses it. --on-error stray=drop leaves out detections of "
@@ -371,7 +371,7 @@ def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False
         raise PredictionError(
             "A detection has no score",
             where=columns.at(int(np.argmax(missing))),
-            expected='"score": a number',
+            expected="a number: score of a record, column score, or confidence of a label file (save_conf=True)",
             found=f"{int(missing.sum())} of {len(scores)} detections without one",
             hint=NO_SCORES,
         )
