@@ -179,7 +179,7 @@ def evaluate(
             scored.append(new)
             said[name] = {"meaning": VARIANTS[name], **new.settings}
             facts = {key: found[key] for key in _FACTS if key in found} | facts
-            if against is not None and name in ("coco", "coco-federated") and not tables:
+            if against is not None and name not in _SCORELESS and not tables:
                 known = dict(zip(given.part.truth.class_numbers, given.part.truth.classes, strict=True))
                 compared = compare_with_external(found, against, known)
                 facts["external"] = {key: compared[key] for key in ("file", "passed_over")}
@@ -187,7 +187,7 @@ def evaluate(
                 scored[-1] = replace(new, found=new.found._replace(tables={**new.found.tables, **tables}))
             notes += new.found.notes
     if against is not None and not tables:
-        raise UsageError("--against goes with the variants coco and coco-federated", found=", ".join(variants))
+        raise UsageError("--against goes with variants that read scores", found=", ".join(variants))
     keys = {row.measure for entry in scored for row in entry.found.values}
     meanings = {key: text for key, text in definitions(REPORT.measures).items() if key in keys}
     more = {} if variants == ("coco",) else {"variants": said}
@@ -689,6 +689,7 @@ REPORT = Report(
                 Column("undefined", head="theirs is undefined"),
             ),
             title="Against another evaluator, in %",
+            always=True,
         ),
         *SCORE_FREE_TABLES,
         Tidy("steps", (Column("step"), Column("n", "count")), title="What each step of LVIS's rules leaves"),

@@ -38,6 +38,14 @@ _NO_INTERVAL = (
     "the objects of each size)."
 )
 _BOX = ("image_id", "class", "score", *"xywh", "outcome")
+_BOX_COLUMNS = (
+    "of",
+    "image",
+    "class",
+    Column("score", show=".4f"),
+    *(Column(side, show=".1f") for side in "xywh"),
+    "outcome",
+)
 
 
 class _Saved(msgspec.Struct):
@@ -93,12 +101,15 @@ class ResultDiff:
         Of each number of a class what was scored, the class, the key, and both values.
     reasons : tuple of str
         What makes the two not comparable.
+    passed_over : tuple of str
+        What else another evaluator gives.
     """
 
     protocol: str
     rows: tuple[tuple[str, str, Number | None, Number | None], ...]
     classes: tuple[tuple[str, str, str, Number | None, Number | None], ...] = ()
     reasons: tuple[str, ...] = ()
+    passed_over: tuple[str, ...] = ()
     _given: tuple[Any, ...] = field(default=(), compare=False)
 
     @property
@@ -120,7 +131,7 @@ class ResultDiff:
             self._table("difference", ("scored", "measure"), self.rows, title),
             self._table("classes", ("scored", "class", "measure"), self.classes, "Numbers of classes that differ"),
             Table("images", images, self.paired.images, f"Images that explain most of the {self.paired.headline}"),
-            Table("boxes", ("of", "image", *_BOX[1:]), self.paired.boxes, "Boxes in them, of one result alone"),
+            Table("boxes", _BOX_COLUMNS, self.paired.boxes, "Boxes in them, of one result alone"),
         )
 
     def _table(self, name: str, heads: Sequence[str], rows: Sequence[Any], title: str) -> Table:
@@ -162,6 +173,8 @@ def compare_files(old: Any, new: Any) -> ResultDiff | ScoresDiff | None:
         return diff_scores(Path(old), Path(new))
     if kinds == ("result", "other"):
         return _diff_external(_data(old), Path(new))
+    if kinds == ("other", "result"):
+        raise UsageError("The result goes before another evaluator's numbers", expected=f"curation diff {new} {old}")
     if any(kinds) and not all(kinds):
         odd, kind = (new, kinds[0]) if kinds[0] else (old, kinds[1])
         missing = isinstance(odd, str | Path) and not Path(odd).exists()
@@ -229,7 +242,7 @@ def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDi
     counts = (f"other n of class {name}: {of} {n} and {other}" for of, name, key, n, other in classes
               if key in ("n", "objects") and n != other)  # fmt: skip
     reasons = dict.fromkeys((*_reasons(before, after, named), *counts))
-    return ResultDiff(before.protocol, rows, classes, tuple(reasons), (old, new))
+    return ResultDiff(before.protocol, rows, classes, tuple(reasons), _given=(old, new))
 
 
 def _alone(column: str, before: _Saved, after: _Saved) -> bool:
@@ -287,8 +300,8 @@ def _diff_external(data: dict[str, Any], path: Path) -> ResultDiff:
     ours, per_class = ({name: value and value / 100 for name, value in of.items()} for of in (ours, per_class))
     found = compare_with_external({**ours, "per_class": per_class}, path, {})
     rows = zip(*(found["against"][name] for name in ("measure", "ours", "theirs")), strict=True)
-    passed = tuple(f"it has no counterpart: {name}" for name in found["passed_over"])
-    return ResultDiff(f"{saved.protocol} and {path.name}", tuple(("", *row) for row in rows), reasons=passed)
+    passed = tuple(found["passed_over"])
+    return ResultDiff(f"{saved.protocol} and {path.name}", tuple(("", *row) for row in rows), passed_over=passed)
 
 
 def _data(given: Result | Path | str) -> dict[str, Any]:
@@ -341,7 +354,10 @@ def _frames(given: Result | Path | str) -> dict[str, pd.DataFrame]:
 def _paired(diff: ResultDiff) -> Paired:
     """Return what the outcomes of both results say, of what was scored in one part, on the same objects."""
     frames = [_frames(given) for given in diff._given]
-    if not frames or not all(frames):
+    if not frames:
+        others = f"; not compared: {', '.join(diff.passed_over)}" if diff.passed_over else ""
+        return Paired(f"no intervals: the other evaluator gives numbers alone{others}")
+    if not all(frames):
         return Paired(
             "no intervals, images or boxes: outcomes are not there of both; evaluate with --outcomes and --out"
         )

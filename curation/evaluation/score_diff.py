@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.errors import UsageError
+from curation.errors import PredictionError, UsageError
 from curation.evaluation.ood.id_scores import IdScores, read_id_scores
 from curation.evaluation.problem import Floats
 from curation.evaluation.result import Column, Table
@@ -91,10 +91,16 @@ def diff_scores(old: Path, new: Path) -> ScoresDiff:
     ------
     PredictionError
         A file cannot be read.
+    PredictionError
+        Its detections have no such scores.
     UsageError
         Without image ids the files have unequal lengths; or no method is in both.
     """
     first, second = read_id_scores(old), read_id_scores(new)
+    for path, file in ((old, first), (new, second)):
+        if file.images and not len(next(iter(file.scores.values()))):
+            what, hint = "The detections state no OOD scores", "compare results: curation evaluate coco … --out DIR"
+            raise PredictionError(what, where=str(path), expected="scores, or logits, of each detection", hint=hint)
     mine, theirs = first.scores, second.scores
     names = {name: name for name in mine if name in theirs}
     if not names and len(mine) == len(theirs) == 1:
