@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import compress
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeVar
@@ -15,8 +16,6 @@ from curation.evaluation.measures import Measured, Scored
 from curation.evaluation.problem import (
     MOST_LISTED,
     ClassRoles,
-    Floats,
-    GroundTruth,
     Int64s,
     KnownClasses,
     classes_in_use,
@@ -161,15 +160,8 @@ class Reading:
 
     def opener(self) -> Callable[[Truth], Source]:
         """Return what opens the ground truth of several tasks or cases, the same truth once."""
-        opened: dict[int | Path, Source] = {}
-
-        def open_once(truth: Truth) -> Source:
-            key = truth if isinstance(truth, Path) else id(truth)
-            if key not in opened:
-                opened[key] = self.open(truth)
-            return opened[key]
-
-        return open_once
+        once = cache(self.open)
+        return lambda truth: truth if isinstance(truth, Source) else once(truth)
 
 
 def _exhaustive(overlay: AddedBoxes, ids: Sequence[str], part: str) -> tuple[str, ...]:
@@ -429,7 +421,8 @@ class OnePart:
             part = ground_truth(source, known, ids)
         with stage("reading detections"):
             if accepted.scoreless or accepted.boxes != ACCEPTED.boxes:
-                accepted = accepted._replace(sizes=_sizes(source, part.truth))
+                sizes = np.asarray(part.truth.sizes, np.float64)
+                accepted = accepted._replace(sizes=np.where(sizes > 0, sizes, np.nan))
             read = detections_of(detections, part, reading.policy_of(policy), accepted=accepted)
         unlisted: list[str] = []
         if (read.detections.label >= 0).all():
@@ -450,14 +443,6 @@ class OnePart:
             operating_point=operating_point,
             found=found,
         )
-
-
-def _sizes(source: Source, truth: GroundTruth) -> Floats:
-    """Return width and height of the images of a truth, NaN where unstated."""
-    row_of = {name: position for position, name in enumerate(source.image_ids.tolist())}
-    rows = [row_of[name] for name in truth.image_ids]
-    sizes = np.stack([source.images.widths, source.images.heights], axis=1)[rows].astype(np.float64)
-    return np.where(sizes > 0, sizes, np.nan)
 
 
 def classes_listed(
