@@ -172,21 +172,21 @@ def evaluate(
     )
     variants = _variants(asked, given)
     limits = {"lvis": Limit("image", image_limit), "lvis-fixed": Limit("class", class_limit)}
-    scored, facts, said, tables, notes = [], dict[str, Any](), dict[str, Any](), dict[str, Any](), [*given.notes]
+    scored, facts, said, notes = [], dict[str, Any](), dict[str, Any](), [*given.notes]
     with stage("COCO evaluation"):
         for name in variants:
             new, found = _scored(given, name, limits.get(name), engine)
             scored.append(new)
             said[name] = {"meaning": VARIANTS[name], **new.settings}
             facts = {key: found[key] for key in _FACTS if key in found} | facts
-            if against is not None and name not in _SCORELESS and not tables:
+            if against is not None and name not in _SCORELESS and "external" not in facts:
                 known = dict(zip(given.part.truth.class_numbers, given.part.truth.classes, strict=True))
                 compared = compare_with_external(found, against, known)
                 facts["external"] = {key: compared[key] for key in ("file", "passed_over")}
-                tables["against"] = compared["against"]
-                scored[-1] = replace(new, found=new.found._replace(tables={**new.found.tables, **tables}))
+                tables = {**new.found.tables, "against": compared["against"]}
+                scored[-1] = replace(new, found=new.found._replace(tables=tables))
             notes += new.found.notes
-    if against is not None and not tables:
+    if against is not None and "external" not in facts:
         raise UsageError("--against goes with variants that read scores", found=", ".join(variants))
     keys = {row.measure for entry in scored for row in entry.found.values}
     meanings = {key: text for key, text in definitions(REPORT.measures).items() if key in keys}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from curation.errors import MissingFileError, PredictionError
+from curation.evaluation.mends import unique
 from curation.evaluation.problem import Floats, GroundTruth
 from curation.evaluation.result_records import Records
 from curation.input_files import InputFile
@@ -116,15 +116,8 @@ def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
 
 def _own_ids(stems: Sequence[str], truth: GroundTruth) -> list[int | str]:
     """Return what the truth calls each image that is named by the stem of its file; a stem that it lacks as it is."""
-    own: list[int] | tuple[str, ...] = truth.image_names or truth.image_numbers.tolist()
-    position = _by_stem(truth)
-    return [own[position[stem]] if stem in position else stem for stem in stems]
-
-
-def _by_stem(truth: GroundTruth) -> dict[str, int]:
-    """Return the position of each image by its stem, where no other image has it."""
-    counts = Counter(truth.image_stems)
-    return {stem: position for position, stem in enumerate(truth.image_stems) if counts[stem] == 1}
+    own = unique(truth.image_stems, truth.image_names or truth.image_numbers.tolist()) if truth.image_stems else {}
+    return [own.get(stem, stem) for stem in stems]
 
 
 def _in_pixels(shares: Floats, stems: Sequence[str], truth: GroundTruth, where: Callable[[int], str]) -> Floats:
@@ -138,7 +131,7 @@ def _in_pixels(shares: Floats, stems: Sequence[str], truth: GroundTruth, where: 
             expected=f"{_LINE}: the centre and size of the box, 0 to 1",
             found=str(shares[row].tolist()),
         )
-    position = _by_stem(truth)
+    position = unique(truth.image_stems, range(len(truth.image_stems)))
     at = np.array([position.get(stem, -1) for stem in stems], np.int64)
     stated = np.zeros((truth.n_images, 2)) if truth.sizes is None else truth.sizes
     sizes = np.concatenate([stated, [[1, 1]]])[at].astype(np.float64)

@@ -38,14 +38,7 @@ _NO_INTERVAL = (
     "the objects of each size)."
 )
 _BOX = ("image_id", "class", "score", *"xywh", "outcome")
-_BOX_COLUMNS = (
-    "of",
-    "image",
-    "class",
-    Column("score", show=".4f"),
-    *(Column(side, show=".1f") for side in "xywh"),
-    "outcome",
-)
+_BOX_SHOWN = {"score": ".4f"} | dict.fromkeys("xywh", ".1f")
 
 
 class _Saved(msgspec.Struct):
@@ -127,11 +120,12 @@ class ResultDiff:
         """Every number, and every number of a class, before, after, the difference, its interval; images; boxes."""
         title = f"{self.protocol}: {self.changed} of {len(self.rows)} numbers differ"
         images = ("scored", "image", Column("without it", show="+g"))
+        boxes = tuple(Column(name, show=_BOX_SHOWN.get(name, "")) for name in ("of", "image", *_BOX[1:]))
         return (
             self._table("difference", ("scored", "measure"), self.rows, title),
             self._table("classes", ("scored", "class", "measure"), self.classes, "Numbers of classes that differ"),
             Table("images", images, self.paired.images, f"Images that explain most of the {self.paired.headline}"),
-            Table("boxes", _BOX_COLUMNS, self.paired.boxes, "Boxes in them, of one result alone"),
+            Table("boxes", boxes, self.paired.boxes, "Boxes in them, of one result alone"),
         )
 
     def _table(self, name: str, heads: Sequence[str], rows: Sequence[Any], title: str) -> Table:

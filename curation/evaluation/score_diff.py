@@ -131,11 +131,7 @@ def _pairs(first: IdScores, second: IdScores) -> tuple[Any, Any, Any]:
                 found=f"{lengths[0]} and {lengths[1]} rows",
             )
         return np.arange(lengths[0]), np.arange(lengths[0]), ((0, ""), (0, ""))
-    frames = [
-        pd.DataFrame({"image": file.images, "row": range(len(file.images))})
-        for file in (first, second)
-        if file.images is not None
-    ]
+    frames = [pd.DataFrame({"image": names, "row": range(len(names))}) for names in (first.images, second.images)]
     counts = [frame["image"].value_counts() for frame in frames]
     equal = [frame["image"].map(counts[0]) == frame["image"].map(counts[1]) for frame in frames]
     paired = [frame[same] for frame, same in zip(frames, equal, strict=True)]
