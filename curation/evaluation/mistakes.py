@@ -144,7 +144,9 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
     plain = best if _multiplies(now.hits, best.hits, best.looked_at) else now
     if plain.share < 0.5:
         fitted = [_reading(*pair, truth, name, form) for name, pair in by_ids.items() for form in _fitted(*pair, truth)]
-        readings += [found for found in fitted if found.hits > best.hits and _multiplies(plain.hits, *found[2:])]
+        # Some offset fits three boxes of any six.
+        most = max(best.hits + 1, _MANY)
+        readings += [found for found in fitted if found.hits >= most and _multiplies(plain.hits, *found[2:])]
         best = max(readings, key=lambda reading: reading.hits)
     # Of readings that are as good, the plainest.
     best = next(reading for reading in readings if reading.hits >= 0.95 * best.hits)
@@ -347,7 +349,9 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
         return sum(count for (old, want), count in votes.items() if truth.category_position.get(known(old), -1) == want)
 
     now = right(lambda old: old)
-    found = {name: right(category_map(name, truth)) for name in _category_mends(used, truth)}
+    mends = {name: category_map(name, truth) for name in _category_mends(used, truth)}
+    fitting = {name: sum(known(old) in truth.category_position for old in used) for name, known in mends.items()}
+    found = {name: right(mends[name]) for name, n_fit in fitting.items() if name == "name" or n_fit >= 0.9 * len(used)}
     most = max(found.values(), default=0)
     named = next((name for name, count in found.items() if count >= 0.95 * most), "")
     moved = _moved(columns, truth, votes)

@@ -108,6 +108,12 @@ def sound_files() -> Iterator[tuple[str, Truth, Rows]]:
     yield "half of the images", truth, [one for one in rows if one["image_id"] % 2]
     yield "one class taken for another", truth, [one | {"category_id": max(2, one["category_id"])} for one in rows]
     yield "a truth of one class", *world(seed=6, numbers=[1])
+    two, _ = world(seed=6, numbers=[1, 2])
+    second = [one for one in perfect(two) if one["category_id"] == 2][:8]
+    yield "few boxes of one of two classes", two, [one | {"category_id": 1 + (not n)} for n, one in enumerate(second)]
+    small = [one for one in perfect(two) if 50 < one["bbox"][2] < 90][:6]
+    few = [one | {"bbox": [one["bbox"][0] + (400 if n % 2 else 45), *one["bbox"][1:]]} for n, one in enumerate(small)]
+    yield "six boxes, some off alike", two, few
 
 
 @pytest.mark.parametrize(("truth", "rows"), [pytest.param(*one[1:], id=one[0]) for one in sound_files()])
