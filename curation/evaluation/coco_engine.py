@@ -58,7 +58,6 @@ VARIANTS: dict[str, str] = {
 _LIMITED = ("lvis", "lvis-fixed")
 _SCORELESS = (*MATCHING, LMMS)
 Engine = Literal["hotcoco", "pycocotools", "both"]
-ENGINES: tuple[str, ...] = get_args(Engine)
 _SUMMARY = (
     ("AP", "average precision", "IoU 0.50:0.95, all areas, at most 100 detections an image"),
     ("AP50", "average precision at IoU 0.50", "IoU 0.50"),
@@ -196,20 +195,14 @@ def evaluate(
         given.about | {"definitions": meanings, **facts, **more},
         scored=scored,
         notes=notes,
-        outcomes=_outcomes_of(given, variants),
+        outcomes=(lambda: {"coco": [_outcomes(given)]}) if variants == ("coco",) else None,
     )
 
 
-def _outcomes_of(given: OnePart, variants: tuple[str, ...]) -> Callable[[], dict[str, list[Outcomes]]] | None:
-    truth, detections = given.part.truth, given.read.detections
-    if variants != ("coco",):
-        return None
-    truth = replace(truth, federated=None)
-    return lambda: {"coco": [_outcomes(truth, detections.take(detections.label >= 0))]}
-
-
-def _outcomes(truth: GroundTruth, detections: Detections) -> Outcomes:
+def _outcomes(given: OnePart) -> Outcomes:
     """Return what became of the 100 detections of highest score in each image and class, at each IoU."""
+    truth, detections = replace(given.part.truth, federated=None), given.read.detections
+    detections = detections.take(detections.label >= 0)
     order = np.lexsort((-detections.scores, detections.label, detections.image))
     cell = detections.image[order].astype(np.int64) * len(truth.classes) + detections.label[order]
     rank = np.arange(len(order)) - np.searchsorted(cell, cell)
@@ -473,8 +466,8 @@ def is_hotcoco_installed() -> bool:
 def _choose(engine: Engine | None) -> Engine:
     if engine is None:
         return "hotcoco" if is_hotcoco_installed() else "pycocotools"
-    if engine not in ENGINES:
-        raise UsageError("Unknown COCO engine", expected=", ".join(ENGINES), found=repr(engine)[:80])
+    if engine not in get_args(Engine):
+        raise UsageError("Unknown COCO engine", expected=", ".join(get_args(Engine)), found=repr(engine)[:80])
     if engine != "pycocotools" and not is_hotcoco_installed():
         raise MissingExtraError(
             "hotcoco is not installed",
@@ -527,8 +520,8 @@ def _run(engine: Engine, truth: GroundTruth, detections: Detections, summary: Su
     if engine == "both":
         other, others = _engine_numbers("hotcoco", truth, detections, labels, summary)
         means = (precision.mean(axis=(0, 1)), others.mean(axis=(0, 1)))
-        keys = KEYS if summary else tuple(STATISTICS)
-        difference = _largest_difference(truth.classes, (statistics, means[0]), (other, means[1]), keys)
+        names = [*(KEYS if summary else STATISTICS), *(f"AP of {name}" for name in truth.classes)]
+        difference = _largest_difference(names, (statistics, means[0]), (other, means[1]))
     return _Found(statistics, labels, precision, difference)
 
 
@@ -631,13 +624,7 @@ def _sizes(truth: GroundTruth, kept: Int64s) -> Floats:
     return np.where(np.isfinite(areas), areas, truth.boxes[kept, 2] * truth.boxes[kept, 3])
 
 
-def _largest_difference(
-    classes: tuple[str, ...],
-    first: tuple[Floats, Floats],
-    second: tuple[Floats, Floats],
-    keys: tuple[str, ...] = tuple(STATISTICS),
-) -> float:
-    names = [*keys, *(f"AP of {name}" for name in classes)]
+def _largest_difference(names: Sequence[str], first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> float:
     reference, other = np.concatenate(first), np.concatenate(second)
     difference = np.abs(reference - other)
     worst = int(np.argmax(difference))

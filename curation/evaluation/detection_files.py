@@ -203,9 +203,7 @@ def _boxes(table: pd.DataFrame, path: Path, where: Callable[[int], str]) -> Floa
     [names] = found
     if names == ("bbox",):
         cells = table["bbox"].str.strip("[]() ").str.split(r"[,;\s]+", regex=True)
-        wrong = np.array([len(cell) != len(_BOX) for cell in cells], bool)
-        if wrong.any():
-            row = int(np.argmax(wrong))
+        if (row := next((row for row, cell in enumerate(cells) if len(cell) != len(_BOX)), None)) is not None:
             raise _no_number("bbox", "x, y, w, h: four numbers", table["bbox"].iloc[row], where(row))
         table = type(table)(cells.tolist(), columns=list(_BOX))
         names = _BOX

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -37,6 +38,7 @@ _NO_INTERVAL = (
     " No intervals of {}: outcomes keep one matching of all objects, without what these need (of sizes, a matching of "
     "the objects of each size)."
 )
+_REST_OF_DIGEST = r"(?<=sha256:.{12})[0-9a-f]+"
 _BOX = ("image_id", "class", "score", *"xywh", "outcome")
 _BOX_SHOWN = {"score": ".4f"} | dict.fromkeys("xywh", ".1f")
 
@@ -284,7 +286,8 @@ def _unlike(what: str, where: str, before: Any, after: Any) -> Iterator[str]:
         for key in {**before, **after}:
             yield from _unlike(what, f"{where} {key}".strip(), before.get(key), after.get(key))
     elif before != after:
-        yield f"{what}: {where}: {before} and {after}"[:300]
+        said = ("none" if value is None else str(value).strip("[]").replace("'", "") for value in (before, after))
+        yield f"{what}: {where}: {re.sub(_REST_OF_DIGEST, '', ' and '.join(said))}"[:300]
 
 
 def _diff_external(data: dict[str, Any], path: Path) -> ResultDiff:
