@@ -189,10 +189,9 @@ def evaluate(
         raise UsageError("--against goes with variants that read scores", found=", ".join(variants))
     keys = {row.measure for entry in scored for row in entry.found.values}
     meanings = {key: text for key, text in definitions(REPORT.measures).items() if key in keys}
-    more = {} if variants == ("coco",) else {"variants": said}
     return Result(
         REPORT if len(variants) == 1 else replace(REPORT, places=("variant",)),
-        given.about | {"definitions": meanings, **facts, **more},
+        given.about | {"definitions": meanings, **facts} | ({} if variants == ("coco",) else {"variants": said}),
         scored=scored,
         notes=notes,
         outcomes=(lambda: {"coco": [_outcomes(given)]}) if variants == ("coco",) else None,

@@ -117,6 +117,8 @@ class Diagnosis:
 
 def _held(path: Path) -> _Annotated | list[_Row] | str:
     """Return COCO JSON, or records of results, of any convention; of a file that is neither, what is wrong with it."""
+    if path.is_dir():
+        return "a folder"
     data = InputFile(path).data
     try:
         if data.lstrip()[:1] == b"[" or is_json_lines(data):
@@ -183,7 +185,7 @@ def _detections(path: Path, truth: Objects) -> _Given:
         own = {str(image): image for image in truth.images}
         columns = replace(columns, images=[own.get(str(image), image) for image in columns.images])
         return _Given(columns, lambda: _records(columns))
-    held, data, refused = _held(path), InputFile(path).data, ""
+    held, refused = _held(path), ""
     if isinstance(held, str):
         raise PredictionError(
             "The file holds neither annotations nor detections",
@@ -193,6 +195,7 @@ def _detections(path: Path, truth: Objects) -> _Given:
             found=held,
             hint="detections may be .csv or a folder of YOLO too",
         )
+    data = InputFile(path).data
     if isinstance(held, list):
         try:
             json_rows(data, Row)
@@ -317,9 +320,7 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
     objects = _objects_in(held, truth)
     columns, _, annotated, refused = _detections(detections, objects)
     mistakes, counts = explain(columns, objects)
-    findings = [
-        found._replace(command=_command(truth, detections, found.mend)) if found.mend else found for found in mistakes
-    ]
+    findings = [one._replace(command=_command(truth, detections, one.mend)) if one.mend else one for one in mistakes]
     if annotated:
         share = float(np.isfinite(columns.scores).mean()) if len(columns) else 0.0
         what = "The detections are a file of annotations, not of results"
@@ -412,7 +413,9 @@ def objects_of(truth: GroundTruth) -> Objects:
     return Objects(
         truth.image_numbers.tolist() if truth.image_names is None else truth.image_names,
         truth.image_stems or [""] * truth.n_images,
-        np.full((truth.n_images, 2), math.nan),
+        np.full((truth.n_images, 2), math.nan)
+        if truth.sizes is None
+        else np.where(truth.sizes > 0, truth.sizes, math.nan),
         [*known, truth.unknown_numbers[0] if truth.unknown_numbers else -1],
         [*truth.classes, "unknown"],
         truth.image[kept].astype(np.int64),

@@ -39,6 +39,7 @@ _NO_INTERVAL = (
     "the objects of each size)."
 )
 _REST_OF_DIGEST = r"(?<=sha256:.{12})[0-9a-f]+"
+_NO_OUTCOMES = "no intervals, images or boxes: outcomes are not there of both; evaluate with --outcomes and --out"
 _BOX = ("image_id", "class", "score", *"xywh", "outcome")
 _BOX_SHOWN = {"score": ".4f"} | dict.fromkeys("xywh", ".1f")
 
@@ -355,9 +356,7 @@ def _paired(diff: ResultDiff) -> Paired:
         others = f"; not compared: {', '.join(diff.passed_over)}" if diff.passed_over else ""
         return Paired(f"no intervals: the other evaluator gives numbers alone{others}")
     if not all(frames):
-        return Paired(
-            "no intervals, images or boxes: outcomes are not there of both; evaluate with --outcomes and --out"
-        )
+        return Paired(_NO_OUTCOMES)
     numbers = {(scored, "", key): both for scored, key, *both in diff.rows}
     numbers |= {(scored, name, key): both for scored, name, key, *both in diff.classes}
     intervals: dict[tuple[str, str, str], Any] = {}

@@ -114,8 +114,7 @@ def counted(truth: GroundTruth, detections: Detections, limit: Limit) -> Counted
     }
     if limit.of == "class":
         used, counts = np.unique(detections.label, return_counts=True)
-        every = np.union1d(np.arange(n_classes), used)
-        steps["classes_with_fewer"] = len(every) - int((counts >= limit.most).sum())
+        steps["classes_with_fewer"] = len(np.union1d(np.arange(n_classes), used)) - int((counts >= limit.most).sum())
     return Counted(kept, left, steps)
 
 

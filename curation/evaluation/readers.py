@@ -204,8 +204,7 @@ def _read_json(
     accepted: Accepted = ACCEPTED,
 ) -> ReadDetections:
     """Return the detections of a COCO results file; those whose label is `_UNKNOWN` are left out and counted."""
-    other = read_other_form(path, truth)
-    file, records, at = other or (*read_records(path), lambda row: f"{path}: record {row}")
+    file, records, at = read_other_form(path, truth) or (*read_records(path), lambda row: f"{path}: record {row}")
     columns = RawColumns(records.boxes, records.scores, at, records.background)
     label = labels_of(records, columns)
     ids = records.image_ids
@@ -417,8 +416,7 @@ def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, at: Callable[[
     if names is None:
         own = {number: position for position, number in enumerate(truth.image_numbers.tolist())}
         table.update(own.items())
-        numbers = (image if isinstance(image, int) else native_number(image) for image in given)
-        pairs = zip(given, numbers, strict=True)
+        pairs = ((image, image if isinstance(image, int) else native_number(image)) for image in given)
         keys = [image if number is None or number not in own else number for image, number in pairs]
     else:
         numerals = (int(text) if text.isascii() and text.isdigit() and len(text) < _NUMERAL else None

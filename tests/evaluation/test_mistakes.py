@@ -129,6 +129,15 @@ def test_a_file_without_detections_says_so(tmp_path: Path, capsys: pytest.Captur
     assert notes == ("detections.json: the file holds no detections",)
 
 
+def test_an_evaluation_holds_parts_against_the_sizes_of_its_truth(tmp_path: Path) -> None:
+    truth, rows = world()
+    given = written(tmp_path, truth, MISTAKES["yolo"][0](rows, truth))
+    (note,) = curation.evaluate("coco", truth=given[0], detections=given[1]).notes
+    assert "width, height in parts of the image's size (0-1)" in note
+    with pytest.raises(CurationError, match="found: a folder"):
+        diagnose(given[0], tmp_path)
+
+
 @pytest.mark.parametrize(
     ("record", "found"),
     [
@@ -159,6 +168,9 @@ def changed(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows]:
         return truth, [one | {"score": max(one["score"], 1.0000001 * (one["score"] > 0.9))} for one in rows]
     if name == "scores as text":
         return truth, [one | {"score": str(one["score"])} for one in rows]
+    if name == "parts of unstated sizes":
+        unsized = [{key: one[key] for key in ("id", "file_name")} for one in truth["images"]]
+        return truth | {"images": unsized}, MISTAKES["parts"][0](rows, truth)
     if name == "no scores":
         return truth, [{key: one[key] for key in one if key != "score"} for one in rows]
     if name == "no class":
@@ -177,6 +189,7 @@ def changed(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows]:
 UNMENDED = {
     "exchanged": "Truth and detections are exchanged",
     "all scores equal": "All scores are equal",
+    "parts of unstated sizes": "Boxes are parts of the image's size, which the truth does not state",
     "no scores": "Scores are missing",
     "scores by rounding": "Scores are beyond 0 or 1 by rounding",
     "scores as text": "`curation evaluate` cannot read the records",
