@@ -159,7 +159,7 @@ def _with_default(value: Any, kind: Any, default: Any) -> Any:
     if default is None and isinstance(value, str) and not value:
         raise _UnfitError(value, kind, " (empty)")
     if isinstance(value, Mapping) and not value and default in (inspect.Parameter.empty, dataclasses.MISSING):
-        raise _UnfitError(value, kind)
+        raise _UnfitError(value, kind, " (empty)")
     return _fit(value, kind)
 
 

@@ -9,6 +9,7 @@ import re
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -166,7 +167,7 @@ def _from_hub(target: str) -> Manifest | None:
     return read_manifest(headers[0])
 
 
-@checked
+@partial(checked, called="evaluate", hint="help(curation.evaluate)")
 def _evaluate(name: Any, **inputs: Any) -> Result:
     """Score predictions by the rules of a benchmark."""
     return _evaluated(_evaluation(name), name, inputs)

@@ -29,18 +29,19 @@ def near_names(names: Sequence[str], others: Sequence[str] = ()) -> list[tuple[s
     """
     n = len(names) + len(others)
     # A million names take 32 MB so, and several times that as keys of a dictionary.
-    key = np.fromiter((hash(_plain(name)) for name in chain(names, others)), np.int64, n)
+    key = np.fromiter((hash(plain_name(name)) for name in chain(names, others)), np.int64, n)
     own = np.fromiter(map(hash, chain(names, others)), np.int64, n)
     order = np.lexsort((own, key))
     near = np.flatnonzero((np.diff(key[order]) == 0) & (np.diff(own[order]) != 0))
     groups: dict[str, set[str]] = {}
     for row in (*order[near].tolist(), *order[near + 1].tolist()):
         name = names[row] if row < len(names) else others[row - len(names)]
-        groups.setdefault(_plain(name), set()).add(name)
+        groups.setdefault(plain_name(name), set()).add(name)
     return sorted(tuple(sorted(group)) for group in groups.values() if len(group) > 1)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return a name in lower case, without needless blanks, in one Unicode form."""
     if not name.isascii():
         name = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
     return " ".join(name.lower().split())

@@ -312,7 +312,7 @@ PACKAGED = "elephant/val2017"
         (lambda api: api.evaluate("owod", **OPEN, variant=("clean", "all")), "all alone"),
         (lambda api: api.evaluate("owod", **OPEN, variant=()), "not empty"),
         (lambda api: api.evaluate("owod", **OPEN, variant=("ore", "ore")), "none twice"),
-        (lambda api: api.evaluate("owod", **{**OPEN, "detections": {}}), "value of detections"),
+        (lambda api: api.evaluate("owod", **{**OPEN, "detections": {}}), "help(curation.evaluate)"),
         (lambda api: api.evaluate("owod", **OPEN, manifest=""), "(empty)"),
         (lambda api: api.evaluate("owod", **OPEN, manifest=LONG), "too long"),
         (lambda api: api.evaluate("owod", **{**OPEN, "truth": ""}), "working folder"),

@@ -12,7 +12,7 @@ from curation.baselines.suppression import keep_within_labels
 from curation.errors import PredictionError, UsageError
 from curation.evaluation.matching import best_overlap, overlapping_pairs
 from curation.evaluation.problem import Detections, Floats, GroundTruth, Int64s
-from curation.evaluation.readers import RawColumns, locate
+from curation.evaluation.readers import locate
 
 THETA, TOP = 0.7, 50
 
@@ -236,7 +236,7 @@ def calibrate(vectors: ScoreVectors, truth: GroundTruth, *, phi: float = PHI) ->
             else f"{len(truth.classes)} scores a box",
             found=f"{unknown} such objects" if unknown else str(k),
         )
-    image, found = locate(vectors.image_ids, truth, RawColumns(vectors.boxes, np.empty(0), vectors.name, "record", 0))
+    image, found = locate(vectors.image_ids, truth, lambda row: f"{vectors.name}: record {row}")
     if not found.all():
         row = int(np.argmin(found))
         raise PredictionError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
@@ -133,18 +134,19 @@ class Group:
         return ["rank", "method", *numbers]
 
     def cells(self) -> list[list[str]]:
-        """Return the rows as a table shows them; a method that was read at two points is told apart by them."""
-        named = [row.name for row in self.rows]
+        """Return the rows as a table shows them; of one name they are told apart by point, else by line."""
+        named = Counter(word for row in self.rows for word in (row.name, (row.name, row.point)))
+        apart = [row.point * (named[row.name, row.point] == 1) or f"line {row.line}" for row in self.rows]
         return [
             [
                 "" if row.rank is None else str(row.rank),
-                f"{row.name} ({row.point})" if named.count(row.name) > 1 and row.point else row.name,
+                f"{row.name} ({point})" if named[row.name] > 1 else row.name,
                 *(
                     shown_value(value, metric.unit)
                     for value, metric in zip(row.values(self.metrics), self.metrics.values(), strict=True)
                 ),
             ]
-            for row in self.rows
+            for row, point in zip(self.rows, apart, strict=True)
         ]
 
     def best(self) -> set[tuple[int, int]]:

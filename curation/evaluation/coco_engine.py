@@ -58,7 +58,6 @@ VARIANTS: dict[str, str] = {
 _LIMITED = ("lvis", "lvis-fixed")
 _SCORELESS = (*MATCHING, LMMS)
 Engine = Literal["hotcoco", "pycocotools", "both"]
-ENGINES: tuple[str, ...] = get_args(Engine)
 _SUMMARY = (
     ("AP", "average precision", "IoU 0.50:0.95, all areas, at most 100 detections an image"),
     ("AP50", "average precision at IoU 0.50", "IoU 0.50"),
@@ -174,44 +173,37 @@ def evaluate(
     )
     variants = _variants(asked, given)
     limits = {"lvis": Limit("image", image_limit), "lvis-fixed": Limit("class", class_limit)}
-    scored, facts, said, tables, notes = [], dict[str, Any](), dict[str, Any](), dict[str, Any](), [*given.notes]
+    scored, facts, said, notes = [], dict[str, Any](), dict[str, Any](), [*given.notes]
     with stage("COCO evaluation"):
         for name in variants:
             new, found = _scored(given, name, limits.get(name), engine)
             scored.append(new)
             said[name] = {"meaning": VARIANTS[name], **new.settings}
             facts = {key: found[key] for key in _FACTS if key in found} | facts
-            if against is not None and name in ("coco", "coco-federated") and not tables:
+            if against is not None and name not in _SCORELESS and "external" not in facts:
                 known = dict(zip(given.part.truth.class_numbers, given.part.truth.classes, strict=True))
                 compared = compare_with_external(found, against, known)
                 facts["external"] = {key: compared[key] for key in ("file", "passed_over")}
-                tables["against"] = compared["against"]
-                scored[-1] = replace(new, found=new.found._replace(tables={**new.found.tables, **tables}))
+                tables = {**new.found.tables, "against": compared["against"]}
+                scored[-1] = replace(new, found=new.found._replace(tables=tables))
             notes += new.found.notes
-    if against is not None and not tables:
-        raise UsageError("--against goes with the variants coco and coco-federated", found=", ".join(variants))
+    if against is not None and "external" not in facts:
+        raise UsageError("--against goes with variants that read scores", found=", ".join(variants))
     keys = {row.measure for entry in scored for row in entry.found.values}
     meanings = {key: text for key, text in definitions(REPORT.measures).items() if key in keys}
-    more = {} if variants == ("coco",) else {"variants": said}
     return Result(
         REPORT if len(variants) == 1 else replace(REPORT, places=("variant",)),
-        given.about | {"definitions": meanings, **facts, **more},
+        given.about | {"definitions": meanings, **facts} | ({} if variants == ("coco",) else {"variants": said}),
         scored=scored,
         notes=notes,
-        outcomes=_outcomes_of(given, variants),
+        outcomes=(lambda: {"coco": [_outcomes(given)]}) if variants == ("coco",) else None,
     )
 
 
-def _outcomes_of(given: OnePart, variants: tuple[str, ...]) -> Callable[[], dict[str, list[Outcomes]]] | None:
-    truth, detections = given.part.truth, given.read.detections
-    if variants != ("coco",):
-        return None
-    truth = replace(truth, federated=None)
-    return lambda: {"coco": [_outcomes(truth, detections.take(detections.label >= 0))]}
-
-
-def _outcomes(truth: GroundTruth, detections: Detections) -> Outcomes:
+def _outcomes(given: OnePart) -> Outcomes:
     """Return what became of the 100 detections of highest score in each image and class, at each IoU."""
+    truth, detections = replace(given.part.truth, federated=None), given.read.detections
+    detections = detections.take(detections.label >= 0)
     order = np.lexsort((-detections.scores, detections.label, detections.image))
     cell = detections.image[order].astype(np.int64) * len(truth.classes) + detections.label[order]
     rank = np.arange(len(order)) - np.searchsorted(cell, cell)
@@ -475,8 +467,8 @@ def is_hotcoco_installed() -> bool:
 def _choose(engine: Engine | None) -> Engine:
     if engine is None:
         return "hotcoco" if is_hotcoco_installed() else "pycocotools"
-    if engine not in ENGINES:
-        raise UsageError("Unknown COCO engine", expected=", ".join(ENGINES), found=repr(engine)[:80])
+    if engine not in get_args(Engine):
+        raise UsageError("Unknown COCO engine", expected=", ".join(get_args(Engine)), found=repr(engine)[:80])
     if engine != "pycocotools" and not is_hotcoco_installed():
         raise MissingExtraError(
             "hotcoco is not installed",
@@ -529,8 +521,8 @@ def _run(engine: Engine, truth: GroundTruth, detections: Detections, summary: Su
     if engine == "both":
         other, others = _engine_numbers("hotcoco", truth, detections, labels, summary)
         means = (precision.mean(axis=(0, 1)), others.mean(axis=(0, 1)))
-        keys = KEYS if summary else tuple(STATISTICS)
-        difference = _largest_difference(truth.classes, (statistics, means[0]), (other, means[1]), keys)
+        names = [*(KEYS if summary else STATISTICS), *(f"AP of {name}" for name in truth.classes)]
+        difference = _largest_difference(names, (statistics, means[0]), (other, means[1]))
     return _Found(statistics, labels, precision, difference)
 
 
@@ -633,13 +625,7 @@ def _sizes(truth: GroundTruth, kept: Int64s) -> Floats:
     return np.where(np.isfinite(areas), areas, truth.boxes[kept, 2] * truth.boxes[kept, 3])
 
 
-def _largest_difference(
-    classes: tuple[str, ...],
-    first: tuple[Floats, Floats],
-    second: tuple[Floats, Floats],
-    keys: tuple[str, ...] = tuple(STATISTICS),
-) -> float:
-    names = [*keys, *(f"AP of {name}" for name in classes)]
+def _largest_difference(names: Sequence[str], first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> float:
     reference, other = np.concatenate(first), np.concatenate(second)
     difference = np.abs(reference - other)
     worst = int(np.argmax(difference))
@@ -691,6 +677,7 @@ REPORT = Report(
                 Column("undefined", head="theirs is undefined"),
             ),
             title="Against another evaluator, in %",
+            always=True,
         ),
         *SCORE_FREE_TABLES,
         Tidy("steps", (Column("step"), Column("n", "count")), title="What each step of LVIS's rules leaves"),

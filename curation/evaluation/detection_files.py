@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from curation.errors import MissingFileError, PredictionError
+from curation.evaluation.mends import unique
 from curation.evaluation.problem import Floats, GroundTruth
 from curation.evaluation.result_records import Records
 from curation.input_files import InputFile
@@ -31,7 +32,7 @@ _HEADER = (
 )
 _PHOTO = re.compile(r"\.(?:jpe?g|png|webp|bmp|tiff?)\Z", re.IGNORECASE)
 _LINE = "class cx cy w h confidence"
-_FIELDS = 6
+_FIELDS = (5, 6)
 _BEYOND = 0.5
 
 
@@ -53,7 +54,7 @@ def read_other_form(path: Path, truth: GroundTruth) -> OtherFile | None:
         ``category_id``, a number, or ``category`` or ``class``, a name; ``x``, ``y``, ``w``, ``h``, or ``bbox``, in
         pixels from the top left corner, or ``x1``, ``y1``, ``x2``, ``y2``; ``score``. Or a folder that
         `is_yolo_results`: a file an image, called as the photo is, of lines ``class cx cy w h confidence`` in shares of
-        the image, and a ``data.yaml`` with the names of the classes.
+        the image, and a ``data.yaml`` with the names of the classes. Where there is no score or confidence, it is NaN.
     truth : GroundTruth
         Names the images, and has the sizes that shares are of.
 
@@ -97,15 +98,14 @@ def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
         return f"{folder / lines[row][0]}: line {lines[row][1]}"
 
     for row, (*_, line) in enumerate(lines):
-        if len(line) != _FIELDS or not 0 <= line[0] < len(classes):
+        if len(line) not in _FIELDS or not 0 <= line[0] < len(classes):
             raise PredictionError(
                 "A line of a label file is not a detection",
                 where=where(row),
                 expected=f"{_LINE}, classes 0 to {len(classes) - 1}",
                 found=" ".join(f"{value:g}" for value in line)[:100],
-                hint="no confidence: Ultralytics writes it with save_conf=True" if len(line) == _FIELDS - 1 else None,
             )
-    values = np.array([line for *_, line in lines], np.float64).reshape(-1, _FIELDS)
+    values = np.array([(*line, math.nan)[:6] for *_, line in lines], np.float64).reshape(-1, 6)
     stems = [PurePosixPath(name).stem for name, *_ in lines]
     boxes = _in_pixels(values[:, 1:5], stems, truth, where)
     names: list[str | None] = [classes[int(number)] for number in values[:, 0]]
@@ -116,15 +116,8 @@ def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
 
 def _own_ids(stems: Sequence[str], truth: GroundTruth) -> list[int | str]:
     """Return what the truth calls each image that is named by the stem of its file; a stem that it lacks as it is."""
-    own: list[int] | tuple[str, ...] = truth.image_names or truth.image_numbers.tolist()
-    position = _by_stem(truth)
-    return [own[position[stem]] if stem in position else stem for stem in stems]
-
-
-def _by_stem(truth: GroundTruth) -> dict[str, int]:
-    """Return the position of each image by its stem, where no other image has it."""
-    counts = Counter(truth.image_stems)
-    return {stem: position for position, stem in enumerate(truth.image_stems) if counts[stem] == 1}
+    own = unique(truth.image_stems, truth.image_names or truth.image_numbers.tolist()) if truth.image_stems else {}
+    return [own.get(stem, stem) for stem in stems]
 
 
 def _in_pixels(shares: Floats, stems: Sequence[str], truth: GroundTruth, where: Callable[[int], str]) -> Floats:
@@ -138,7 +131,7 @@ def _in_pixels(shares: Floats, stems: Sequence[str], truth: GroundTruth, where: 
             expected=f"{_LINE}: the centre and size of the box, 0 to 1",
             found=str(shares[row].tolist()),
         )
-    position = _by_stem(truth)
+    position = unique(truth.image_stems, range(len(truth.image_stems)))
     at = np.array([position.get(stem, -1) for stem in stems], np.int64)
     sizes: Floats = np.concatenate([truth.stated_sizes, [[1, 1]]])[at]
     if not (sizes > 0).all():
@@ -159,13 +152,16 @@ def _table(path: Path, truth: GroundTruth) -> OtherFile:
     def where(row: int) -> str:
         return f"{path}: row {row + 2}"
 
-    image, score = _column(table, _IMAGES, path), _column(table, ("score",), path)
+    image = next((name for name in _IMAGES if name in table), None)
     names = [name for name in ("category", "class") if name in table][:1]
     numbers = "category_id" in table
-    if not numbers and not names:
+    if image is None or (not numbers and not names):
         raise _lacks(table, path)
     texts = table[image].unique()
     images = dict(zip(texts, _own_ids([_image(text) for text in texts], truth), strict=True))
+    if image == "image_id":
+        # An id goes before a stem: 12 is not 12.jpg where it is an id of another file.
+        images |= {str(own): own for own in truth.image_names or truth.image_numbers.tolist()}
     ids: list[int | None] = [None] * len(table) if not numbers else _whole(table["category_id"], where)
     categories = table[names[0]].tolist() if names else []
     strangers = {*categories} - {*truth.classes}
@@ -177,7 +173,8 @@ def _table(path: Path, truth: GroundTruth) -> OtherFile:
             found=", ".join(sorted(strangers))[:100],
             hint="call the column category_id if the truth numbers its classes so",
         )
-    boxes, scores = _boxes(table, path, where), _floats(table, [score], where)[:, 0]
+    scores = _floats(table, ["score"], where)[:, 0] if "score" in table else np.full(len(table), math.nan)
+    boxes = _boxes(table, path, where)
     return OtherFile(file, Records([images[text] for text in table[image]], ids, categories, boxes, scores), where)
 
 
@@ -194,13 +191,6 @@ def _lacks(table: pd.DataFrame, path: Path) -> PredictionError:
     )  # fmt: skip
 
 
-def _column(table: pd.DataFrame, names: Sequence[str], path: Path) -> str:
-    found = next((name for name in names if name in table), None)
-    if found is None:
-        raise _lacks(table, path)
-    return found
-
-
 def _boxes(table: pd.DataFrame, path: Path, where: Callable[[int], str]) -> Floats:
     """Return ``x, y, w, h`` by the one set of columns that states boxes."""
     found = [names for names in (_BOX, *_CORNERS, ("bbox",)) if all(name in table for name in names)]
@@ -212,9 +202,7 @@ def _boxes(table: pd.DataFrame, path: Path, where: Callable[[int], str]) -> Floa
     [names] = found
     if names == ("bbox",):
         cells = table["bbox"].str.strip("[]() ").str.split(r"[,;\s]+", regex=True)
-        wrong = np.array([len(cell) != len(_BOX) for cell in cells], bool)
-        if wrong.any():
-            row = int(np.argmax(wrong))
+        if (row := next((row for row, cell in enumerate(cells) if len(cell) != len(_BOX)), None)) is not None:
             raise _no_number("bbox", "x, y, w, h: four numbers", table["bbox"].iloc[row], where(row))
         table = type(table)(cells.tolist(), columns=list(_BOX))
         names = _BOX

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -27,7 +28,7 @@ from curation.evaluation.mends import (
 )
 from curation.evaluation.mistakes import Finding, explain, ids_are, image_mends
 from curation.evaluation.problem import GroundTruth, Int32s, Int64s
-from curation.evaluation.result_records import Records
+from curation.evaluation.result_records import FORM, Records, Row
 from curation.input_files import InputFile, is_json_lines, json_rows
 from curation.short_repr import short_repr
 from curation.sources.inspection import Inspection, inspect_annotations
@@ -38,6 +39,7 @@ _SEEN = 5_000
 _SOUND, _NEXT_TO_NONE = 0.25, 0.02
 _FEWEST = 20
 _ASK = "curation inspect TRUTH --detections FILE looks for a mistake"
+_NO_DETECTIONS = "the file holds no detections"
 _NO_BOX = [math.nan] * 4
 
 
@@ -56,7 +58,7 @@ class _Class(msgspec.Struct, gc=False):
 class _Row(msgspec.Struct, gc=False):
     """An annotation, or a detection; nothing of it is checked."""
 
-    image_id: int | str | float = ""
+    image_id: int | str | float
     category_id: int | str | float | None = None
     category: str | None = None
     bbox: list[float | str | None] | None = None
@@ -106,7 +108,8 @@ class Diagnosis:
         held = [(name.replace("_", " "), f"{n:,}") for name, n in self.counts.items()]
         lines = table_lines(Table(self.file, ("", ""), tuple(held)))
         if not self.findings:
-            return [*lines, "no mistake found: under no other convention would many more of these boxes lie on objects"]
+            sound = "no mistake found: under no other convention would many more of these boxes lie on objects"
+            return [*lines, sound if self.counts["detections"] else _NO_DETECTIONS]
         for number, finding in enumerate(self.findings, 1):
             lines += [f"{number}. {finding.what}", f"   {finding.shown}", f"   {finding.command}"]
         return [*lines, "all at once:", f"   {self.command}"] if self.command else lines
@@ -114,10 +117,13 @@ class Diagnosis:
 
 def _held(path: Path) -> _Annotated | list[_Row] | str:
     """Return COCO JSON, or records of results, of any convention; of a file that is neither, what is wrong with it."""
+    if path.is_dir():
+        return "a folder"
     data = InputFile(path).data
     try:
         if data.lstrip()[:1] == b"[" or is_json_lines(data):
-            return json_rows(data, _Row)
+            rows = json_rows(data, _Row)
+            return rows if not rows or any(row.bbox for row in rows) else "records without bbox"
         return msgspec.json.decode(data, type=_Annotated)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         return str(error)[:200]
@@ -158,11 +164,15 @@ def _is_box(box: Sequence[Any] | None) -> bool:
 
 
 class _Given(NamedTuple):
-    """Detections of a file, and its records, to be mended: a file of another form has those of its columns."""
+    """Detections of a file, and its records, to be mended: a file of another form has those of its columns.
+
+    `refused` is what a reader says of records that are not all of `Row`.
+    """
 
     columns: Columns
     records: Callable[[], list[dict[str, Any]]]
     annotated: bool = False
+    refused: str = ""
 
 
 def _detections(path: Path, truth: Objects) -> _Given:
@@ -175,18 +185,23 @@ def _detections(path: Path, truth: Objects) -> _Given:
         own = {str(image): image for image in truth.images}
         columns = replace(columns, images=[own.get(str(image), image) for image in columns.images])
         return _Given(columns, lambda: _records(columns))
-    held, data = _held(path), InputFile(path).data
+    held, refused = _held(path), ""
     if isinstance(held, str):
         raise PredictionError(
             "The file holds neither annotations nor detections",
             where=str(path),
             expected="COCO JSON: images, annotations and categories; or COCO results: a JSON list (or one a line) of "
-            "records with image_id, bbox and a class",
+            "records with image_id, bbox and a class; JSON knows no NaN or Infinity",
             found=held,
             hint="detections may be .csv or a folder of YOLO too",
         )
+    data = InputFile(path).data
     if isinstance(held, list):
-        return _Given(_columns(held, truth), lambda: json_rows(data, dict))
+        try:
+            json_rows(data, Row)
+        except msgspec.ValidationError as error:
+            refused = str(error)
+        return _Given(_columns(held, truth), lambda: json_rows(data, dict), refused=refused)
     return _Given(_columns(held.annotations, truth), lambda: msgspec.json.decode(data)["annotations"], True)
 
 
@@ -298,24 +313,30 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
             "Truth and detections are exchanged",
             f"{truth} is a list of results, {detections} has {len(other.images):,} images with annotations",
             None,
-            command=f"curation inspect {detections} --detections {truth}",
+            command=_command(detections, truth),
         )
         found = diagnose(detections, truth)
         return replace(found, findings=(swapped, *found.findings))
     objects = _objects_in(held, truth)
-    columns, _, annotated = _detections(detections, objects)
+    columns, _, annotated, refused = _detections(detections, objects)
     mistakes, counts = explain(columns, objects)
-    words = f"curation inspect {truth} --detections {detections} --mend {{}} --out mended.json"
-    findings = [found._replace(command=words.format(found.mend)) if found.mend else found for found in mistakes]
+    findings = [one._replace(command=_command(truth, detections, one.mend)) if one.mend else one for one in mistakes]
     if annotated:
         share = float(np.isfinite(columns.scores).mean()) if len(columns) else 0.0
         what = "The detections are a file of annotations, not of results"
-        advice = "give the detector's results: a JSON list of image_id, category_id, bbox, score"
+        given = "give the detector's results" if share < 1 else "write its list `annotations` alone"
+        advice = f"{given}: a JSON list of image_id, category_id, bbox, score"
         findings.insert(0, Finding(what, "records with a score", share, command=advice))
+    if refused and not findings:
+        findings.append(Finding("`curation evaluate` cannot read the records", refused, None, command=f"write {FORM}"))
     mends = [found.mend for found in mistakes if found.mend]
-    return Diagnosis(
-        str(detections), counts, tuple(findings), words.format(" --mend ".join(mends)) if len(mends) > 1 else ""
-    )
+    at_once = _command(truth, detections, *mends) if len(mends) > 1 else ""
+    return Diagnosis(str(detections), counts, tuple(findings), at_once)
+
+
+def _command(truth: Path, detections: Path, *mends: str) -> str:
+    words = [word for mend in mends for word in ("--mend", mend)] + ["--out", "mended.json"] * bool(mends)
+    return shlex.join(["curation", "inspect", str(truth), "--detections", str(detections), *words])
 
 
 def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str, Any]]:
@@ -334,7 +355,7 @@ def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str
         As `diagnose`; or there is no such mend.
     """
     asked, objects = parse(mends), _objects_in(_held(truth), truth)
-    before, records, _ = _detections(detections, objects)
+    before, records, *_ = _detections(detections, objects)
     after, rows = apply_mends(before, asked, objects)
     return mend_records(records(), before, after, rows)
 
@@ -350,7 +371,7 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
         Positions of image and class in the truth; -1 where it has none.
     """
     if not len(records) or not (truth.label >= 0).any():
-        return ""
+        return "" if len(records) else _NO_DETECTIONS
     objects = objects_of(truth)
     step = math.ceil(len(records) / _SEEN)
     rows = np.flatnonzero((position >= 0) & (position % step == 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -37,7 +38,10 @@ _NO_INTERVAL = (
     " No intervals of {}: outcomes keep one matching of all objects, without what these need (of sizes, a matching of "
     "the objects of each size)."
 )
+_REST_OF_DIGEST = r"(?<=sha256:.{12})[0-9a-f]+"
+_NO_OUTCOMES = "no intervals, images or boxes: outcomes are not there of both; evaluate with --outcomes and --out"
 _BOX = ("image_id", "class", "score", *"xywh", "outcome")
+_BOX_SHOWN = {"score": ".4f"} | dict.fromkeys("xywh", ".1f")
 
 
 class _Saved(msgspec.Struct):
@@ -93,12 +97,15 @@ class ResultDiff:
         Of each number of a class what was scored, the class, the key, and both values.
     reasons : tuple of str
         What makes the two not comparable.
+    passed_over : tuple of str
+        What else another evaluator gives.
     """
 
     protocol: str
     rows: tuple[tuple[str, str, Number | None, Number | None], ...]
     classes: tuple[tuple[str, str, str, Number | None, Number | None], ...] = ()
     reasons: tuple[str, ...] = ()
+    passed_over: tuple[str, ...] = ()
     _given: tuple[Any, ...] = field(default=(), compare=False)
 
     @property
@@ -116,11 +123,12 @@ class ResultDiff:
         """Every number, and every number of a class, before, after, the difference, its interval; images; boxes."""
         title = f"{self.protocol}: {self.changed} of {len(self.rows)} numbers differ"
         images = ("scored", "image", Column("without it", show="+g"))
+        boxes = tuple(Column(name, show=_BOX_SHOWN.get(name, "")) for name in ("of", "image", *_BOX[1:]))
         return (
             self._table("difference", ("scored", "measure"), self.rows, title),
             self._table("classes", ("scored", "class", "measure"), self.classes, "Numbers of classes that differ"),
             Table("images", images, self.paired.images, f"Images that explain most of the {self.paired.headline}"),
-            Table("boxes", ("of", "image", *_BOX[1:]), self.paired.boxes, "Boxes in them, of one result alone"),
+            Table("boxes", boxes, self.paired.boxes, "Boxes in them, of one result alone"),
         )
 
     def _table(self, name: str, heads: Sequence[str], rows: Sequence[Any], title: str) -> Table:
@@ -162,6 +170,8 @@ def compare_files(old: Any, new: Any) -> ResultDiff | ScoresDiff | None:
         return diff_scores(Path(old), Path(new))
     if kinds == ("result", "other"):
         return _diff_external(_data(old), Path(new))
+    if kinds == ("other", "result"):
+        raise UsageError("The result goes before another evaluator's numbers", expected=f"curation diff {new} {old}")
     if any(kinds) and not all(kinds):
         odd, kind = (new, kinds[0]) if kinds[0] else (old, kinds[1])
         missing = isinstance(odd, str | Path) and not Path(odd).exists()
@@ -229,7 +239,7 @@ def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDi
     counts = (f"other n of class {name}: {of} {n} and {other}" for of, name, key, n, other in classes
               if key in ("n", "objects") and n != other)  # fmt: skip
     reasons = dict.fromkeys((*_reasons(before, after, named), *counts))
-    return ResultDiff(before.protocol, rows, classes, tuple(reasons), (old, new))
+    return ResultDiff(before.protocol, rows, classes, tuple(reasons), _given=(old, new))
 
 
 def _alone(column: str, before: _Saved, after: _Saved) -> bool:
@@ -277,7 +287,8 @@ def _unlike(what: str, where: str, before: Any, after: Any) -> Iterator[str]:
         for key in {**before, **after}:
             yield from _unlike(what, f"{where} {key}".strip(), before.get(key), after.get(key))
     elif before != after:
-        yield f"{what}: {where}: {before} and {after}"[:300]
+        said = ("none" if value is None else str(value).strip("[]").replace("'", "") for value in (before, after))
+        yield f"{what}: {where}: {re.sub(_REST_OF_DIGEST, '', ' and '.join(said))}"[:300]
 
 
 def _diff_external(data: dict[str, Any], path: Path) -> ResultDiff:
@@ -287,8 +298,8 @@ def _diff_external(data: dict[str, Any], path: Path) -> ResultDiff:
     ours, per_class = ({name: value and value / 100 for name, value in of.items()} for of in (ours, per_class))
     found = compare_with_external({**ours, "per_class": per_class}, path, {})
     rows = zip(*(found["against"][name] for name in ("measure", "ours", "theirs")), strict=True)
-    passed = tuple(f"it has no counterpart: {name}" for name in found["passed_over"])
-    return ResultDiff(f"{saved.protocol} and {path.name}", tuple(("", *row) for row in rows), reasons=passed)
+    passed = tuple(found["passed_over"])
+    return ResultDiff(f"{saved.protocol} and {path.name}", tuple(("", *row) for row in rows), passed_over=passed)
 
 
 def _data(given: Result | Path | str) -> dict[str, Any]:
@@ -341,10 +352,11 @@ def _frames(given: Result | Path | str) -> dict[str, pd.DataFrame]:
 def _paired(diff: ResultDiff) -> Paired:
     """Return what the outcomes of both results say, of what was scored in one part, on the same objects."""
     frames = [_frames(given) for given in diff._given]
-    if not frames or not all(frames):
-        return Paired(
-            "no intervals, images or boxes: outcomes are not there of both; evaluate with --outcomes and --out"
-        )
+    if not frames:
+        others = f"; not compared: {', '.join(diff.passed_over)}" if diff.passed_over else ""
+        return Paired(f"no intervals: the other evaluator gives numbers alone{others}")
+    if not all(frames):
+        return Paired(_NO_OUTCOMES)
     numbers = {(scored, "", key): both for scored, key, *both in diff.rows}
     numbers |= {(scored, name, key): both for scored, name, key, *both in diff.classes}
     intervals: dict[tuple[str, str, str], Any] = {}

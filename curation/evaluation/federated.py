@@ -103,13 +103,8 @@ def counted(truth: GroundTruth, detections: Detections, limit: Limit) -> Counted
     left = sized.take(np.isin(_cells(sized.image, sized.label, n_classes), cells))
     partly = _cells(image[~absent], label[~absent], n_classes)
     ignored = truth.difficult[rows]
-    columns: dict[str, Any] = {name: getattr(truth, name)[rows] for name in ("image", "label", "boxes")}
-    columns["areas"] = np.where(ignored, _IGNORED_AREA, areas[rows])
-    columns |= dict.fromkeys(("crowd", "difficult"), np.zeros(len(rows), bool))
-    kept = replace(truth, **columns, original=None)
-    fewer = np.union1d(np.arange(n_classes), detections.label)
-    found = np.searchsorted(np.sort(detections.label), fewer, side="right")
-    found -= np.searchsorted(np.sort(detections.label), fewer)
+    kept = replace(_objects(truth, rows), areas=np.where(ignored, _IGNORED_AREA, areas[rows]), original=None)
+    kept = replace(kept, crowd=np.zeros(len(rows), bool), difficult=np.zeros(len(rows), bool))
     steps = {
         "detections_given": len(detections),
         "detections_within_the_limit": len(limited),
@@ -118,7 +113,8 @@ def counted(truth: GroundTruth, detections: Detections, limit: Limit) -> Counted
         **_at_iou_50(kept, left, ignored, partly),
     }
     if limit.of == "class":
-        steps["classes_with_fewer"] = int((found < limit.most).sum())
+        used, counts = np.unique(detections.label, return_counts=True)
+        steps["classes_with_fewer"] = len(np.union1d(np.arange(n_classes), used)) - int((counts >= limit.most).sum())
     return Counted(kept, left, steps)
 
 
@@ -151,7 +147,7 @@ def _at_iou_50(truth: GroundTruth, detections: Detections, ignored: Bools, partl
     return {f"{name}_at_iou_50": count for name, count in counts.items()}
 
 
-def _objects(truth: GroundTruth, rows: Bools) -> GroundTruth:
+def _objects(truth: GroundTruth, rows: Bools | Int64s) -> GroundTruth:
     names = ("image", "label", "boxes", "crowd", "difficult", "areas")
     columns: dict[str, Any] = {name: getattr(truth, name)[rows] for name in names}
     return replace(truth, **columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import compress
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeVar
@@ -159,15 +160,8 @@ class Reading:
 
     def opener(self) -> Callable[[Truth], Source]:
         """Return what opens the ground truth of several tasks or cases, the same truth once."""
-        opened: dict[int | Path, Source] = {}
-
-        def open_once(truth: Truth) -> Source:
-            key = truth if isinstance(truth, Path) else id(truth)
-            if key not in opened:
-                opened[key] = self.open(truth)
-            return opened[key]
-
-        return open_once
+        once = cache(self.open)
+        return lambda truth: truth if isinstance(truth, Source) else once(truth)
 
 
 def _exhaustive(overlay: AddedBoxes, ids: Sequence[str], part: str) -> tuple[str, ...]:

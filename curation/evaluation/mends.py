@@ -19,6 +19,7 @@ import numpy as np
 from curation.errors import UsageError
 from curation.evaluation.matching import best_overlap
 from curation.evaluation.problem import MAX_COORDINATE, Detections, Floats, GroundTruth, Int64s
+from curation.near_names import plain_name
 
 Id = int | str
 Mapped = Callable[[Any], Id | None]
@@ -190,7 +191,8 @@ def image_map(value: str, truth: Objects) -> Mapped:
 def category_map(value: str, truth: Objects) -> Mapped:
     """Return what a category id, or name, becomes under a mend other than ``matched``."""
     if value == "name":
-        return unique(truth.names, truth.categories).get
+        own = unique([*map(plain_name, truth.names)], truth.categories) | unique(truth.names, truth.categories)
+        return lambda given: own.get(given, own.get(plain_name(given))) if isinstance(given, str) else None
     if value == "coco91":
         numbers = [number for number in range(1, 91) if number not in _NOT_IN_COCO]
         return dict(zip(numbers, truth.categories, strict=False)).get

@@ -141,12 +141,20 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
     readings = [_reading(*pair, truth, name, form) for name, pair in by_ids.items() for form in usual]
     now = readings[0]
     best = max(readings, key=lambda reading: reading.hits)
-    if best.share < 0.5 or not _multiplies(now.hits, best.hits, best.looked_at):
+    plain = best if _multiplies(now.hits, best.hits, best.looked_at) else now
+    if plain.share < 0.5:
         fitted = [_reading(*pair, truth, name, form) for name, pair in by_ids.items() for form in _fitted(*pair, truth)]
-        readings += [reading for reading in fitted if reading.hits > best.hits]
+        # Some offset fits three boxes of any six.
+        most = max(best.hits + 1, _MANY)
+        readings += [new for new in fitted if new.hits >= most and _multiplies(plain.hits, *new[2:])]
         best = max(readings, key=lambda reading: reading.hits)
     # Of readings that are as good, the plainest.
     best = next(reading for reading in readings if reading.hits >= 0.95 * best.hits)
+    in_parts = (np.abs(columns.boxes) <= 1.5).all(axis=1).mean() >= 0.9 and truth.boxes.max(initial=0) > 2
+    if in_parts and np.isnan(truth.sizes).all():
+        what = "Boxes are parts of the image's size, which the truth does not state"
+        yield Finding(what, "boxes within 0 to 1.5", 1.0, command="write width and height of each image into the truth")
+        return
     holds = _multiplies(now.hits, best.hits, best.looked_at, low=0.0 if best.boxes in usual else 0.1)
     if not holds or best is now or not _fits_own_images(*by_ids[best.ids], truth, best):
         yield from _strays(columns, truth, names)
@@ -350,7 +358,9 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
         return sum(count for (old, want), count in votes.items() if truth.category_position.get(known(old), -1) == want)
 
     now = right(lambda old: old)
-    found = {name: right(category_map(name, truth)) for name in _category_mends(used, truth)}
+    mends = {name: category_map(name, truth) for name in _category_mends(used, truth)}
+    fitting = {name: sum(known(old) in truth.category_position for old in used) for name, known in mends.items()}
+    found = {name: right(mends[name]) for name, n_fit in fitting.items() if name == "name" or n_fit >= 0.9 * len(used)}
     most = max(found.values(), default=0)
     named = next((name for name, count in found.items() if count >= 0.95 * most), "")
     moved = _moved(columns, truth, votes)
@@ -366,16 +376,17 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
             what = f"All detections are of one class, {used[0]!s:.40}, on objects of {len(set(wanted))} classes"
             yield Finding(what, evidence, now / n, command="write each detection's own category_id")
     elif learnt >= now + _MANY:
+        is_short = len(moved) <= 12 and not any({*":,"} & {*str(old)} for old in moved)
         pairs = ",".join(f"{old}:{new}" for old, new in sorted(moved.items(), key=lambda item: str(item[0])))
         what = f"{len(moved)} category ids stand for other classes: the numbering of another file"
-        yield Finding(what, evidence, now / n, learnt / n, f"category_ids={pairs if len(moved) <= 12 else 'matched'}")
+        yield Finding(what, evidence, now / n, learnt / n, f"category_ids={pairs if is_short else 'matched'}")
 
 
 _NUMBERINGS = {
     "index0": "Category ids are positions in the truth's categories, from 0",
     "index1": "Category ids are positions in the truth's categories, from 1",
     "coco91": "Category ids are COCO's 1 to 90, the truth numbers its 80 classes on",
-    "name": "Category ids are names of classes",
+    "name": "Classes are named in category_id, or in other case or blanks than in the truth",
     "number": "Category ids are texts of digits",
 }
 
@@ -432,7 +443,11 @@ def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
     if within < 1:
         is_percent = scores.min() >= 0 and scores.max() <= 100 and np.quantile(scores, 0.9) > 1
         what, mend = ("in percent", "percent") if is_percent else ("logits or margins", "logits")
-        yield Finding(f"Scores are {what}", "scores from 0 to 1", within, 1.0, f"scores={mend}")
+        if np.abs(scores - 0.5).max() <= 0.51:
+            keep = "curation evaluate coco --on-error scores=keep takes them as they are"
+            yield Finding("Scores are beyond 0 or 1 by rounding", "scores from 0 to 1", within, command=keep)
+        else:
+            yield Finding(f"Scores are {what}", "scores from 0 to 1", within, 1.0, f"scores={mend}")
         return
     best, partner = _overlaps(columns.take(given), truth)
     named = np.array([truth.category_position.get(columns.classes[row], -1) for row in given.tolist()], np.int64)

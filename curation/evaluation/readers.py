@@ -132,33 +132,22 @@ class ReadDetections:
 
 @dataclass(frozen=True, slots=True)
 class RawColumns:
-    """Unchecked columns of one file, and how to name a row of it in a message.
+    """Unchecked columns of one file, and what to call a row of it in a message.
 
     Attributes
     ----------
     boxes : ndarray of float64, shape (n, 4)
         ``x, y, w, h``; `check_values` makes negative sizes 0 where the policy says so.
     scores : ndarray of float64, shape (n,)
-    where, record, first : str, str, int
-        A row is called ``"{where}: {record} {row + first}"``.
+    at : callable
+        Returns the name of a row.
     background : ndarray of float64, shape (n,), or None
-    named : callable, optional
-        What a row is called otherwise.
     """
 
     boxes: Floats
     scores: Floats
-    where: str
-    record: str
-    first: int
+    at: Callable[[int], str]
     background: Floats | None = None
-    named: Callable[[int], str] | None = None
-
-    def at(self, row: int) -> str:
-        """Return what to call a row in a message."""
-        if self.named is not None:
-            return self.named(row)
-        return f"{self.where}: {self.record} {row + self.first}"
 
 
 def read_coco_results(
@@ -215,15 +204,14 @@ def _read_json(
     accepted: Accepted = ACCEPTED,
 ) -> ReadDetections:
     """Return the detections of a COCO results file; those whose label is `_UNKNOWN` are left out and counted."""
-    other = read_other_form(path, truth)
-    file, records, named = other or (*read_records(path), None)
-    columns = RawColumns(records.boxes, records.scores, str(path), "record", 0, records.background, named)
+    file, records, at = read_other_form(path, truth) or (*read_records(path), lambda row: f"{path}: record {row}")
+    columns = RawColumns(records.boxes, records.scores, at, records.background)
     label = labels_of(records, columns)
     ids = records.image_ids
     if accepted.bounded:
-        columns = _in_pixels(columns, *locate(ids, truth, columns), accepted.boxes, truth.stated_sizes)
+        columns = _in_pixels(columns, *locate(ids, truth, at), accepted.boxes, truth.stated_sizes)
     negative = check_values(columns, policy, scoreless=accepted.scoreless)
-    position, found = locate(ids, truth, columns)
+    position, found = locate(ids, truth, at)
     if not found.all() and policy.stray == "error":
         strays = [ids[row] for row in np.flatnonzero(~found).tolist()]
         numbers = np.array([image for image in strays if not isinstance(image, str)], np.int64)
@@ -306,7 +294,7 @@ def _require_classes(
         STRANGE: "A detection has a category that " + (f"task {task} does not name" if task else "is not known"),
         DISAGREEING: "A detection's category and category_id name different classes",
     }[int(labels[row])]
-    advice = "curation inspect TRUTH --detections FILE looks for another numbering; names (category) leave no doubt"
+    advice = "curation inspect TRUTH --detections FILE looks for another numbering or spelling"
     if labels[row] == _UNKNOWN:
         advice = (
             f"are they of a later task than {task}? --task chooses it. --on-error stray=drop leaves out detections of "
@@ -371,7 +359,7 @@ def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False
         raise PredictionError(
             "A detection has no score",
             where=columns.at(int(np.argmax(missing))),
-            expected='"score": a number',
+            expected="a number: score of a record, column score, or confidence of a label file (save_conf=True)",
             found=f"{int(missing.sum())} of {len(scores)} detections without one",
             hint=NO_SCORES,
         )
@@ -409,8 +397,8 @@ def report(*, stray: int, negative: int, unknown: int = 0) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}
 
 
-def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, columns: RawColumns) -> tuple[Int32s, Bools]:
-    """Return the position of each image id in the ground truth, and whether it is there.
+def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, at: Callable[[int], str]) -> tuple[Int32s, Bools]:
+    """Return the position of each image id in the ground truth, and whether it is there; `at` names a row.
 
     A text that is no id of the truth's may be the stem of a file's name, as Ultralytics writes it, and so may a number
     where the truth has texts for ids: of `0012.jpg` it writes 12. Where the truth has numbers, a number is an id.
@@ -430,10 +418,8 @@ def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, columns: RawCo
     if names is None:
         own = {number: position for position, number in enumerate(truth.image_numbers.tolist())}
         table.update(own.items())
-        numbers = (image if isinstance(image, int) else native_number(image) for image in given)
-        keys = [
-            key if number is None or number not in own else number for key, number in zip(given, numbers, strict=True)
-        ]
+        pairs = ((image, image if isinstance(image, int) else native_number(image)) for image in given)
+        keys = [image if number is None or number not in own else number for image, number in pairs]
     else:
         numerals = (int(text) if text.isascii() and text.isdigit() and len(text) < _NUMERAL else None
                     for text in truth.image_stems)  # fmt: skip
@@ -444,7 +430,7 @@ def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, columns: RawCo
             if isinstance(image, int) and table.get(image, _AMBIGUOUS) == _AMBIGUOUS:
                 raise PredictionError(
                     "A detection names its image by a number, the ground truth by a text",
-                    where=columns.at(row),
+                    where=at(row),
                     expected=f"an image_id such as {names[0]!r:.80}, or the number that one file is named by",
                     found=f"{image}, {'which names several files' if image in table else 'by which no file is named'}",
                     hint="use the ids of the annotation file that the detector was given",
@@ -463,16 +449,10 @@ def _positions(names: Iterable[Name]) -> dict[Name, int]:
 
 def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:
     """Return the detections of some rows, given the image and class positions of all."""
-    background = columns.background
+    found = Detections(position, label, columns.boxes, columns.scores, background := columns.background)
     if rows.all():
-        return Detections(position, label, columns.boxes, columns.scores, background)
-    return Detections(
-        position[rows],
-        label[rows],
-        columns.boxes[rows],
-        columns.scores[rows],
-        None if background is None else background[rows],
-    )
+        return found
+    return replace(found.take(rows), background_scores=None if background is None else background[rows])
 
 
 def _list(truth: GroundTruth) -> str:
@@ -596,27 +576,19 @@ def _parse(data: bytes, path: Path) -> tuple[list[str], RawColumns]:
     while lines and not lines[-1].strip():
         lines.pop()
     fields = [line.split() for line in lines]
-    for row, entries in enumerate(fields):
-        if len(entries) != _FIELDS or len(entries[0]) > _LONGEST[0] or max(map(len, entries[1:])) > _LONGEST[1]:
-            raise _line_error(path, row, lines[row])
     numbers = np.empty((len(fields), _FIELDS - 1), np.float64)
     for row, entries in enumerate(fields):
         try:
+            if len(entries) != _FIELDS or len(entries[0]) > _LONGEST[0] or max(map(len, entries[1:])) > _LONGEST[1]:
+                raise ValueError
             numbers[row] = [float(entry) for entry in entries[1:]]
         except ValueError:
-            raise _line_error(path, row, lines[row]) from None
+            what, expected = "A line of the results file cannot be read", "image score x1 y1 x2 y2"
+            where, found = f"{path}: line {row + 1}", repr(lines[row][:_SHOWN])
+            raise PredictionError(what, where=where, expected=expected, found=found) from None
     x1, y1, x2, y2 = numbers[:, 1:].T
     boxes = np.stack([x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1], axis=1)
-    return [entries[0] for entries in fields], RawColumns(boxes, numbers[:, 0], str(path), "line", 1)
-
-
-def _line_error(path: Path, row: int, line: str) -> PredictionError:
-    return PredictionError(
-        "A line of the results file cannot be read",
-        where=f"{path}: line {row + 1}",
-        expected="image score x1 y1 x2 y2",
-        found=repr(line[:_SHOWN]),
-    )
+    return [entries[0] for entries in fields], RawColumns(boxes, numbers[:, 0], lambda row: f"{path}: line {row + 1}")
 
 
 def read_task_detections(

@@ -385,6 +385,7 @@ class Result:
             ties = f"Decided by the order of the file, between equal scores: {ties}"
         more = "--all prints every measure, and the tables of classes and inputs"
         tables = [_measures_table(self, chosen), *_undefined_table(self, chosen)]
+        tables += [table for table in self._tidy(lambda tidy: tidy.always) if table.title]
         return [*left_out, *(line for table in tables for line in table.lines(width)), *filter(None, (ties, more))]
 
     def json_data(self) -> dict[str, Any]:

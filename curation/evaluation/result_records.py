@@ -22,10 +22,11 @@ from curation.json_keys import SMALL
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """An integer in a file of records."""
 
-_FORM = (
+FORM = (
     'a JSON list (or one a line) of {"image_id": integer or text, "category_id": integer or "category": name, '
     '"bbox": [x, y, w, h], "score": number}; JSON knows no NaN or Infinity'
 )
+"""What a file of COCO results holds."""
 _OPENING = re.compile(rb'[ \t\r\n]*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
 _CLOSING = re.compile(rb"\][ \t\r\n]*\Z")
 _TAIL = 1 << 16
@@ -114,7 +115,8 @@ class Records:
         """Return what a record says of its class: a name, an id, or both."""
         name, number = self.categories[row] if self.categories else None, self.category_ids[row]
         said = [] if name is None else [f"category {name!r:.80}"]
-        return ", ".join(said if number is None else [*said, f"category_id {number}"]) or "neither"
+        said += [] if number is None else [f"category_id {number}"]
+        return ", ".join(said) or "neither category nor category_id"
 
     @property
     def used_ids(self) -> set[int]:
@@ -170,7 +172,7 @@ def read_records(path: Path) -> tuple[InputFile, Records]:
 
 
 def _rows(file: InputFile, path: Path) -> list[Row]:
-    with decoding(file, path, _FORM):
+    with decoding(file, path, FORM):
         return json_rows(file.data, Row)
 
 
@@ -186,7 +188,11 @@ def decoding(file: InputFile, path: Path, form: str, what: str = "The detections
             where=str(path),
             expected=form,
             found="a JSON object" if is_truth else str(error)[:300],
-            hint="give annotation files to --truth and results files to --detections" if is_truth else None,
+            hint="give annotation files to --truth and results files to --detections"
+            if is_truth
+            else "names of classes belong in category; curation inspect TRUTH --detections FILE mends such texts"
+            if "`str` - at" in str(error) and "category_id" in str(error)
+            else None,
         ) from None
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.errors import UsageError
+from curation.errors import PredictionError, UsageError
 from curation.evaluation.ood.id_scores import IdScores, read_id_scores
 from curation.evaluation.problem import Floats
 from curation.evaluation.result import Column, Table
@@ -91,10 +91,16 @@ def diff_scores(old: Path, new: Path) -> ScoresDiff:
     ------
     PredictionError
         A file cannot be read.
+    PredictionError
+        Its detections have no such scores.
     UsageError
         Without image ids the files have unequal lengths; or no method is in both.
     """
     first, second = read_id_scores(old), read_id_scores(new)
+    for path, file in ((old, first), (new, second)):
+        if file.images and not len(next(iter(file.scores.values()))):
+            what, hint = "The detections state no OOD scores", "compare results: curation evaluate coco … --out DIR"
+            raise PredictionError(what, where=str(path), expected="scores, or logits, of each detection", hint=hint)
     mine, theirs = first.scores, second.scores
     names = {name: name for name in mine if name in theirs}
     if not names and len(mine) == len(theirs) == 1:
@@ -125,11 +131,7 @@ def _pairs(first: IdScores, second: IdScores) -> tuple[Any, Any, Any]:
                 found=f"{lengths[0]} and {lengths[1]} rows",
             )
         return np.arange(lengths[0]), np.arange(lengths[0]), ((0, ""), (0, ""))
-    frames = [
-        pd.DataFrame({"image": file.images, "row": range(len(file.images))})
-        for file in (first, second)
-        if file.images is not None
-    ]
+    frames = [pd.DataFrame({"image": names, "row": range(len(names))}) for names in (first.images, second.images)]
     counts = [frame["image"].value_counts() for frame in frames]
     equal = [frame["image"].map(counts[0]) == frame["image"].map(counts[1]) for frame in frames]
     paired = [frame[same] for frame, same in zip(frames, equal, strict=True)]

@@ -149,6 +149,8 @@ class Tidy:
         Whether JSON holds it: not where it has a row a detection.
     printed : callable, optional
         Which rows a terminal shows.
+    always : bool
+        Whether a terminal shows it beside the ranked measures: what an option asked for.
     """
 
     name: str
@@ -156,6 +158,7 @@ class Tidy:
     title: str = ""
     json: bool = True
     printed: Callable[[Sequence[Any]], bool] | None = None
+    always: bool = False
 
     def table(self, scored: Sequence[Scored], places: Sequence[str]) -> Table:
         """Return the table of everything scored: what `places` say of it, then its rows."""

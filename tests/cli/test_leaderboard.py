@@ -168,6 +168,11 @@ def test_rows_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureF
     assert all(f"t_star {point}" in told for point in ("0.05", "0.1"))
     assert main(["leaderboard", str(write_rows(tmp_path / "rows.jsonl", rows[0], row_data("b")))]) == 0
     assert "t_star" not in capsys.readouterr().out
+    same_point = row_data("a", 1, predictions="sha256:" + "7" * 64)
+    assert main(["leaderboard", str(write_rows(tmp_path / "rows.jsonl", row_data("a"), same_point))]) == 0
+    told = capsys.readouterr().out
+    assert "a (line 1)" in told
+    assert "a (line 2)" in told
 
 
 def test_one_group_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -135,6 +135,10 @@ MISTAKES: dict[str, tuple[Callable[[Rows, Truth], Rows], str]] = {
     ),
     "permuted": (_listed("category_id", _cycle), "category_ids=1:13,11:8,13:11,2:1,3:2,5:3,7:5,8:7"),
     "names": (_listed("category_id", lambda t: {c["id"]: c["name"] for c in t["categories"]}), "category_ids=name"),
+    "names in capitals": (
+        _listed("category_id", lambda t: {c["id"]: f"{c['name'].upper()} " for c in t["categories"]}),
+        "category_ids=name",
+    ),
     "percent": (_field("score", lambda one: 100 * one), "scores=percent"),
     "logits": (_field("score", lambda one: math.log(max(one, 1e-6) / (1 - min(one, 1 - 1e-6)))), "scores=logits"),
     "low is good": (_field("score", lambda one: 1 - one), "scores=inverted"),

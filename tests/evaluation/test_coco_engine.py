@@ -311,13 +311,13 @@ def test_engines_print_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_difference_between_the_engines_is_an_error_with_status_1() -> None:
-    one = (np.zeros(12), np.array([0.5]))
+    one, names = (np.zeros(12), np.array([0.5])), [*coco_engine.STATISTICS, "AP of cat"]
     with pytest.raises(EngineDisagreementError) as caught:
-        coco_engine._largest_difference(("cat",), one, (np.zeros(12), np.array([0.5 + 2e-9])))
+        coco_engine._largest_difference(names, one, (np.zeros(12), np.array([0.5 + 2e-9])))
     assert caught.value.where == "AP of cat"
     assert caught.value.exit_code == 1
     with pytest.raises(EngineDisagreementError):
-        coco_engine._largest_difference(("cat",), one, (np.full(12, np.nan), np.array([0.5])))
+        coco_engine._largest_difference(names, one, (np.full(12, np.nan), np.array([0.5])))
 
 
 def test_missing_fast_engine_falls_back_or_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,7 +138,7 @@ HEADER = "image_id,category_id,x,y,w,h,score\n"
     [
         (HEADER.replace("image_id", "photo"), "lacks a column"),
         (HEADER.replace("category_id,", ""), "lacks a column"),
-        (HEADER.replace("score", "p"), "lacks a column"),
+        (HEADER.replace("score", "p") + "201,3,1,2,3,4,0.5\n", "has no score"),
         (HEADER.replace("w,h", "width,height"), "lacks a column"),
         (HEADER.replace("score", "bbox,score"), "states boxes twice"),
         (HEADER.replace("x,y", "x,x"), "Two columns of the table have one name"),
@@ -190,6 +190,31 @@ def test_a_wrong_line_is_one_error_that_names_it(line: str, words: str, tmp_path
         read_coco_results(folder, PART.truth)
     assert words in str(refused.value)
     assert str(refused.value.where).endswith("test_0007.txt: line 3")
+
+
+@pytest.mark.parametrize("form", ["table", "label files"])
+def test_without_scores_they_are_read_where_a_variant_asks(form: str, tmp_path: Path) -> None:
+    lines = [f"{x},{y},{w},{h}\n" for x, y, w, h in (one["bbox"] for one in FOUND)]
+    rows = [f"{one['image_id']},{one['category_id']}," + line for one, line in zip(FOUND, lines, strict=True)]
+    path = tmp_path / "found.csv"
+    path.write_text("".join([HEADER.replace(",score", ""), *rows]))
+    if form == "label files":
+        path = write_yolo(tmp_path / "yolo")
+        for file in (path / "labels").glob("*.txt"):
+            file.write_text("".join(line.rpartition(" ")[0] + "\n" for line in file.read_text().splitlines()))
+    assert curation.evaluate("coco", truth=source, detections=path, variant="score-free")["recall"] == 100
+
+
+def test_an_id_goes_before_the_stem_of_another_file(tmp_path: Path) -> None:
+    truth = TRUTH | {"images": [one | {"file_name": f"{208 - one['id']}.jpg"} for one in TRUTH["images"]]}
+    part = ground_truth(opened := curation.open_source("coco", truth), classes_of_source(opened)).truth
+    names = {"image_id": {201: "201", 7: "7"}, "file_name": {201: "7.jpg", 7: "201.jpg"}, "image": {201: "7", 7: "201"}}
+    for column, name_of in names.items():
+        rows = (f"{name_of[one['image_id']]},{one['category_id']},1,2,3,4,0.5\n" for one in FOUND)
+        path = tmp_path / f"{column}.csv"
+        path.write_text("".join([HEADER.replace("image_id", column), *rows]))
+        found = read_coco_results(path, part).detections
+        assert part.image_numbers[found.image].tolist() == [one["image_id"] for one in FOUND]
 
 
 def test_a_wrong_folder_says_what_was_looked_for(tmp_path: Path) -> None:

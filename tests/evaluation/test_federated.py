@@ -127,7 +127,9 @@ def test_drawn_worlds_equal_an_independent_reference(variant: str, seed: int, tm
 def test_1203_classes_equal_the_reference_and_hotcoco(tmp_path: Path) -> None:
     truth, results = drawn(1203, 1203, 150, 25)
     names = {one["id"]: one["name"] for one in truth["categories"]}
-    result = evaluated(tmp_path, truth, results, variant=("lvis", "lvis-fixed"), image_limit=20)
+    theirs = {"AP": 0.25, "APr": 0.5, "AR@300": 0.5}
+    result = evaluated(tmp_path, truth, results, variant=("lvis", "lvis-fixed"), image_limit=20, against=theirs)
+    assert [row["measure"] for row in result.json_data()["against"]] == ["AP", "APr"]
     expected = numbers(truth, results, limit=20)
     steps = result.table("steps").set_index(["variant", "step"])["n"]
     assert steps["lvis", "detections_within_the_limit"] < len(results)

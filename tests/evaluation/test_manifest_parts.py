@@ -109,7 +109,10 @@ def test_objects_that_the_view_drops_are_not_missed() -> None:
     }
 
 
-def test_an_exported_part_gives_the_same_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("variant", ["coco", "score-free"])
+def test_an_exported_part_gives_the_same_numbers(
+    variant: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A COCO file that was written under the view says the same, with the manifest or without it."""
     made = world()
     made.test = {name: [one.rstrip("~") for one in shown] for name, shown in made.test.items()}
@@ -119,6 +122,7 @@ def test_an_exported_part_gives_the_same_numbers(tmp_path: Path, capsys: pytest.
     found = [one for one in found_on(made.test_source) if one["image_id"] in made.lists["t2-test"]]
     (tmp_path / "found.json").write_text(json.dumps(found))
     words = ["evaluate", "coco", "--truth", str(exported), "--detections", str(tmp_path / "found.json"), "--json"]
+    words += ["--variant", variant]
     told = []
     for more in ([], ["--manifest", str(manifest), "--part", "t2-test"]):
         assert main([*words, *more]) == 0

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shlex
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -117,11 +118,46 @@ def sound_files() -> Iterator[tuple[str, Truth, Rows]]:
     yield "half of the images", truth, [one for one in rows if one["image_id"] % 2]
     yield "one class taken for another", truth, [one | {"category_id": max(2, one["category_id"])} for one in rows]
     yield "a truth of one class", *world(seed=6, numbers=[1])
+    two, _ = world(seed=6, numbers=[1, 2])
+    second = [one for one in perfect(two) if one["category_id"] == 2][:8]
+    yield "few boxes of one of two classes", two, [one | {"category_id": 1 + (not n)} for n, one in enumerate(second)]
+    small = [one for one in perfect(two) if 50 < one["bbox"][2] < 90][:6]
+    few = [one | {"bbox": [one["bbox"][0] + (400 if n % 2 else 45), *one["bbox"][1:]]} for n, one in enumerate(small)]
+    yield "six boxes, some off alike", two, few
 
 
 @pytest.mark.parametrize(("truth", "rows"), [pytest.param(*one[1:], id=one[0]) for one in sound_files()])
 def test_nothing_is_found_in_a_sound_file(truth: Truth, rows: Rows, tmp_path: Path) -> None:
     assert diagnose(*written(tmp_path, truth, rows)).findings == ()
+
+
+def test_a_file_without_detections_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    truth, detections = written(tmp_path, world(n_images=2)[0], [])
+    assert main(["inspect", str(truth), "--detections", str(detections)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "the file holds no detections"
+    notes = curation.evaluate("coco", truth=truth, detections=detections).notes
+    assert notes == ("detections.json: the file holds no detections",)
+
+
+def test_an_evaluation_holds_parts_against_the_sizes_of_its_truth(tmp_path: Path) -> None:
+    truth, rows = world()
+    given = written(tmp_path, truth, MISTAKES["yolo"][0](rows, truth))
+    (note,) = curation.evaluate("coco", truth=given[0], detections=given[1]).notes
+    assert "width, height in parts of the image's size (0-1)" in note
+    with pytest.raises(CurationError, match="found: a folder"):
+        diagnose(given[0], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        ({"image_id": 1, "boxes": [[1, 2, 3, 4]], "labels": [1], "scores": [0.5]}, "records without bbox"),
+        ({"category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}, "missing required field `image_id`"),
+    ],
+)
+def test_records_that_are_no_detections_are_refused(record: dict[str, Any], found: str, tmp_path: Path) -> None:
+    with pytest.raises(CurationError, match=found):
+        diagnose(*written(tmp_path, world(n_images=2)[0], [record] * 3))
 
 
 def test_drawn_detectors_of_every_skill_are_not_accused(tmp_path: Path) -> None:
@@ -138,6 +174,13 @@ def changed(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows]:
         return truth, rows
     if name == "all scores equal":
         return truth, [one | {"score": 1.0} for one in rows]
+    if name == "scores by rounding":
+        return truth, [one | {"score": max(one["score"], 1.0000001 * (one["score"] > 0.9))} for one in rows]
+    if name == "scores as text":
+        return truth, [one | {"score": str(one["score"])} for one in rows]
+    if name == "parts of unstated sizes":
+        unsized = [{key: one[key] for key in ("id", "file_name")} for one in truth["images"]]
+        return truth | {"images": unsized}, MISTAKES["parts"][0](rows, truth)
     if name == "no scores":
         return truth, [{key: one[key] for key in one if key != "score"} for one in rows]
     if name == "no class":
@@ -156,7 +199,10 @@ def changed(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows]:
 UNMENDED = {
     "exchanged": "Truth and detections are exchanged",
     "all scores equal": "All scores are equal",
+    "parts of unstated sizes": "Boxes are parts of the image's size, which the truth does not state",
     "no scores": "Scores are missing",
+    "scores by rounding": "Scores are beyond 0 or 1 by rounding",
+    "scores as text": "`curation evaluate` cannot read the records",
     "no class": "Detections name no class",
     "one class": "All detections are of one class",
     "one an image": "Each image has one detection",
@@ -173,17 +219,34 @@ def test_what_no_file_can_mend_is_named(name: str, tmp_path: Path) -> None:
     assert found.findings[0].command
 
 
-def test_several_mistakes_are_mended_by_one_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    truth, rows = world()
-    for name in ("yolo", "1-based classes", "file names", "percent"):
-        rows = MISTAKES[name][0](rows, truth)
-    paths = written(tmp_path, truth, rows)
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("yolo", "1-based classes", "file names", "percent"),
+        ("input size", "names in capitals", "positions"),
+        ("offset by less than a box", "0-based classes", "file names"),
+    ],
+)
+def test_several_mistakes_are_mended_by_one_command(
+    names: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth, sound = world()
+    rows = sound
+    for name in names:
+        if name == "offset by less than a box":
+            rows = [one | {"bbox": [one["bbox"][0] + 20, one["bbox"][1] - 10, *one["bbox"][2:]]} for one in rows]
+        else:
+            rows = MISTAKES[name][0](rows, truth)
+    (folder := tmp_path / "a folder").mkdir()
+    paths = written(folder, truth, rows)
     assert main(["inspect", str(paths[0]), "--detections", str(paths[1])]) == 1
-    command = capsys.readouterr().out.splitlines()[-1].split()
-    out = tmp_path / "mended.json"
+    command = shlex.split(capsys.readouterr().out.splitlines()[-1])
+    out = folder / "mended.json"
     assert main([*command[1:-1], str(out)]) == 0
     assert main(["inspect", str(paths[0]), "--detections", str(out)]) == 0
     assert "no mistake found" in capsys.readouterr().out
+    back = [(one["image_id"], one["category_id"]) for one in json.loads(out.read_bytes())]
+    assert back == [(one["image_id"], one["category_id"]) for one in sound]
 
 
 def in_another_form(form: str, folder: Path, truth: Truth, rows: Rows) -> Path:

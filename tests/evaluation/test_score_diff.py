@@ -10,7 +10,7 @@ from scipy.stats import spearmanr  # type: ignore[import-untyped]
 
 import curation
 from curation.cli import main
-from curation.errors import UsageError
+from curation.errors import PredictionError, UsageError
 from curation.evaluation.score_diff import ScoresDiff
 
 SCORES = np.array([0.5, 2.0, 2.0, -1.0, 7.5])
@@ -72,3 +72,6 @@ def test_rows_of_an_image_are_paired_and_those_of_one_file_alone_told(
 def test_rows_that_cannot_be_paired_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be paired"):
         compared(tmp_path, SCORES, SCORES[1:])
+    (tmp_path / "dets.json").write_text('[{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]')
+    with pytest.raises(PredictionError, match="no OOD scores"):
+        curation.diff(tmp_path / "dets.json", tmp_path / "dets.json")
