@@ -129,7 +129,7 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 
 def _notes(given: Mapping[str, Source]) -> tuple[str, ...]:
-    notes = ["background, which the authors' list of seen classes names, is no class of COCO."]
+    notes = ["background, which the authors' list of seen classes names, is not a class of COCO."]
     if TRAIN in given:
         both = int((images_with(given[TRAIN], GROUPS["seen"]) & images_with(given[TRAIN], GROUPS["unseen"])).sum())
         notes.append(

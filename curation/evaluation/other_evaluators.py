@@ -186,7 +186,7 @@ def _share(value: Any, where: str, key: str) -> float | None:
     if value is None or value == _UNDEFINED:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise _no_numbers("A number of another evaluator is no share", f"{where}: {key[:_LARGEST_KEY]}", shown(value))
+        raise _no_numbers("Another evaluator's number is not a share", f"{where}: {key[:_LARGEST_KEY]}", shown(value))
     return float(value)
 
 

@@ -440,7 +440,7 @@ def read_image_list(path: Path) -> tuple[str, ...]:
         It is no text, or names no image.
     """
     data = read_plain(path, kind="image list")
-    text = utf8_text(data, str(path), EvaluationError, "The image list is no UTF-8 text")
+    text = utf8_text(data, str(path), EvaluationError, "The image list is not UTF-8 text")
     ids = tuple(line.strip() for line in text.splitlines() if line.strip())
     if not ids:
         raise EvaluationError("The image list names no image", where=str(path), expected="an id a line")

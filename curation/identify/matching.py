@@ -296,7 +296,7 @@ def _note(asked: Fingerprint, known: KnownList, level: int) -> str:
         if asked.mixes_lengths or collapsed:
             words = "numbers of several lengths stand in it, perhaps of several data sets"
             return f"{words}; {collapsed:,} of them become equal without zeros" if collapsed else words
-        return "numbers are no ids across data sets: 000005 is VOC's, 000000000005 is COCO's"
+        return "numbers do not identify images across data sets: 000005 is VOC's, 000000000005 is COCO's"
     if level == 4 and asked.lines != known.lines:
         return f"{asked.lines:,} lines here, {known.lines:,} there: repeats differ"
     if level == 4:

@@ -311,7 +311,7 @@ def _readings(asked: Fingerprint, related: Sequence[Relation], odd: int, first: 
         yield "the namespaces before its ids were taken off"
     if asked.folded:
         yield (
-            f"{asked.stems:,} stems name {asked.parent_stems:,} images: a stem is no id here, folder and stem are "
+            f"{asked.stems:,} stems name {asked.parent_stems:,} images: a stem is not an id here, folder and stem are "
             "compared together"
         )
     for line in first:

@@ -302,7 +302,7 @@ def _sliced(
     ids = []
     for number, word in enumerate(words[cut.first - 1 : last], start=cut.first):
         if (text := namespaced_by_form(word, namespaces)) is None:
-            what, where = "A line of the published list is no image id of its sources", f"{cut.file}, line {number}"
+            what, where = "A line of the published list is not an image id of its sources", f"{cut.file}, line {number}"
             raise ManifestError(what, where=where, expected=f"an id of {namespaces}", found=repr(word[:80]))
         ids.append(text)
     return tuple(ids)

@@ -26,7 +26,7 @@ BadPhoto = Literal["missing", "empty", "no image", "unsupported", "truncated", "
 BAD_PHOTOS: dict[str, str] = {
     "missing": "no file of this name lies in the folder of photos",
     "empty": "the file has no bytes",
-    "no image": "the file is no image, or none that can be read here",
+    "no image": "the file is not an image, or not in a format that can be read here",
     "unsupported": "an image of a kind that the App does not show, such as TIFF: convert it to PNG",
     "truncated": "the file ends before the picture does",
     "huge": f"more than {MEGAPIXELS} million pixels, or {LARGEST_FILE >> 20} MiB: not decoded",

@@ -272,7 +272,7 @@ def _solution(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
     """Read Kaggle's ``ImageId,PredictionString``: the wnid and a box, several times over."""
     names: list[str] = []
     classes: list[str] = []
-    rows = csv_rows("\n".join(lines[1:]).encode(), AnnotationFormatError, "The list is no CSV", where=str(path))
+    rows = csv_rows("\n".join(lines[1:]).encode(), AnnotationFormatError, "The list is not CSV", where=str(path))
     for number, row in enumerate(rows, start=2):
         words = row[1].split() if len(row) == 2 else []
         wnids = set(words[::5])

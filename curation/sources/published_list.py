@@ -244,7 +244,7 @@ def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:
             elif not target.is_file():
                 notes.append(f"{shown} is missing")
             elif target.name.lower() in YAML_NAMES:
-                notes.append(f"{shown} is no list")
+                notes.append(f"{shown} is not a list")
             else:
                 read = read_published(target)
                 files.append(target)

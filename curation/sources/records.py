@@ -99,7 +99,7 @@ def read_json_lines(data: bytes, where: str) -> dict[str, Any]:
     lines = data.split(b"\n")
     rows = dict(_decoded(msgspec.json.Decoder(msgspec.defstruct("Row", fields, gc=False)), lines))
     odd = [
-        OddLine(number, "it is no object", ascii(line[:240].decode("utf-8", "replace"))[1:61])
+        OddLine(number, "it is not an object", ascii(line[:240].decode("utf-8", "replace"))[1:61])
         for number, line in enumerate(lines, start=1)
         if number not in rows and line.strip()
     ]

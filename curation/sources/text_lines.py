@@ -411,7 +411,7 @@ def _named_pairs(table: _Words) -> dict[str, Any] | None:
     named = header or any(pair and len(line) == _BOTH_NAMED for pair, line in zip(members, lines, strict=True))
     if not named or table.rows.sum() < max(SHARE * (len(lines) - header), 1):
         return None
-    table.leave_out(others, "it is no pair")
+    table.leave_out(others, "it is not a pair")
     return _paired(table, "".join(members), by_columns=True)
 
 

@@ -345,7 +345,7 @@ def test_stems_that_repeat_are_compared_with_their_folder(tmp_path: Path, index:
     lines = [f"y/class_{n}/img_{k}.png" for k in range(30) for n in range(60)]
     one = asked(tmp_path / "r.txt", index, [*lines, lines[0]])
     assert (one.best[0].known.name, one.best[0].level) == ("two/folders", 5)
-    assert any("a stem is no id here" in text for text in one.findings)
+    assert any("a stem is not an id here" in text for text in one.findings)
     # The same names alone do not make it the same list.
     other = asked(tmp_path / "r.txt", index, [f"img_{k}.png" for k in range(30)])
     assert other.verdict == "unknown"

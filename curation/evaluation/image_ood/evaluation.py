@@ -495,7 +495,7 @@ class _Measured:
         right = [column.right for column in ids if column.right is not None]
         known = len(right) == len(ids) and len(scores) > 0
         accuracy = float(np.mean(np.concatenate(right))) if known else None
-        shared = {} if known else {"ACC": "predictions and labels of all ID images are not told"}
+        shared = {} if known else {"ACC": "predictions and labels of all ID images are not given"}
         oods = {name: taken[name].scores for name in self.oods}
         if self.by_class:
             whole = taken[self.by_class]

@@ -163,7 +163,7 @@ _ACCURACY = _share(
     "accuracy on ID images",
     "ID images whose prediction is their label / ID images; with covariate-shifted sets as ID, over all pooled",
     better="higher", source="OpenOOD 1.5, openood/evaluation_api/evaluator.py",
-    undefined="predictions or labels are not told",
+    undefined="predictions or labels are not given",
 )  # fmt: skip
 _SPREADS = tuple(
     Measure(
