@@ -327,12 +327,16 @@ def _factor(found: Floats, wanted: Floats, form: str) -> Iterator[str]:
     logs = np.log(wanted[:, 2:] / found[:, 2:])
     factor = np.exp(logs.mean(axis=1))
     corner = np.abs(found[:, :2] * factor[:, None] - wanted[:, :2]) <= 0.2 * wanted[:, 2:]
-    agreeing = factor[(np.abs(logs[:, 0] - logs[:, 1]) < 0.15) & corner.all(axis=1)]
-    if len(agreeing) < _MANY:
+    agreeing = (np.abs(logs[:, 0] - logs[:, 1]) < 0.15) & corner.all(axis=1)
+    if agreeing.sum() < _MANY:
         return
-    bins, votes = np.unique(np.round(np.log(agreeing) / 0.05), return_counts=True)
-    top = float(np.exp(0.05 * bins[np.argmax(votes)]))
-    factor_of_most = float(np.median(agreeing[np.abs(np.log(agreeing / top)) < 0.06]))
+    bins, votes = np.unique(np.round(np.log(factor[agreeing]) / 0.05), return_counts=True)
+    agreeing &= np.abs(np.log(factor) - 0.05 * bins[np.argmax(votes)]) < 0.06
+    # By centres: detectors draw boxes too large or too small.
+    given, there = (boxes[agreeing, :2] + boxes[agreeing, 2:] / 2 for boxes in (found, wanted))
+    factor_of_most = float((given * there).sum() / (given**2).sum())
+    if not 0 < factor_of_most < math.inf:
+        return
     if form == "x{}":
         close = Fraction(factor_of_most).limit_denominator(20)
         yield form.format(close if close else f"{factor_of_most:.4f}")

@@ -226,7 +226,7 @@ def test_a_label_below_zero_is_no_class(tmp_path: Path) -> None:
     write(run / "seen.csv", ["a", "b"], [1, 2], [-1, -1], [0, 1])
     row = numbers(SCORE(scores=run), "published", "ood", "exact")["one"]
     assert row["ACC"] is None
-    assert "not told" in row["undefined"]["ACC"]
+    assert "not given" in row["undefined"]["ACC"]
 
 
 @pytest.mark.parametrize("name", ["shifted.csv", "two.csv"])

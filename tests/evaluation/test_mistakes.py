@@ -338,7 +338,8 @@ def check_a_real_detector_is_sound_and_its_mistakes_are_named(shared: Path, tmp_
             "1-based classes": (),
             "file names": ("image_ids=file_name",),
         }
-        if name not in ("permuted", "offset", "stems", "positions", "joined twice"):
+        # Of nearly all images the longer side is 500 pixels: a square's corner is a factor.
+        if name not in ("permuted", "offset", "stems", "positions", "joined twice", "padded below"):
             assert found.mends == same.get(name, (mend,)), name
         else:
             assert len(found.mends) == 1, name

@@ -94,16 +94,16 @@ def test_one_class_and_no_classes_as_torchmetrics_squeezes_them() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"map": 75.0}, "no share"),
-        ({"map": -0.5}, "no share"),
-        ({"map": "high"}, "no share"),
-        ({"map": "0.5"}, "no share"),
+        ({"map": 75.0}, "not a share"),
+        ({"map": -0.5}, "not a share"),
+        ({"map": "high"}, "not a share"),
+        ({"map": "0.5"}, "not a share"),
         ({"fitness": 0.5}, "no number of COCO's summary"),
         ([0.5] * 11, "not the twelve"),
         ({"map": 0.5, "map_per_class": [0.5, 0.4, 0.3], "classes": [3, 7]}, "not one number for each class"),
         ({"map": 0.5, "map_per_class": [0.5, 0.4], "classes": [3, 3]}, "not one number for each class"),
         ({"map": 0.5, "map_per_class": [0.5, 0.4]}, "not one number for each class"),
-        ({"map": 10**400}, "no share"),
+        ({"map": 10**400}, "not a share"),
     ],
 )
 def test_what_is_no_share_is_refused(tmp_path: Path, given: Any, said: str) -> None:
@@ -213,5 +213,5 @@ def test_in_a_table_classes_stay_texts_and_what_is_no_number_is_refused(tmp_path
     assert [row["theirs"] for row in external["against"]] == [50]
     assert external["external"]["passed_over"] == ["class 1e1"]
     csv.write_text("map\nhigh\n")
-    with pytest.raises(EvaluationError, match="no share"):
+    with pytest.raises(EvaluationError, match="not a share"):
         curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=csv)
