@@ -35,9 +35,6 @@ BAD_PHOTOS: dict[str, str] = {
 """What can be wrong with a photo, and what that means."""
 assert tuple(BAD_PHOTOS) == get_args(BadPhoto)  # noqa: S101
 
-FURTHER_SUFFIXES = (".gif", ".bmp", ".tif", ".tiff", ".jp2", ".avif", ".heic", ".heif", ".jxl", ".ppm", ".pgm")
-"""Of photos that are looked for too: what is there is shown, or said to be of a kind that is not, but never missing."""
-
 _SHOWN = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP")
 _ENDS = {"JPEG": b"\xff\xd9", "MPO": b"\xff\xd9", "PNG": b"IEND\xaeB\x60\x82", "GIF": b"\x3b"}
 _BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG", b"RIFF", b"GIF8")

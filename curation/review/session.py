@@ -20,7 +20,6 @@ from curation.ledger import REVIEW
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.proposals.proposal import read_proposals
-from curation.review.bad_photos import FURTHER_SUFFIXES
 from curation.review.dataset import FIELDS, READY, build_dataset, info_of
 from curation.review.images import ReviewImages, arranged, known_names, part_images, source_images
 from curation.review.live_review import REVIEWER_VARIABLE, LiveReview, offer_own_view, open_review
@@ -30,7 +29,7 @@ from curation.review.serving import find_port
 from curation.review.verdicts import checked_reviewer
 from curation.similarity.embeddings import Embeddings, open_embeddings
 from curation.sources.coerce import open_slots
-from curation.sources.photos import PhotoFolder
+from curation.sources.photos import FURTHER_SUFFIXES, PhotoFolder
 from curation.sources.source_specs import Reading, Sources, named_slots
 
 _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"

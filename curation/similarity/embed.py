@@ -27,7 +27,7 @@ from curation.ids import ImageId, native_of
 from curation.similarity.embeddings import HEADER, EmbeddingStore, Row, StoreHeader, Vectors, alone, batch_of
 from curation.similarity.encoder import ColourEncoder, Encoder, Prepared, one_core_each, require_finite
 from curation.sources.corpus import corpus_blocks, photo_data
-from curation.sources.photos import BrokenPhotoError, PhotoFolder, decode_photo, read_photo
+from curation.sources.photos import NO_PHOTO, BrokenPhotoError, PhotoFolder, decode_photo, read_photo
 from curation.sources.source import Source
 from curation.storage import write_text
 
@@ -287,7 +287,7 @@ def _finished(store: EmbeddingStore, progress: _Progress, before: int, kind: str
 
 def _picture(photo: Photo, encoder: Encoder, known: Container[Row]) -> Picture | Skipped:
     if photo.path is None:
-        return Skipped(photo.id, "", "no photo of it is available")
+        return Skipped(photo.id, "", NO_PHOTO)
     try:
         return picture_of(photo.id, read_photo(photo.path), encoder, known)
     except BrokenPhotoError as error:
