@@ -187,6 +187,13 @@ def arranged(
         repeated, _ = Counter(proposal.image_id for proposal in proposals).most_common(1)[0]
         raise ReviewError("An image has two proposals", where=repeated[:200])
     found = [by_id.get(image) for image in images.ids]
+    if by_id and not any(found):
+        raise ReviewError(
+            "No proposal is for an image under review",
+            expected=f"images such as {images.ids[0]}",
+            found=next(iter(by_id))[:200],
+            hint="--proposals of the same sources and photos; names of sources begin the ids",
+        )
     last = max((proposal.rank for proposal in proposals), default=0) + 1
     ranks = np.array([last if proposal is None else proposal.rank for proposal in found], np.int64)
     order = np.argsort(ranks, kind="stable")
