@@ -109,7 +109,12 @@ def _checked(stream: BinaryIO, path: Path) -> Checked:
         return "huge", size
     if kind not in _SHOWN or not all(size):
         return ("unsupported" if all(size) else "no image"), size
-    return ("" if _is_whole(stream, kind, length) else _why_broken(path)), size
+    try:
+        if not _is_whole(stream, kind, length):
+            decode_photo(read_photo(path))
+    except BrokenPhotoError as error:
+        return ("truncated" if re.search("truncated|incomplete", str(error), re.IGNORECASE) else "unreadable"), size
+    return "", size
 
 
 def _is_whole(stream: BinaryIO, kind: str, length: int) -> bool:
@@ -121,11 +126,3 @@ def _is_whole(stream: BinaryIO, kind: str, length: int) -> bool:
         return False
     stream.seek(max(0, length - _TAIL))
     return stream.read(_TAIL).rstrip(b"\0\r\n ").endswith(end)
-
-
-def _why_broken(path: Path) -> BadPhoto | Literal[""]:
-    try:
-        decode_photo(read_photo(path))
-    except BrokenPhotoError as error:
-        return "truncated" if re.search("truncated|incomplete", str(error), re.IGNORECASE) else "unreadable"
-    return ""

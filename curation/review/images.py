@@ -187,13 +187,6 @@ def arranged(
         repeated, _ = Counter(proposal.image_id for proposal in proposals).most_common(1)[0]
         raise ReviewError("An image has two proposals", where=repeated[:200])
     found = [by_id.get(image) for image in images.ids]
-    if by_id and not any(found):
-        raise ReviewError(
-            "No proposal is for an image under review",
-            expected=f"images such as {images.ids[0]}",
-            found=next(iter(by_id))[:200],
-            hint="--proposals of the same sources and photos; names of sources begin the ids",
-        )
     last = max((proposal.rank for proposal in proposals), default=0) + 1
     ranks = np.array([last if proposal is None else proposal.rank for proposal in found], np.int64)
     order = np.argsort(ranks, kind="stable")
@@ -201,9 +194,9 @@ def arranged(
         order = order[ranks[order] < last]
         images = _note(images, UNPROPOSED, [images.ids[row] for row in np.flatnonzero(ranks == last)])
     images = _note(images, "proposed, but not among the images", sorted(set(by_id) - set(images.ids)))
-    if not len(order):
-        reasons = ", ".join(f"{count} images: {reason}" for reason, count in images.left_out.items())
-        raise ReviewError("No image to review", found=reasons)
+    if not len(order) or (by_id and not any(found)):
+        reasons = ", ".join(f"{counted(count, 'image')}: {reason}" for reason, count in images.left_out.items())
+        raise ReviewError("No image to review", where=next(iter(by_id), None), found=reasons)
     images = replace(pick_images(images, order.tolist()), proposals=tuple(found[row] for row in order.tolist()))
     if known and not any(images.boxes.roles):
         keys = {name_key(name) for name in known}

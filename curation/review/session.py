@@ -294,7 +294,7 @@ def resume_review(folder: Path, *, reviewer: str = "") -> Started:
     _prepare_app(reviewer)
     fiftyone = load_fiftyone(folder / DATABASE)
     name = record.dataset
-    present = fiftyone.load_dataset(name) if fiftyone.dataset_exists(name) else None
+    present: Any = fiftyone.load_dataset(name) if fiftyone.dataset_exists(name) else None
     info = {} if present is None else info_of(present)
     ours = {"state": READY, "inputs": record.inputs, "log": str((folder / LOG_FILE).absolute())}
     if not ours.items() <= info.items():

@@ -193,7 +193,7 @@ def test_two_proposals_of_one_image_are_refused(world: ReviewWorld) -> None:
 
 def test_proposals_of_other_images_are_refused(world: ReviewWorld) -> None:
     proposal = msgspec.structs.replace(world.proposals()[0], image_id="other:1")
-    with pytest.raises(ReviewError, match=r"No proposal is for an image under review[^$]*coco:0[^$]*other:1"):
+    with pytest.raises(ReviewError, match=r"No image to review[^$]*other:1[^$]*1 image: proposed"):
         world.images([proposal])
 
 
