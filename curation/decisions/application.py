@@ -29,7 +29,7 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header
 from curation.manifest.views import count_annotated, locate_images, select_objects
 from curation.sources.source import Source
-from curation.wording import examples
+from curation.wording import counted, examples
 
 _SHOWN = 3
 
@@ -58,11 +58,11 @@ class Staleness:
 
     def notes(self) -> list[str]:
         """Return one sentence for each kind of staleness."""
-        first, gone = examples(self.gone), len(self.gone)
+        first, gone, others = examples(self.gone), len(self.gone), self.other_manifests.items()
         return [
-            *([f"{gone} images are in no part that their decisions apply to: {first}."] if gone else []),
-            *(f"{n} decisions apply to {name!r}, which is not a part." for name, n in self.unmatched_datasets.items()),
-            *(f"{n} decisions were made on {digest}." for digest, n in self.other_manifests.items()),
+            *([f"{counted(gone, 'image')} in no part that their decisions apply to: {first}."] if gone else []),
+            *(f"{counted(n, 'decision')} on {name!r}, not a part." for name, n in self.unmatched_datasets.items()),
+            *(f"{counted(n, 'decision')} made on another manifest, {digest}." for digest, n in others),
         ]
 
 
@@ -470,8 +470,7 @@ def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution,
     for index, entry in enumerate(parts):
         if entry.name in changed:
             change, ids = changed[entry.name], lists[entry.name]
-            counted = Manifest(header, {entry.name: ids}, work.overlay)
-            annotated, boxes = count_part(counted, entry, work.sources)
+            annotated, boxes = count_part(Manifest(header, {entry.name: ids}, work.overlay), entry, work.sources)
             parts[index] = msgspec.structs.replace(
                 entry,
                 selection=f"{entry.selection} By decision {len(change.removed)} images left and "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -33,7 +33,6 @@ LISTS: dict[str, tuple[Stage, Action]] = {
 """What the top keys of the file mean; beside them stands `CANDIDATES`, whose keys end in ``_near`` or mean far."""
 Ids = list[str | int]
 Selection = dict[str, dict[str, Ids | dict[str, Ids]]]
-Form = TypeVar("Form")
 _DEEPEST = 6
 _NEVER_TEXT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
 """A number for readers of YAML 1.2 where it has no quotes, a text for ours, which reads YAML 1.1."""
@@ -50,7 +49,11 @@ def parse_selection(data: bytes, name: str) -> list[Decision]:
         expected. The message names the line of YAML, or the place in JSON.
     """
     layout = f"{CANDIDATES}, {', '.join(LISTS)}: each by data set, then ids, or ids by reason"
-    lists = as_form(parse_tree(data, name), Selection, name, layout)
+    try:
+        lists = msgspec.convert(parse_tree(data, name), type=Selection)
+    except msgspec.ValidationError as error:
+        what, found = "The file does not have the authors' layout", ascii(str(error))[:200]
+        raise DecisionError(what, where=name, expected=layout, found=found) from None
     if unknown := lists.keys() - {CANDIDATES, *LISTS}:
         found = ascii(min(unknown))[:80]
         raise DecisionError("Unknown list in the file", where=name, expected=layout, found=found)
@@ -156,12 +159,3 @@ def _plain(node: Any, name: str) -> Any:
         found=ascii(text)[:60],
         hint=f'write "{text[:20]}"' if text.isalnum() else None,
     )
-
-
-def as_form(tree: Any, form: type[Form], name: str, layout: str) -> Form:
-    """Return a tree as a declared type; another one is a `DecisionError` that shows the layout."""
-    try:
-        return msgspec.convert(tree, type=form)
-    except msgspec.ValidationError as error:
-        what, found = "The file does not have the authors' layout", ascii(str(error))[:200]
-        raise DecisionError(what, where=name, expected=layout, found=found) from None

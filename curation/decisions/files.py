@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from curation.append_log import append_lines, filled_lines, parsed_line, require_json_lines
 from curation.csv_table import as_csv, cell_text
 from curation.decisions.authors_files import parse_selection
-from curation.decisions.decision import Decision, check_decision, row_of
+from curation.decisions.decision import STAGES, Action, Decision, check_decision, row_of
 from curation.errors import CurationError, DecisionError, UsageError
 from curation.ids import native_of
 from curation.input_files import InputFile
@@ -219,10 +219,11 @@ def checked_decision(fields: Any, where: str) -> Decision:
     try:
         decision = msgspec.convert(fields, type=Decision)
     except msgspec.ValidationError as error:
+        allowed = {"stage": STAGES, "action": get_args(Action)}.get(str(error).rpartition("$.")[2].rstrip("`"))
         raise DecisionError(
             "Malformed decision",
             where=where,
-            expected=f"texts {', '.join(REQUIRED)}; optional {', '.join(FIELDS[4:])}",
+            expected=", ".join(allowed or (f"texts {', '.join(REQUIRED)}; optional {', '.join(FIELDS[4:])}",)),
             found=printable(str(error), "?")[:200],
         ) from None
     if (image := decision.image_id) and ":" not in image:

@@ -13,7 +13,7 @@ from curation.decisions.decision import Action, Decision, Stage, moment_of, row_
 from curation.errors import DecisionConflictError, UsageError
 from curation.grouping import grouped
 from curation.manifest.header import DIGEST
-from curation.wording import examples
+from curation.wording import counted, examples
 
 Rule = Literal["error", "majority", "senior"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -170,7 +170,7 @@ def refuse_conflicts(conflicts: Sequence[Conflict]) -> None:
     """Raise `DecisionConflictError` if there is any conflict; the message shows the first few."""
     if conflicts:
         raise DecisionConflictError(
-            f"Verdicts contradict each other on {len(conflicts)} images",
+            f"Decisions contradict each other on {counted(len(conflicts), 'image')}",
             where=examples((conflict.text() for conflict in conflicts), joint=" | "),
             expected="one action for an image at a stage",
             hint="--rule majority, --rule senior --senior NAME, or --on-error conflicts=keep to replay them all",

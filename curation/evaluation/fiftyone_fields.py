@@ -95,7 +95,12 @@ def write_fields(
         )
     sizes = _sizes(dataset, there)
     # Nothing is refused from here on: what an earlier call wrote stays until then.
-    _make_room(dataset, key)
+    before, schema = dataset.info.get(INFO_KEY, {}).get(key, {}), dataset.get_field_schema()
+    for name in before.get("views", ()):
+        if name in dataset.list_saved_views():
+            dataset.delete_saved_view(name)
+    if ours := [name for name in before.get("fields", ()) if name in schema]:
+        dataset.delete_sample_fields(ours)
     info = dict(dataset.info.get(INFO_KEY, {}))
     dataset.info[INFO_KEY] = {**info, key: {**(about or {}), "fields": fields, "views": views}}
     dataset.save()
@@ -126,16 +131,6 @@ def _require_room(dataset: Any, key: str, fields: Sequence[str], views: Sequence
     refuse_foreign_views(dataset, views, before.get("views", ()))
 
 
-def _make_room(dataset: Any, key: str) -> None:
-    """Take away what an earlier call wrote under a key."""
-    before, schema = dataset.info.get(INFO_KEY, {}).get(key, {}), dataset.get_field_schema()
-    for name in before.get("views", ()):
-        if name in dataset.list_saved_views():
-            dataset.delete_saved_view(name)
-    if ours := [name for name in before.get("fields", ()) if name in schema]:
-        dataset.delete_sample_fields(ours)
-
-
 def _write(
     dataset: Any, parts: Sequence[Outcomes], key: str, there: Mapping[str, str], sizes: Mapping[str, tuple[int, int]]
 ) -> dict[str, int]:
@@ -157,7 +152,13 @@ def _write(
             for name, count in counts.items():
                 totals[name] += count
     dataset._bulk_write(updates)
-    _colour(fiftyone, dataset, {key: _COLOURS[0], f"{key}_{_OBJECTS}": _COLOURS[1]})
+    # Our fields get their colours in the App, and the user's keep theirs.
+    colours = {key: _COLOURS[0], f"{key}_{_OBJECTS}": _COLOURS[1]}
+    scheme = dataset.app_config.color_scheme or fiftyone.ColorScheme()
+    others = [field for field in scheme.fields or [] if field.get("path") not in colours]
+    scheme.fields = [*others, *({"path": path, "fieldColor": colour} for path, colour in colours.items())]
+    dataset.app_config.color_scheme = scheme
+    dataset.save()
     _save_views(fiftyone, dataset, key)
     return totals
 
@@ -186,15 +187,6 @@ def _declare(fiftyone: Any, dataset: Any, key: str, *, with_recalls: bool) -> li
     # All at once: FiftyOne loads the dataset anew after each call.
     dataset.add_dynamic_sample_fields(fields)
     return list(counted)
-
-
-def _colour(fiftyone: Any, dataset: Any, colours: Mapping[str, str]) -> None:
-    """Give our fields their colours in the App, and leave the user's as they are."""
-    scheme = dataset.app_config.color_scheme or fiftyone.ColorScheme()
-    others = [field for field in scheme.fields or [] if field.get("path") not in colours]
-    scheme.fields = [*others, *({"path": path, "fieldColor": colour} for path, colour in colours.items())]
-    dataset.app_config.color_scheme = scheme
-    dataset.save()
 
 
 def _sizes(dataset: Any, there: Mapping[str, str]) -> dict[str, tuple[int, int]]:

@@ -57,11 +57,6 @@ def resized(picture: Image, name: str) -> bytes:
     return _jpeg(picture.resize((max(1, width // 2), max(1, height // 2))))
 
 
-def re_encoded(picture: Image, name: str) -> bytes:
-    """Return the picture as a JPEG of quality 50."""
-    return _jpeg(picture, _LOW_QUALITY)
-
-
 def cropped(picture: Image, name: str) -> bytes:
     """Return 90 % of the width and of the height, at a place that the name decides."""
     sizes = [max(1, round(side * WINDOW)) for side in picture.size]
@@ -85,7 +80,7 @@ def _jpeg(picture: Image, quality: int = _QUALITY) -> bytes:
 
 ALTERATIONS: Mapping[str, Callable[[Image, str], bytes]] = {
     "resized": resized,
-    "re-encoded": re_encoded,
+    "re-encoded": lambda picture, name: _jpeg(picture, _LOW_QUALITY),
     "cropped": cropped,
     "mirrored": mirrored,
 }

@@ -220,15 +220,6 @@ class Row(NamedTuple):
     thumbnail: bytes | None = None
 
 
-def _table_of(rows: Sequence[Row]) -> pyarrow.Table:
-    import pyarrow
-
-    text, number = pyarrow.string(), pyarrow.float64()
-    types = (text, text, text, text, number, number, pyarrow.binary())
-    schema = pyarrow.schema(list(zip(Row._fields, types, strict=True)))
-    return pyarrow.Table.from_pylist([row._asdict() for row in rows], schema=schema)
-
-
 @dataclass(frozen=True, eq=False)
 class FindLeaks(Step):
     """Which images of a table are among those of a benchmark.
@@ -277,12 +268,17 @@ class FindLeaks(Step):
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
         """Return the evidence of one table of a corpus (see `curation.sources.corpus.photo_data`): rows of `Row`."""
+        import pyarrow
+
         rows = [Row("read", value=table.num_rows)]
         photos = photo_data(table)
         with quiet():
             while some := list(islice(photos, _AT_ONCE)):
                 rows += self._rows_of(some)
-        return _table_of(rows)
+        text, number = pyarrow.string(), pyarrow.float64()
+        types = (text, text, text, text, number, number, pyarrow.binary())
+        schema = pyarrow.schema(list(zip(Row._fields, types, strict=True)))
+        return pyarrow.Table.from_pylist([row._asdict() for row in rows], schema=schema)
 
     def _rows_of(self, photos: Sequence[Photo]) -> Iterator[Row]:
         readable: list[tuple[str, bytes]] = []

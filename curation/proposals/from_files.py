@@ -99,7 +99,13 @@ def propose_from_files(
             )
         maps[name] = read_synset_map(path)
         inputs.append(_input(f"synset_map {name}", path))
-    _require_both_sides(embeddings_id, texts, embeddings_ood)
+    if embeddings_ood and not (embeddings_id or texts):
+        what = "There is nothing to compare the embedded OOD images with"
+        raise UsageError(what, where="--embeddings", hint="--embeddings id=STORE or --texts STORE")
+    if (embeddings_id or texts) and not embeddings_ood:
+        where = "--embeddings id=…" if embeddings_id else "--texts"
+        hint = "--embeddings STORE, made by curation similarity embed"
+        raise UsageError("There is nothing to compare: the OOD images are not embedded", where=where, hint=hint)
     with stage("reading embeddings of the ID classes"):
         known_images = _embeddings(embeddings_id, "embeddings id", inputs) if embeddings_id else None
         prompts = _embeddings(texts, "texts", inputs) if texts else None
@@ -189,16 +195,6 @@ def _of_pools(given: Mapping[str, Any] | Path, option: str, sources: Mapping[str
     if unknown := [name for name in given if name not in sources]:
         raise UsageError("No such OOD source", where=f"{option} {unknown[0][:80]}", expected=", ".join(sources))
     return dict(given)
-
-
-def _require_both_sides(embeddings_id: Path | None, texts: Path | None, ood: Mapping[str, Path] | Path) -> None:
-    if ood and not (embeddings_id or texts):
-        what = "There is nothing to compare the embedded OOD images with"
-        raise UsageError(what, where="--embeddings", hint="--embeddings id=STORE or --texts STORE")
-    if (embeddings_id or texts) and not ood:
-        where = "--embeddings id=…" if embeddings_id else "--texts"
-        hint = "--embeddings STORE, made by curation similarity embed"
-        raise UsageError("There is nothing to compare: the OOD images are not embedded", where=where, hint=hint)
 
 
 def _embeddings(path: Path, use: str, inputs: list[Input]) -> Embeddings:

@@ -35,9 +35,6 @@ BAD_PHOTOS: dict[str, str] = {
 """What can be wrong with a photo, and what that means."""
 assert tuple(BAD_PHOTOS) == get_args(BadPhoto)  # noqa: S101
 
-FURTHER_SUFFIXES = (".gif", ".bmp", ".tif", ".tiff", ".jp2", ".avif", ".heic", ".heif", ".jxl", ".ppm", ".pgm")
-"""Of photos that are looked for too: what is there is shown, or said to be of a kind that is not, but never missing."""
-
 _SHOWN = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP")
 _ENDS = {"JPEG": b"\xff\xd9", "MPO": b"\xff\xd9", "PNG": b"IEND\xaeB\x60\x82", "GIF": b"\x3b"}
 _BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG", b"RIFF", b"GIF8")
@@ -112,7 +109,12 @@ def _checked(stream: BinaryIO, path: Path) -> Checked:
         return "huge", size
     if kind not in _SHOWN or not all(size):
         return ("unsupported" if all(size) else "no image"), size
-    return ("" if _is_whole(stream, kind, length) else _why_broken(path)), size
+    try:
+        if not _is_whole(stream, kind, length):
+            decode_photo(read_photo(path))
+    except BrokenPhotoError as error:
+        return ("truncated" if re.search("truncated|incomplete", str(error), re.IGNORECASE) else "unreadable"), size
+    return "", size
 
 
 def _is_whole(stream: BinaryIO, kind: str, length: int) -> bool:
@@ -124,11 +126,3 @@ def _is_whole(stream: BinaryIO, kind: str, length: int) -> bool:
         return False
     stream.seek(max(0, length - _TAIL))
     return stream.read(_TAIL).rstrip(b"\0\r\n ").endswith(end)
-
-
-def _why_broken(path: Path) -> BadPhoto | Literal[""]:
-    try:
-        decode_photo(read_photo(path))
-    except BrokenPhotoError as error:
-        return "truncated" if re.search("truncated|incomplete", str(error), re.IGNORECASE) else "unreadable"
-    return ""

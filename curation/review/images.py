@@ -194,9 +194,9 @@ def arranged(
         order = order[ranks[order] < last]
         images = _note(images, UNPROPOSED, [images.ids[row] for row in np.flatnonzero(ranks == last)])
     images = _note(images, "proposed, but not among the images", sorted(set(by_id) - set(images.ids)))
-    if not len(order):
-        reasons = ", ".join(f"{count} images: {reason}" for reason, count in images.left_out.items())
-        raise ReviewError("No image to review", found=reasons)
+    if not len(order) or (by_id and not any(found)):
+        reasons = ", ".join(f"{counted(count, 'image')}: {reason}" for reason, count in images.left_out.items())
+        raise ReviewError("No image to review", where=next(iter(by_id), None), found=reasons)
     images = replace(pick_images(images, order.tolist()), proposals=tuple(found[row] for row in order.tolist()))
     if known and not any(images.boxes.roles):
         keys = {name_key(name) for name in known}

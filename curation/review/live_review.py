@@ -73,11 +73,6 @@ class LiveReview:
             self.batch_of.setdefault(key, batch)
         self.book = VerdictBook(log, stage=stage, manifest=manifest, among=self.batch_of.keys())
 
-    @property
-    def stage(self) -> Stage:
-        """The stage that verdicts are given at."""
-        return self.book.stage
-
     def decide(
         self, samples: Sequence[str], verdict: str, *, reason: str | None = None, reviewer: str | None
     ) -> Outcome:

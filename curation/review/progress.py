@@ -94,13 +94,18 @@ def measure_progress(batch_of: Mapping[Key, str], standing: Mapping[Key, Standin
     conflicts = Counter(batch_of[key] for key, verdict in verdict_of.items() if verdict == CONFLICT)
     found = agreement(decision for judged in known.values() for decision in judged.verdicts)
     verdicts = Counter(str(verdict) for verdict in verdict_of.values())
+    given = grouped((row for judged in known.values() for row in judged.verdicts), lambda row: row.reviewer)
+    words = {name: Counter(map(word_of, rows)) for name, rows in given.items()}
     return Progress(
         images=len(batch_of),
         decided=len(known),
         conflicts=sum(conflicts.values()),
         verdicts={word: verdicts[word] for word in (*VERDICTS, CONFLICT) if verdicts[word]},
         batches=tuple(BatchProgress(batch, sizes[batch], decided[batch], conflicts[batch]) for batch in sorted(sizes)),
-        reviewers=_reviewers(known),
+        reviewers=tuple(
+            ReviewerProgress(name, n.total(), {word: n[word] for word in VERDICTS if n[word]})
+            for name, n in sorted(words.items())
+        ),
         agreement=found[0].pairs if found else (),
         fleiss=found[0].fleiss if found else None,
         strangers=sum(bool(judged.verdicts) for key, judged in standing.items() if key not in batch_of),
@@ -123,15 +128,6 @@ def next_batch(
         if not any(not reviewer or verdict.reviewer == reviewer for verdict in standing.get(key, Standing(())).verdicts)
     }
     return min(waiting, key=lambda batch: (batch <= after, batch), default=None)
-
-
-def _reviewers(standing: Mapping[Key, Standing]) -> tuple[ReviewerProgress, ...]:
-    decisions = [decision for judged in standing.values() for decision in judged.verdicts]
-    words = {name: Counter(map(word_of, some)) for name, some in grouped(decisions, lambda row: row.reviewer).items()}
-    return tuple(
-        ReviewerProgress(name, n.total(), {word: n[word] for word in VERDICTS if n[word]})
-        for name, n in sorted(words.items())
-    )
 
 
 def progress_text(decided: int, images: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import msgspec
 
 from curation.decisions.decision import Stage
 from curation.decisions.files import read_decisions, write_decisions
-from curation.errors import MissingFileError, ReviewError
+from curation.errors import CurationWarning, MissingFileError, ReviewError
 from curation.json_keys import decode_json
 from curation.ledger import REVIEW, is_review
 from curation.review.verdicts import standing_rows
@@ -165,9 +166,11 @@ def export_decisions(log: Path, path: Path) -> Export:
         what = "Decisions are exported as JSON Lines or CSV"
         raise ReviewError(what, found=path.name[:80], expected=", ".join(SUFFIXES))
     if not log.exists():
-        hint = "give a verdict first: it is in the log at once"
+        hint = "decide on an image first: curation review start --folder DIR"
         raise MissingFileError("No decisions yet", where=str(log), hint=hint)
     found = read_decisions(log)
+    for note in found.notes():
+        warnings.warn(note, CurationWarning, stacklevel=2)
     rows = standing_rows(found.decisions)
     write_decisions(path, rows)
     return Export(path, len(rows), dict(sorted(Counter(row.action for row in rows).items())), found.sha256)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,13 +15,12 @@ from typing import Annotated, Any
 from curation.arguments import checked
 from curation.canonical import sha256_of_value
 from curation.decisions.decision import Stage
-from curation.errors import CurationError, ReviewError, UsageError
+from curation.errors import CurationError, CurationWarning, ReviewError, UsageError
 from curation.fiftyone_database import load_fiftyone
 from curation.ledger import REVIEW
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.proposals.proposal import read_proposals
-from curation.review.bad_photos import FURTHER_SUFFIXES
 from curation.review.dataset import FIELDS, READY, build_dataset, info_of
 from curation.review.images import ReviewImages, arranged, known_names, part_images, source_images
 from curation.review.live_review import REVIEWER_VARIABLE, LiveReview, offer_own_view, open_review
@@ -30,8 +30,9 @@ from curation.review.serving import find_port
 from curation.review.verdicts import checked_reviewer
 from curation.similarity.embeddings import Embeddings, open_embeddings
 from curation.sources.coerce import open_slots
-from curation.sources.photos import PhotoFolder
+from curation.sources.photos import FURTHER_SUFFIXES, PhotoFolder
 from curation.sources.source_specs import Reading, Sources, named_slots
+from curation.wording import counted, examples
 
 _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
 
@@ -83,7 +84,8 @@ def review_from_files(
     folder
         folder of the review and its log
     sources
-        without a manifest NAME may be any word that begins with its data set
+        without a manifest NAME may be any word that begins with its data set; with one, those that moved since it was
+        built
     photos
         the photos of a source, or of all (repeatable)
     id_photos
@@ -209,10 +211,9 @@ def _images(
             expected=", ".join(names),
             hint="--photos DIR serves all sources",
         )
-    opened = open_slots(sources, slots, reading)
     if manifest is None:
-        return source_images(opened, photos, pool=pool)
-    return part_images(manifest, parts, opened, photos, pool=pool)
+        return source_images(open_slots(sources, slots, reading), photos, pool=pool)
+    return part_images(manifest, parts, manifest.open_sources(sources, reading), photos, pool=pool)
 
 
 def start_review(
@@ -293,7 +294,7 @@ def resume_review(folder: Path, *, reviewer: str = "") -> Started:
     _prepare_app(reviewer)
     fiftyone = load_fiftyone(folder / DATABASE)
     name = record.dataset
-    present = fiftyone.load_dataset(name) if fiftyone.dataset_exists(name) else None
+    present: Any = fiftyone.load_dataset(name) if fiftyone.dataset_exists(name) else None
     info = {} if present is None else info_of(present)
     ours = {"state": READY, "inputs": record.inputs, "log": str((folder / LOG_FILE).absolute())}
     if not ours.items() <= info.items():
@@ -302,6 +303,10 @@ def resume_review(folder: Path, *, reviewer: str = "") -> Started:
             where=f"dataset {name}",
             hint="restart it with its manifest, sources and photos: the decisions in the log are kept",
         )
+    if gone := [path for path in present.values("filepath") if not Path(path).is_file()]:
+        mend = "restart with the sources, --photos and --rebuild (the decisions are kept)"
+        what = f"{len(gone):,} of {counted(record.images, 'photo')} not found: {examples(gone)}"
+        warnings.warn(f"{what}; {mend}", CurationWarning, stacklevel=2)
     return _started(present, record, built=False, reviewer=reviewer)
 
 

@@ -90,7 +90,8 @@ class VerdictBook:
         self.manifest = manifest
         self._among = among
         self._decided: Counter[str] = Counter()
-        self._seen: tuple[int, ...] | None = None
+        self.seen: tuple[int, ...] | None = None
+        """What the log was when it was last read: another value where it changed since."""
         self._rows: dict[Key, dict[str, _Stack]] = {}
         self._calls: dict[tuple[str, ...], int] = {}
         self._latest: dict[str, datetime] = {}
@@ -98,18 +99,13 @@ class VerdictBook:
     def refresh(self) -> None:
         """Read the log anew where it is not the file that was last seen; one that is not there yet is empty."""
         state = self._state()
-        if state == self._seen:
+        if state == self.seen:
             return
         self._rows, self._calls, self._decided, self._latest = {}, {}, Counter(), {}
         if state is not None:
             for decision in read_decisions(self.path).decisions:
                 self._lay(decision)
-        self._seen = state
-
-    @property
-    def seen(self) -> tuple[int, ...] | None:
-        """What the log was when it was last read: another value where it changed since."""
-        return self._seen
+        self.seen = state
 
     def has_decided(self, key: Key, reviewer: str) -> bool:
         """Return whether a verdict of this reviewer stands on an image."""
@@ -201,7 +197,7 @@ class VerdictBook:
         if not rows:
             return
         self.refresh()
-        *_, size, _ = self._seen or (0, 0)
+        *_, size, _ = self.seen or (0, 0)
         written = DecisionLog(self.path).extend(rows)
         after = self._state()
         # Another program may have appended since the log was read: then its rows are not known here.
@@ -210,7 +206,7 @@ class VerdictBook:
             return
         for row in rows:
             self._lay(row)
-        self._seen = after
+        self.seen = after
 
     def _lay(self, row: Decision) -> None:
         """Push a row on its reviewer's stack, or pop one; rows of one reviewer and moment are one call."""

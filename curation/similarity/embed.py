@@ -10,7 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -27,7 +27,7 @@ from curation.ids import ImageId, native_of
 from curation.similarity.embeddings import HEADER, EmbeddingStore, Row, StoreHeader, Vectors, alone, batch_of
 from curation.similarity.encoder import ColourEncoder, Encoder, Prepared, one_core_each, require_finite
 from curation.sources.corpus import corpus_blocks, photo_data
-from curation.sources.photos import BrokenPhotoError, PhotoFolder, decode_photo, read_photo
+from curation.sources.photos import NO_PHOTO, BrokenPhotoError, PhotoFolder, decode_photo, read_photo
 from curation.sources.source import Source
 from curation.storage import write_text
 
@@ -153,8 +153,10 @@ def embed_photos(
         quiet(),
         tqdm(total=len(photos), desc="images", unit=" images", disable=None) as bar,
         one_core_each(encoder) as side_by_side,
-        _closing_now(pool),
+        ExitStack() as ended,
     ):
+        # Threads stop as soon as the work ends, however it ends.
+        ended.callback(pool.shutdown, wait=True, cancel_futures=True)
         before, progress = len(store), _Progress()
         # A whole number of batches in each.
         length = batch * max(1, round(shard / batch))
@@ -182,15 +184,6 @@ def embed_photos(
             _add(store, batches, vectors, seconds)
             progress.computed += len(waiting)
         return _finished(store, progress, before, "images")
-
-
-@contextmanager
-def _closing_now(pool: ThreadPoolExecutor) -> Iterator[None]:
-    """Stop threads as soon as the work ends, however it ends."""
-    try:
-        yield
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _add(store: EmbeddingStore, batches: Sequence[list[Picture]], encoded: Iterable[Vectors], seconds: float) -> None:
@@ -287,7 +280,7 @@ def _finished(store: EmbeddingStore, progress: _Progress, before: int, kind: str
 
 def _picture(photo: Photo, encoder: Encoder, known: Container[Row]) -> Picture | Skipped:
     if photo.path is None:
-        return Skipped(photo.id, "", "no photo of it is available")
+        return Skipped(photo.id, "", NO_PHOTO)
     try:
         return picture_of(photo.id, read_photo(photo.path), encoder, known)
     except BrokenPhotoError as error:

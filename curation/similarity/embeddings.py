@@ -209,7 +209,8 @@ class EmbeddingStore:
         self._joined: list[Row] | None = None
         if (folder / HEADER).is_file():
             _require_same(read_header(folder), header, folder)
-        elif _holds_something(folder):
+        # Hidden names are what a kill may have left of writing the header.
+        elif any(entry.name[0] != "." for entry in folder.iterdir()) if folder.is_dir() else folder.exists():
             raise EmbeddingError(
                 "The folder exists and is not an embedding store", where=str(folder), hint="choose another --out"
             )
@@ -397,10 +398,3 @@ def _read_vectors(path: Path, sha256: str, shape: tuple[int, int]) -> Vectors:
 
 def _name(rows: Sequence[Row]) -> str:
     return sha256_of_lines(f"{row.id}\t{row.image}\t" for row in rows).removeprefix("sha256:")[:_HEX]
-
-
-def _holds_something(folder: Path) -> bool:
-    """Return whether a folder is in use; hidden names are what a kill may have left of writing the header."""
-    if not folder.is_dir():
-        return folder.exists()
-    return any(not entry.name.startswith(".") for entry in folder.iterdir())

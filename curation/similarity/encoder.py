@@ -136,7 +136,10 @@ def _vector(pixels: Ints) -> Vectors:
         _histograms(_hues(pixels), np.ones_like(rgb), _COLOUR_CELLS, _COLOUR_BINS),
         _histograms(direction, strength, _EDGE_CELLS, len(_DIRECTIONS)),
     )
-    return np.concatenate([_roots(counts).ravel() for counts in kinds]).astype(np.float32)
+    # Square roots of shares: the rows together have unit length, or less where a cell has no edge.
+    totals = [np.maximum(counts.sum(axis=1, keepdims=True), 1) for counts in kinds]
+    roots = [np.sqrt(counts / (total * len(counts))).ravel() for counts, total in zip(kinds, totals, strict=True)]
+    return np.concatenate(roots).astype(np.float32)
 
 
 def _hues(pixels: Ints) -> Ints:
@@ -172,10 +175,3 @@ def _histograms(bins: Ints, weights: Ints, cells: int, size: int) -> Ints:
     # Weights of bincount are float64: sums of whole numbers below 2**53 are exact in any order.
     counts = np.bincount(index.ravel(), weights.ravel(), cells * cells * size)
     return counts.reshape(cells * cells, size).astype(np.int64)
-
-
-def _roots(counts: Ints) -> npt.NDArray[np.float64]:
-    """Return the square roots of shares; the rows together have unit length, or less where a cell has no edge."""
-    totals = np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    roots: npt.NDArray[np.float64] = np.sqrt(counts / (totals * len(counts)))
-    return roots

@@ -229,7 +229,8 @@ def near_pairs(codes: Codes, distance: int) -> tuple[Int32s, Int32s, Int32s]:
             found=str(distance),
         )
     found: list[tuple[Int64s, Int64s, Int64s]] = []
-    masks = _bands(distance + 1)
+    edges = [_BITS * band // (distance + 1) for band in range(distance + 2)]
+    masks = [np.uint64(((1 << high) - (1 << low)) & (2**_BITS - 1)) for low, high in pairwise(edges)]
     n_found = 0
     for band, mask in enumerate(masks):
         for pair in _within_band(codes, masks[:band], mask, distance):
@@ -245,11 +246,6 @@ def near_pairs(codes: Codes, distance: int) -> tuple[Int32s, Int32s, Int32s]:
     order = np.lexsort((columns[1], columns[0]))
     first, second, bits = (column[order].astype(np.int32) for column in columns)
     return first, second, bits
-
-
-def _bands(number: int) -> list[np.uint64]:
-    edges = [_BITS * band // number for band in range(number + 1)]
-    return [np.uint64(((1 << high) - (1 << low)) & (2**_BITS - 1)) for low, high in pairwise(edges)]
 
 
 def _within_band(codes: Codes, earlier: Sequence[np.uint64], mask: np.uint64, distance: int) -> Any:

@@ -356,7 +356,11 @@ def load_model(model: str, pretrained: str = "", *, random_weights: int | None =
     path = None if random_weights is not None else _weights_file(open_clip, model, pretrained, tag)
     built, preprocess = _built(open_clip, model, tag, random_weights)
     if path is None:
-        weights = f"random:{random_weights}:{_digest_of_state(built)}"
+        digest = hashlib.sha256()
+        for parameter, tensor in sorted(built.state_dict().items()):
+            digest.update(f"{parameter} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
+            digest.update(tensor.contiguous().numpy().tobytes())
+        weights = f"random:{random_weights}:sha256:{digest.hexdigest()}"
     else:
         weights = sha256_of_file(path)
         _fill(open_clip, built, path)
@@ -367,7 +371,11 @@ def _name_of(open_clip: Any, model: str) -> str:
     """Return the name of a model in an identity: of a folder its name and the digest of its configuration."""
     if model.startswith(LOCAL_FOLDER):
         folder = Path(model.removeprefix(LOCAL_FOLDER))
-        return f"{folder.absolute().name}@{_digest_of_config(folder / _CONFIG_FILE)}"
+        path = folder / _CONFIG_FILE
+        data, expected = read_bytes(path, kind="model configuration"), "model_cfg with embed_dim, vision_cfg, text_cfg"
+        decode_json(data, _Config, EncoderError, "Malformed model configuration", where=str(path), expected=expected)
+        digest = sha256_of_bytes(json.dumps(json.loads(data), sort_keys=True).encode())
+        return f"{folder.absolute().name}@{digest}"
     name = model if ":" in model else model.replace("/", "-")
     if not model.startswith(HUB) and name not in open_clip.list_models():
         near = difflib.get_close_matches(model, open_clip.list_models(), n=3, cutoff=0.4)
@@ -388,13 +396,6 @@ class _Model(msgspec.Struct):
 
 class _Config(msgspec.Struct):
     model_cfg: _Model
-
-
-def _digest_of_config(path: Path) -> str:
-    data = read_bytes(path, kind="model configuration")
-    expected = "model_cfg with embed_dim, vision_cfg, text_cfg"
-    decode_json(data, _Config, EncoderError, "Malformed model configuration", where=str(path), expected=expected)
-    return sha256_of_bytes(json.dumps(json.loads(data), sort_keys=True).encode())
 
 
 def _built(open_clip: Any, model: str, tag: str, seed: int | None) -> tuple[Any, Any]:
@@ -468,14 +469,6 @@ def _fill(open_clip: Any, model: Any, path: Path) -> None:
             found=f"{len(unexpected)} that it has not: {', '.join(unexpected[:3])}"[:300] if unexpected else None,
             hint="name the model that the weights were trained for",
         )
-
-
-def _digest_of_state(model: Any) -> str:
-    digest = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
-        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
-        digest.update(tensor.contiguous().numpy().tobytes())
-    return f"sha256:{digest.hexdigest()}"
 
 
 def _refuse(what: str, where: str, error: Exception, hint: str | None = None) -> NoReturn:

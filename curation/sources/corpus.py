@@ -19,7 +19,16 @@ from curation.engines.addresses import below, files_below, is_address, last_name
 from curation.engines.step import Block
 from curation.errors import MissingFileError, PathEscapeError, SourceError, UsageError
 from curation.parquet_limits import checked_group
-from curation.sources.photos import LARGEST_FILE, SUFFIXES, BrokenPhotoError, PhotoFolder, read_photo
+from curation.sources.photos import (
+    LARGEST_FILE,
+    NO_PHOTO,
+    PICTURES,
+    SUFFIXES,
+    BrokenPhotoError,
+    PhotoFolder,
+    photos_among,
+    read_photo,
+)
 
 if TYPE_CHECKING:
     import pyarrow
@@ -68,7 +77,7 @@ def corpus_blocks(corpus: str | Path, *, root: str | None = None) -> Iterator[Bl
     if root is not None and suffix != ".parquet":
         raise UsageError("`root` only applies to Parquet", where=text, found=root)
     if not files:
-        blocks = _in_blocks(files_below(text, SUFFIXES), PHOTOS)
+        blocks = _in_blocks(photos_among(files_below(text, PICTURES), text), PHOTOS)
         if (first := next(blocks, None)) is None:
             raise UsageError("The folder holds no photos", where=text, expected=".jpg, .png or .webp files")
         yield first
@@ -318,7 +327,7 @@ def _data(path: str | None, data: bytes | None, error: str | None) -> bytes | Br
         return data
     try:
         if error or path is None:
-            return BrokenPhotoError(error or "no photo of it is available")
+            return BrokenPhotoError(error or NO_PHOTO)
         if not is_address(path):
             return read_photo(Path(path))
         with opened(path, kind="photo") as stream:

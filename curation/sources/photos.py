@@ -7,22 +7,26 @@ an animated picture the first frame counts. Names from files open nothing but wh
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.engines.addresses import files_below
-from curation.errors import CurationError, DamagedFileError, MissingExtraError, MissingFileError
+from curation.errors import CurationError, CurationWarning, DamagedFileError, MissingExtraError, MissingFileError
 from curation.storage import missing_path, open_binary
+from curation.wording import counted, examples
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from curation.sources.source import Source
 
-_SHOWN = 3
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
+FURTHER_SUFFIXES = (".gif", ".bmp", ".tif", ".tiff", ".jp2", ".avif", ".heic", ".heif", ".jxl", ".ppm", ".pgm")
+"""Of pictures that are counted but not read, except where people look at them."""
+PICTURES = SUFFIXES + FURTHER_SUFFIXES
 LARGEST_FILE = 512 << 20
 """Bytes of a photo file that are read at most."""
 MEGAPIXELS = 170
@@ -72,21 +76,33 @@ class PhotoFolder:
         MissingFileError
             A folder may not be read.
         """
-        return tuple(sorted(path for path, _ in self._listed))
+        return tuple(sorted(Path(path) for path, _, _ in photos_among(self._listed, str(self.folder))))
 
     @cached_property
-    def _listed(self) -> tuple[tuple[Path, str], ...]:
-        below = files_below(str(self.folder.absolute()), self._suffixes)
-        return tuple((Path(path), name) for path, name, _ in below)
+    def _listed(self) -> tuple[tuple[str, str, str], ...]:
+        return tuple(files_below(str(self.folder.absolute()), PICTURES))
 
     @cached_property
     def _by_name(self) -> dict[str, list[Path]]:
         found: dict[str, list[Path]] = {}
-        for path, name in sorted(self._listed, key=lambda listed: not listed[1].lower().endswith(SUFFIXES)):
+        for path, name, _ in sorted(self._listed, key=lambda listed: not listed[1].lower().endswith(SUFFIXES)):
             last = name.rpartition("/")[2]
-            for key in (last, last.rpartition(".")[0]):
-                found.setdefault(key, []).append(path)
+            for key in (last, last.rpartition(".")[0]) if name.lower().endswith(self._suffixes) else ():
+                found.setdefault(key, []).append(Path(path))
         return found
+
+
+def photos_among(pictures: Iterable[tuple[str, str, str]], folder: str) -> Iterator[tuple[str, str, str]]:
+    """Yield those of the `PICTURES` below a folder that are read; a `CurationWarning` counts the others."""
+    passed_over: list[str] = []
+    for found in pictures:
+        if found[1].lower().endswith(SUFFIXES):
+            yield found
+        else:
+            passed_over.append(found[1])
+    if passed_over:
+        what = f"{counted(len(passed_over), 'picture')} below {folder} not read: {examples(passed_over)}"
+        warnings.warn(f"{what}. Formats read: {', '.join(SUFFIXES)}", CurationWarning, stacklevel=2)
 
 
 def _nearness(folders: Sequence[str], path: Path) -> tuple[int, int]:
@@ -119,17 +135,17 @@ def photos_of_ids(
     missing = [image for image in ids if image not in found]
     if missing:
         roots = photos if isinstance(photos, Mapping) else {"": photos}
-        more = ", …" if len(missing) > _SHOWN else ""
         raise MissingFileError(
             f"{len(missing)} of {len(ids)} photos are in none of the folders",
             where=", ".join(f"{name or 'all'}: {root}" for name, root in roots.items())[:300],
             expected="files named as the dataset names them, or by id",
-            found=f"no {', '.join(missing[:_SHOWN])}{more}",
+            found=f"no {examples(missing)}",
             hint=None if sources else FILE_NAMES,
         )
     return found
 
 
+NO_PHOTO = f"no photo of it was found ({', '.join(SUFFIXES)})"
 FILE_NAMES = (
     "a manifest holds ids alone: where photos have other names, sources={NAME: PATH} (--source NAME=PATH) finds them "
     "by the file names of the annotations"

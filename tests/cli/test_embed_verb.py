@@ -9,6 +9,7 @@ import pytest
 
 from curation.cli import main
 from curation.similarity.embeddings import open_embeddings
+from curation.sources.photos import NO_PHOTO
 from tests.real_files import real_files
 from tests.similarity.clip_world import write_config, write_photos
 
@@ -43,7 +44,7 @@ def test_a_root_holds_its_photos(coco: Path, tmp_path: Path, capsys: pytest.Capt
     out = tmp_path / "s"
     arguments = ["--source", f"coco@val2017={coco}", "--encoder", "colour", "--out", out, "--no-cache"]
     data = run(capsys, *arguments)
-    assert (data["embedded"], data["computed"], data["skipped"]) == (3, 3, {"no photo of it is available": 1})
+    assert (data["embedded"], data["computed"], data["skipped"]) == (3, 3, {NO_PHOTO: 1})
     assert open_embeddings(out).ids == tuple(f"coco:{n:012d}" for n in (1, 2, 3))
     assert data["encoder"]["digest"] == open_embeddings(out).encoder.digest
     assert run(capsys, *arguments)["reused"] == 3

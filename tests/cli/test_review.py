@@ -81,9 +81,14 @@ def test_a_record_of_the_version_before_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
-def test_export_writes_what_stands(folder: Path, tmp_path: Path, suffix: str) -> None:
+def test_export_writes_what_stands(
+    folder: Path, tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / f"out{suffix}"
+    with (folder / "decisions.jsonl").open("a") as log:
+        log.write('{"image_id": "coco:')
     assert main(["review", "export", "--folder", str(folder), "--out", str(path)]) == 0
+    assert "warning: decisions.jsonl: the last line is cut off" in capsys.readouterr().err
     rows = read_decisions(path).decisions
     assert [(row.image_id[-1], row.reviewer, row.action) for row in rows] == [
         ("0", "anna", "to_near"),

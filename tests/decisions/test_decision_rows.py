@@ -37,7 +37,8 @@ def test_bare_ids_are_completed_by_their_data_set() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (with_(action="explode"), "Malformed decision"),
+        (with_(action="explode"), r"Malformed decision[^$]*keep, remove, keep_near, to_near"),
+        (with_(stage="Manual"), r"Malformed decision[^$]*auto_override, manual, candidate"),
         (with_(action="add_far"), "malformed action"),
         (with_(reviewer=["anna", "ben"]), "Malformed decision"),
         (with_(reviewer="anna, ben"), "more than one reviewer"),
@@ -59,7 +60,7 @@ def test_bare_ids_are_completed_by_their_data_set() -> None:
         (with_(reason="x" * 70_000), "too long"),
         ("\ufeff" + LINE, "not JSON"),
     ],
-    ids=range(21),
+    ids=range(22),
 )
 def test_a_bad_line_is_refused_with_its_number(line: str, message: str) -> None:
     data = f"{LINE}\n{line}\n{LINE}\n".encode()

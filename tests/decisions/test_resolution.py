@@ -70,7 +70,7 @@ def test_the_same_verdict_given_again_later_stands_once() -> None:
 
 def test_unnamed_verdicts_all_stand_and_may_conflict() -> None:
     rows = [verdict(1, "remove"), verdict(1, "to_near"), verdict(2, "remove"), verdict(2, "remove", reason="x")]
-    with pytest.raises(DecisionConflictError, match="1 images") as caught:
+    with pytest.raises(DecisionConflictError, match=r"on 1 image\b") as caught:
         resolve(rows)
     assert "remove by unnamed; to_near by unnamed" in str(caught.value.where)
     found = resolve(rows, allow_conflicts=True)

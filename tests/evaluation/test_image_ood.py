@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.registry import evaluation
-from curation.errors import CurationError, EvaluationError, PredictionError, UsageError
+from curation.errors import CurationError, CurationWarning, EvaluationError, PredictionError, UsageError
 from curation.evaluation.image_ood.evaluation import OodSets, evaluation_as
 from curation.evaluation.image_ood.images import Images, LeftOut, read_image_scores
 from curation.evaluation.image_ood.measures import OodRules, numbers_of, report_as
@@ -273,11 +273,20 @@ def test_images_left_out_and_the_interval_of_the_difference(tmp_path: Path) -> N
 def test_verdicts_say_that_unjudged_is_not_clean(tmp_path: Path) -> None:
     run = folder(tmp_path / "run")
     rows = [
-        {"image_id": f"drawn:one/{number:03}", "dataset": "one", "stage": "manual", "action": action}
-        for number, action in ((1, "remove"), (2, "keep"))
+        {
+            "image_id": f"drawn:one/{number:03}",
+            "dataset": "one",
+            "stage": "manual",
+            "action": action,
+            "reviewer": "anna",
+        }
+        # The log of a review holds what its reviewer thought before.
+        for number, action in ((1, "remove"), (2, "remove"), (2, "keep"))
     ]
-    (tmp_path / "verdicts.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    result = SCORE(scores=run, without={"judged": tmp_path / "verdicts.jsonl"})
+    text = "".join(f"{json.dumps(row)}\n" for row in rows)
+    (tmp_path / "verdicts.jsonl").write_text(text + '{"image_id": "drawn:one', encoding="utf-8")
+    with pytest.warns(CurationWarning, match="the last line is cut off"):
+        result = SCORE(scores=run, without={"judged": tmp_path / "verdicts.jsonl"})
     assert result.data["lists"]["judged"]["left_out"] == {"one": 1}
     assert result.data["lists"]["judged"]["judged"]["one"] == 2
     assert any(

@@ -191,6 +191,12 @@ def test_two_proposals_of_one_image_are_refused(world: ReviewWorld) -> None:
         world.images([one, one])
 
 
+def test_proposals_of_other_images_are_refused(world: ReviewWorld) -> None:
+    proposal = msgspec.structs.replace(world.proposals()[0], image_id="other:1")
+    with pytest.raises(ReviewError, match=r"No image to review[^$]*other:1[^$]*1 image: proposed"):
+        world.images([proposal])
+
+
 def test_a_batch_needs_an_image(world: ReviewWorld) -> None:
     with pytest.raises(ReviewError, match="batch"):
         world.images(batch_size=0)

@@ -1,4 +1,5 @@
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -6,10 +7,11 @@ import pytest
 from PIL import Image
 
 from curation.decisions.files import read_decisions
-from curation.errors import MissingFileError, ReviewError
+from curation.errors import CurationWarning, MissingFileError, ReviewError
+from curation.manifest.built_from import BuiltFrom
 from curation.review.review_folder import ReviewRecord, read_record, require_log, write_record
 from curation.review.session import resume_review, review_from_files, start_review
-from tests.review.review_world import ReviewWorld, coco_id
+from tests.review.review_world import ReviewWorld, coco_id, two_parts
 
 RECORD = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="sha256:0", batches={"0001": 3})
 
@@ -56,6 +58,15 @@ class TestOneReviewAfterAnother:
         names = [Path(shown[coco_id(number)]).name for number in (4, 5, 8)]
         assert names == ["000000000004.gif", "000000000005.bmp", "000000000008.jpg"]
         assert not {coco_id(6), coco_id(7)} & shown.keys()
+        world.photos.rename(tmp_path / "moved")
+        with pytest.warns(CurationWarning, match="10 of 10 photos not found: .*--rebuild"):
+            resume_review(tmp_path / "s")
+
+    def test_sources_that_the_manifest_remembers_are_opened(self, world: ReviewWorld, tmp_path: Path) -> None:
+        made = replace(two_parts(world.source()), built_from=BuiltFrom({"coco": str(world.annotations)}))
+        path = str(made.save(tmp_path / "m"))
+        started = review_from_files(path, folder=tmp_path / "s", photos=world.photos, no_app=True)
+        assert started.review.dataset.count("unknown.detections") == 9
 
     def test_another_folders_review_of_one_name_is_never_replaced(self, world: ReviewWorld, tmp_path: Path) -> None:
         first = start_review(tmp_path / "a" / "r", "s", world.images())

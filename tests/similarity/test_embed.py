@@ -85,7 +85,7 @@ def test_broken_photos_are_counted_and_listed(tmp_path: Path) -> None:
     assert "truncated" in reasons["toy:002"]
     assert "more than 8 bits" in reasons["toy:003"]
     assert reasons["toy:004"] == "it does not exist"
-    assert reasons["toy:nowhere"] == "no photo of it is available"
+    assert reasons["toy:nowhere"] == "no photo of it was found (.jpg, .jpeg, .png, .webp)"
     assert len(result.skipped) == 6
 
 

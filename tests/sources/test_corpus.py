@@ -11,10 +11,18 @@ import pytest
 from pyarrow import parquet
 
 from curation.engines.addresses import below
-from curation.errors import CurationError, MissingExtraError, MissingFileError, PathEscapeError, SourceError, UsageError
+from curation.errors import (
+    CurationError,
+    CurationWarning,
+    MissingExtraError,
+    MissingFileError,
+    PathEscapeError,
+    SourceError,
+    UsageError,
+)
 from curation.sources import corpus, photos
 from curation.sources.corpus import corpus_blocks, photo_data
-from curation.sources.photos import BrokenPhotoError
+from curation.sources.photos import BrokenPhotoError, PhotoFolder
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'curation[ray]'")
 
@@ -43,6 +51,12 @@ def test_photos_below_a_folder_have_their_path_as_id(tmp_path: Path) -> None:
     expected = ["a/y.webp", "a/z.PNG", "a.jpg", "b.jpg"]
     assert list(found(tmp_path)) == expected
     assert found(tmp_path) == found(f"file://{tmp_path}") == {name: name for name in expected}
+    for name in ("a/x.avif", "c.GIF"):
+        (tmp_path / name).touch()
+    with pytest.warns(CurationWarning, match=r"2 pictures below .* not read: a/x.avif, c.GIF. Formats read: .jpg, "):
+        assert list(found(tmp_path)) == expected
+    with pytest.warns(CurationWarning, match="2 pictures"):
+        assert len(PhotoFolder(tmp_path).paths) == len(expected)
 
 
 def test_blocks_are_of_so_many_photos_and_change_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

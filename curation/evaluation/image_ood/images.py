@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,8 @@ import numpy as np
 from curation.canonical import sha256_of_file, sha256_of_lines
 from curation.decisions.cleaned_lists import judged_counts
 from curation.decisions.files import read_decisions
-from curation.errors import EvaluationError, MissingFileError, PredictionError, UsageError
+from curation.decisions.resolution import standing_verdicts
+from curation.errors import CurationWarning, EvaluationError, MissingFileError, PredictionError, UsageError
 from curation.evaluation.class_scores import require_same_labels, rows_by_name
 from curation.evaluation.problem import Bools, Floats, Int64s, Stray
 from curation.evaluation.score_files import IMAGES, LABELS, Keys, open_columns
@@ -295,8 +297,10 @@ class LeftOut:
     @classmethod
     def _of_decisions(cls, name: str, path: Path, sets: Collection[str]) -> LeftOut:
         read = read_decisions(path)
+        for note in read.notes():
+            warnings.warn(note, CurationWarning, stacklevel=2)
         of_sets: dict[str, set[str]] = {}
-        for decision in read.decisions:
+        for decision in standing_verdicts(read.decisions):
             if decision.action == "remove":
                 of_sets.setdefault(decision.dataset if decision.dataset in sets else "", set()).add(decision.image_id)
         found = {key: Images(tuple(sorted(images))) for key, images in of_sets.items()}

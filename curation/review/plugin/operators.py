@@ -119,7 +119,7 @@ class About(_Shown):
         reviewer = reviewer_here()
         return {
             "reviewer": reviewer or "nobody",
-            "verdicts": list(ACTIONS[review.stage]),
+            "verdicts": list(ACTIONS[review.book.stage]),
             "decided": review.decided_by(reviewer),
             "progress": review.progress_text(reviewer),
         }
@@ -255,7 +255,7 @@ class ReviewPanel(foo.Panel):
         selected = f"{counted(count, 'image')} selected" if count else "Tick images in the grid"
         panel.md(f"**{selected}**", name="selected")
         verdicts = panel.btn_group("verdicts")
-        for verdict in ACTIONS[review.stage]:
+        for verdict in ACTIONS[review.book.stage]:
             verdicts.btn(
                 verdict,
                 label=f"{verdict.capitalize()} ({KEYS[verdict]})",

@@ -154,9 +154,7 @@ def _status_lines(progress: Progress) -> list[Line]:
 
     verdicts = ", ".join(f"{word} {count}" for word, count in progress.verdicts.items())
     decided = f"{progress.decided:,} of {progress.images:,} images decided"
-    lines: list[Line] = [f"{decided}{f': {verdicts}' if verdicts else ''}", ""]
-    for table in progress_tables(progress):
-        lines += [table]
+    lines: list[Line] = [f"{decided}{f': {verdicts}' if verdicts else ''}", "", *progress_tables(progress)]
     if progress.fleiss:
         lines.append(f"Fleiss' kappa of all reviewers: {kappa_text(progress.fleiss)}")
     if progress.strangers:

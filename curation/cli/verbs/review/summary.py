@@ -72,7 +72,14 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
 
 def _file_table(files: Sequence[DecisionFile]) -> Table:
     rows = tuple(
-        (row.name, row.format, str(row.rows), *map(counted_examples, (row.repeated, row.contradicted)), row.sha256[:19])
+        (
+            row.name,
+            row.format,
+            str(row.rows),
+            # Of other forms repeats are rows of a log, and those that differ are conflicts.
+            *(counted_examples(ids) if row.format == "table" else "-" for ids in (row.repeated, row.contradicted)),
+            row.sha256[:19],
+        )
         for row in files
     )
     return Table("Files", ("file", "format", "rows", "images repeated", "judged differently", "digest"), rows)
