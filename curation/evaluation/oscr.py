@@ -20,7 +20,7 @@ import numpy as np
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.class_scores import GROUPS, ClassScores
 from curation.evaluation.measures import sum_in_order
-from curation.evaluation.ood.separability import RankedScores, auroc
+from curation.evaluation.ood.separability import ScoreSteps, auroc
 from curation.evaluation.problem import Bools, Floats, Int64s
 from curation.figure_style import SERIES, SMALL, add_key, label_outer, plain, save_figure, set_title, small_multiples
 
@@ -96,11 +96,6 @@ class Margins:
     target: Floats
     other: Floats
 
-    @property
-    def n_known(self) -> int:
-        """Number of known samples."""
-        return len(self.target)
-
 
 def margins_of(data: ClassScores, group: str, *, with_background: bool = False) -> Margins:
     """Return the sorted scores of right answers, of all true classes, and the highest ones of the other group.
@@ -125,14 +120,14 @@ def margins_of(data: ClassScores, group: str, *, with_background: bool = False) 
 def oscr_curve(margins: Margins, variant: Variant = "exact") -> OscrCurve | None:
     """Return the curve; None where a group is empty or the variant holds no threshold."""
     thresholds = _thresholds(margins, variant)
-    if not margins.n_known or not len(margins.other) or not len(thresholds):
+    if not len(margins.target) or not len(margins.other) or not len(thresholds):
         return None
     side: Literal["left", "right"] = "left" if variant == "comparison" else "right"
     return OscrCurve(
         thresholds=thresholds,
         correct=len(margins.correct) - np.searchsorted(margins.correct, thresholds, side=side),
         other=len(margins.other) - np.searchsorted(margins.other, thresholds, side=side),
-        n_known=margins.n_known,
+        n_known=len(margins.target),
         n_other=len(margins.other),
         variant=variant,
     )
@@ -250,7 +245,7 @@ def auroc_of(data: ClassScores, group: str) -> dict[str, float | None]:
     other = data.group(group)
     readings = {"AUROC": data.known, "AUROC_rest_as_known": ~other}
     return {
-        name: auroc(RankedScores.of(data.highest[known], data.highest[other])) if known.any() and other.any() else None
+        name: auroc(ScoreSteps.of(data.highest[known], data.highest[other])) if known.any() and other.any() else None
         for name, known in readings.items()
     }
 
@@ -265,7 +260,7 @@ def _thresholds(margins: Margins, variant: Variant) -> Floats:
 
 def _empty(margins: Margins, group: str) -> str:
     """Return which samples there are none of; "" where there are both known ones and others."""
-    if not margins.n_known:
+    if not len(margins.target):
         return "no sample of a known class"
     return "" if len(margins.other) else f"no {group} sample"
 
@@ -320,7 +315,7 @@ def openset_accuracy(
 
 def best_threshold(margins: Margins, rule: Rule = "strict") -> float | None:
     """Return the lowest of the thresholds with the highest OSA; None where a group is empty."""
-    if not margins.n_known or not len(margins.other):
+    if not len(margins.target) or not len(margins.other):
         return None
     strict = rule == "strict"
     thresholds = _thresholds(margins, "exact") if strict else np.union1d(margins.target, margins.other)
@@ -330,7 +325,7 @@ def best_threshold(margins: Margins, rule: Rule = "strict") -> float | None:
 def accuracy_at(margins: Margins, threshold: float, rule: Rule = "strict") -> float:
     """Return OSA at a threshold; both groups must have samples."""
     hits = int(_hits(margins, np.array([threshold]), rule)[0])
-    return hits / (margins.n_known + len(margins.other))
+    return hits / (len(margins.target) + len(margins.other))
 
 
 def _hits(margins: Margins, thresholds: Floats, rule: Rule) -> Any:
@@ -491,8 +486,7 @@ def _draw_curves(axis: Axes, curves: Mapping[str, OscrCurve], names: list[str], 
 
 
 def _columns(data: ClassScores) -> dict[str, Floats]:
-    found = {"known": data.target[data.known]}
-    found |= {group: data.highest[data.group(group)] for group in GROUPS}
+    found = {"known": data.target[data.known], **{group: data.highest[data.group(group)] for group in GROUPS}}
     return {kind: values for kind, values in found.items() if len(values)}
 
 

@@ -23,13 +23,13 @@ def _halves(dtype: str) -> tuple[Any, Any]:
 
 def auroc(folder: Path, clock: Clock, dtype: str) -> None:
     """AUROC of ten million scores."""
-    from curation.evaluation.ood.separability import RankedScores
+    from curation.evaluation.ood.separability import ScoreSteps
     from curation.evaluation.ood.separability import auroc as area
 
     ids, oods = _halves(dtype)
-    area(RankedScores.of(ids[:1000], oods[:1000]))
+    area(ScoreSteps.of(ids[:1000], oods[:1000]))
     with clock:
-        area(RankedScores.of(ids, oods))
+        area(ScoreSteps.of(ids, oods))
 
 
 def one_sort(folder: Path, clock: Clock, dtype: str) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.findmeifyoucan.measures import SEPARABILITY as METRICS
 from curation.benchmarks.findmeifyoucan.measures import separability
-from curation.evaluation.ood.separability import RankedScores, auroc
+from curation.evaluation.ood.separability import ScoreSteps, auroc
 from tests.evaluation import ood_reference as reference
 from tests.evaluation.ood_worlds import SCORES
 
@@ -77,7 +77,7 @@ def test_nothing_to_compare_is_undefined(ids: list[float], oods: list[float]) ->
 def test_large_scores_do_not_overflow_the_pair_count() -> None:
     ids, oods = np.arange(1_000_000.0), np.arange(1_000_000.0) - 0.5
     # Score k beats the k + 1 OOD scores -0.5 … k - 0.5.
-    assert auroc(RankedScores.of(ids, oods)) == (1_000_000 * 1_000_001 // 2) / 10**12
+    assert auroc(ScoreSteps.of(ids, oods)) == (1_000_000 * 1_000_001 // 2) / 10**12
 
 
 def test_the_library_of_the_field_agrees() -> None:

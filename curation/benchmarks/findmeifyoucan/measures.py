@@ -17,13 +17,12 @@ from curation.evaluation.matching import assign
 from curation.evaluation.ood.detections import OodDetections
 from curation.evaluation.ood.id_scores import IdScores
 from curation.evaluation.ood.separability import (
-    RankedScores,
+    ScoreSteps,
     aupr_step,
     aupr_trapezoid,
     auroc,
     fpr95_first,
     fpr95_nearest,
-    fpr95_ood_positive,
 )
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.resample import resample, weights_of
@@ -35,13 +34,13 @@ FPR_KEYS: dict[str, str] = {
     "ood_positive": "FPR95_ood_positive",
 }
 """The measure behind FPR95 by the rule that an evaluation is asked for."""
-SEPARABILITY: dict[str, Callable[[RankedScores], float]] = {
+SEPARABILITY: dict[str, Callable[[ScoreSteps], float]] = {
     "AUROC": auroc,
-    "AUPR_trapezoid": aupr_trapezoid,
-    "AUPR_step": aupr_step,
+    "AUPR_trapezoid": lambda steps: aupr_trapezoid(steps.of_ids),
+    "AUPR_step": lambda steps: aupr_step(steps.of_ids),
     "FPR95_first": fpr95_first,
-    "FPR95_nearest_vos": fpr95_nearest,
-    "FPR95_ood_positive": fpr95_ood_positive,
+    "FPR95_nearest_vos": lambda steps: fpr95_nearest(steps.of_ids),
+    "FPR95_ood_positive": lambda steps: fpr95_first(steps.mirrored),
 }
 
 
@@ -55,8 +54,8 @@ def separability(id_scores: Floats, ood_scores: Floats) -> dict[str, float | Non
     """
     if not len(id_scores) or not len(ood_scores):
         return dict.fromkeys(SEPARABILITY)
-    ranked = RankedScores.of(id_scores, ood_scores)
-    return {name: function(ranked) for name, function in SEPARABILITY.items()}
+    steps = ScoreSteps.of(id_scores, ood_scores)
+    return {name: function(steps) for name, function in SEPARABILITY.items()}
 
 
 THRESHOLD_RULES = fact(__package__, "thresholds", dict[str, str])

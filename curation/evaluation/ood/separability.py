@@ -5,7 +5,7 @@ A higher score means "more ID". ID is the positive class of every number here bu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,102 +13,27 @@ import numpy as np
 
 from curation.evaluation.problem import Floats, Int64s
 
-
-@dataclass(frozen=True)
-class RankedScores:
-    """ID and OOD scores in ascending order: all that AUROC, AUPR and FPR95 depend on.
-
-    Attributes
-    ----------
-    ids, oods : ndarray of float64 or float32, shapes (n_id,) and (n_ood,)
-        Ascending, finite.
-    """
-
-    ids: Floats
-    oods: Floats
-
-    @classmethod
-    def of(cls, id_scores: Floats, ood_scores: Floats) -> RankedScores:
-        """Return the ranking of scores in any order."""
-        scores = np.asarray(id_scores), np.asarray(ood_scores)
-        # Single precision sorts in half the time, and its order is that of the same numbers as doubles.
-        dtype = np.float32 if all(part.dtype == np.float32 for part in scores) else np.float64
-        return cls(*(np.sort(part.astype(dtype, copy=False)) for part in scores))
-
-    @property
-    def n_id(self) -> int:
-        """ID scores."""
-        return len(self.ids)
-
-    @property
-    def n_ood(self) -> int:
-        """OOD scores."""
-        return len(self.oods)
-
-    def _blocks(self) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
-        """Yield the positions of some thousand ID scores, the OOD scores below each, and up to it.
-
-        What is searched for a block fits into the processor's cache.
-        """
-        for low in range(0, self.n_id, _BLOCK):
-            ids = self.ids[low : low + _BLOCK]
-            start, stop = self.oods.searchsorted(ids[0]), self.oods.searchsorted(ids[-1], side="right")
-            oods = self.oods[start:stop]
-            below = oods.searchsorted(ids)
-            up_to = below.copy()
-            tied = np.flatnonzero(oods.take(below, mode="clip") == ids) if len(oods) else below[:0]
-            up_to[tied] = oods.searchsorted(ids[tied], side="right")
-            yield np.arange(low, low + len(ids)), below + start, up_to + start
-
-    @cached_property
-    def _steps(self) -> Int64s:
-        """Of each distinct ID score, ascending: its first position, the OOD scores below it, and up to it; (3, k)."""
-        first = np.append(True, self.ids[1:] != self.ids[:-1])[: self.n_id]
-        steps = [np.stack(block)[:, first[block[0]]] for block in self._blocks()]
-        return np.concatenate([np.empty((3, 0), np.int64), *steps], axis=1)
-
-    @property
-    def twice_lost(self) -> int:
-        """Twice the pairs whose OOD score is the higher, and once those of equal scores."""
-        return sum(2 * self.n_ood * len(below) - int(below.sum() + up_to.sum()) for _, below, up_to in self._blocks())
-
-    @cached_property
-    def id_at_least(self) -> Int64s:
-        """ID scores >= each distinct ID score, from the highest score down, shape (k,)."""
-        return _from_above(self.n_id, self._steps[0])
-
-    @cached_property
-    def ood_at_least(self) -> Int64s:
-        """OOD scores >= each distinct ID score, from the highest score down, shape (k,)."""
-        return _from_above(self.n_ood, self._steps[1])
-
-    @cached_property
-    def ood_above(self) -> Int64s:
-        """OOD scores > each distinct ID score, from the highest score down, shape (k,)."""
-        return _from_above(self.n_ood, self._steps[2])
-
-
-_BLOCK = 1 << 15
-
-
-def _from_above(n: int, below: Int64s) -> Int64s:
-    return (n - below)[::-1]
+_FAR_BELOW = 0.45
 
 
 @dataclass(frozen=True)
 class ScoreSteps:
     """Counts at every distinct score of ID and OOD together, from the highest down: a point of a curve each.
 
-    Beside what `RankedScores` has, the points where no ID score lies.
-
     Attributes
     ----------
     id_at_least, ood_at_least : ndarray of int64, shape (k,)
         ID and OOD scores at or above each distinct score.
+    ood_above : ndarray of int64, shape (k,)
+        OOD scores above it.
+    n_ood : int
+        OOD scores.
     """
 
     id_at_least: Int64s
     ood_at_least: Int64s
+    ood_above: Int64s
+    n_ood: int
 
     @property
     def n_id(self) -> int:
@@ -116,26 +41,23 @@ class ScoreSteps:
         return int(self.id_at_least[-1])
 
     @property
-    def n_ood(self) -> int:
-        """OOD scores."""
-        return int(self.ood_at_least[-1])
-
-    @property
-    def ood_above(self) -> Int64s:
-        """OOD scores > each distinct score, shape (k,)."""
-        return np.append(0, self.ood_at_least[:-1])
-
-    @property
     def twice_lost(self) -> int:
         """Twice the pairs whose OOD score is the higher, and once those of equal scores."""
         return int(np.dot(np.diff(self.id_at_least, prepend=0), self.ood_at_least + self.ood_above))
 
     @cached_property
+    def of_ids(self) -> ScoreSteps:
+        """The steps where an ID score lies."""
+        own = np.diff(self.id_at_least, prepend=0) > 0
+        return ScoreSteps(self.id_at_least[own], self.ood_at_least[own], self.ood_above[own], self.n_ood)
+
+    @cached_property
     def mirrored(self) -> ScoreSteps:
         """The steps of negated scores with ID and OOD exchanged: so OOD is the positive class."""
-        below = self.n_ood - self.ood_above, self.n_id - np.append(0, self.id_at_least[:-1])
+        id_above = np.append(0, self.id_at_least[:-1])
+        below = self.n_ood - self.ood_above, self.n_id - id_above, self.n_id - self.id_at_least
         # Numbers from views that run backwards take twice the time.
-        return ScoreSteps(np.ascontiguousarray(below[0][::-1]), np.ascontiguousarray(below[1][::-1]))
+        return ScoreSteps(*(np.ascontiguousarray(counts[::-1]) for counts in below), self.n_id)
 
     @classmethod
     def of(cls, id_scores: Floats, ood_scores: Floats) -> ScoreSteps:
@@ -146,10 +68,11 @@ class ScoreSteps:
         ranked = scores[order]
         ends = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(scores) - 1)
         ids = np.cumsum(order < len(id_scores))[ends]
-        return cls(ids, ends + 1 - ids)
+        oods = ends + 1 - ids
+        return cls(ids, oods, np.append(0, oods[:-1]), len(ood_scores))
 
 
-def auroc(ranked: RankedScores | ScoreSteps) -> float:
+def auroc(ranked: ScoreSteps) -> float:
     """Return the area under the ROC curve, in [0, 1]: exact pair counts, ties one half, ID positive.
 
     Both classes must have scores (`separability` gives None where one has none).
@@ -159,7 +82,18 @@ def auroc(ranked: RankedScores | ScoreSteps) -> float:
     return (pairs - ranked.twice_lost) / pairs
 
 
-def aupr_trapezoid(ranked: RankedScores | ScoreSteps, *, start: float = 1.0) -> float:
+def sign_doubt(areas: Mapping[str, float | None]) -> tuple[str, ...]:
+    """Return what is to be said where every AUROC, by OOD set, is far below 0.5."""
+    known = [area for area in areas.values() if area is not None]
+    if not known or max(known) >= _FAR_BELOW:
+        return ()
+    return (
+        f"AUROC is far below 0.5 on {', '.join(areas)}: OOD scores are the higher ones; if a high score means OOD in "
+        "the file, negate the scores",
+    )
+
+
+def aupr_trapezoid(ranked: ScoreSteps, *, start: float = 1.0) -> float:
     """Return the area under precision over recall by the trapezoid rule, in [0, 1]; ID positive.
 
     Parameters
@@ -177,45 +111,38 @@ def aupr_trapezoid(ranked: RankedScores | ScoreSteps, *, start: float = 1.0) -> 
     return float(((tp - before) * (left + right)).sum() / (2 * ranked.n_id))
 
 
-def aupr_step(ranked: RankedScores) -> float:
+def aupr_step(ranked: ScoreSteps) -> float:
     """Return average precision, the sum of recall gained times precision, in [0, 1]; ID positive."""
     tp = ranked.id_at_least
     gained = np.diff(tp, prepend=0)
-    return float((gained * (tp / (tp + ranked.ood_at_least))).sum() / len(ranked.ids))
+    return float((gained * (tp / (tp + ranked.ood_at_least))).sum() / ranked.n_id)
 
 
-def fpr95_first(ranked: RankedScores | ScoreSteps) -> float:
+def fpr95_first(ranked: ScoreSteps) -> float:
     """Return the share of OOD scores at or above the largest score whose TPR reaches 0.95; ID positive."""
     step = int(np.argmax(20 * ranked.id_at_least >= 19 * ranked.n_id))
     return float(ranked.ood_at_least[step] / ranked.n_ood)
 
 
-def fpr95_nearest(ranked: RankedScores) -> float:
+def fpr95_nearest(ranked: ScoreSteps) -> float:
     """Return the FPR where TPR is nearest to 0.95, as VOS's ``fpr_and_fdr_at_recall``; ID positive.
 
     Of equally near TPRs (in float64, as there) the higher is taken, and of points of equal TPR below 1 the one of the
     lowest threshold, just above the next ID score.
     """
-    recall = ranked.id_at_least / len(ranked.ids)
+    recall = ranked.id_at_least / ranked.n_id
     step = len(recall) - 1 - int(np.argmin(np.abs(recall[::-1] - 0.95)))
     last = step == len(recall) - 1
     above = ranked.ood_at_least[step] if last else ranked.ood_above[step + 1]
-    return float(above / len(ranked.oods))
-
-
-def fpr95_ood_positive(ranked: RankedScores) -> float:
-    """Return the share of ID scores at or below the smallest score that covers 95 % of the OOD scores; OOD positive."""
-    n = len(ranked.oods)
-    tau = ranked.oods[-(-19 * n // 20) - 1]
-    return float(np.searchsorted(ranked.ids, tau, side="right") / len(ranked.ids))
+    return float(above / ranked.n_ood)
 
 
 def fpr95_at_vertices(steps: ScoreSteps) -> float:
     """Return the share of ID scores at the first vertex of scikit-learn's ROC that finds 95 % of the OOD scores.
 
-    OOD positive, as `fpr95_ood_positive`; but scikit-learn leaves out a point whose steps before and after are equal in
-    both counts. Where equal scores of ID and OOD make such steps, the first point that reaches 95 % may be missing, and
-    a later one of more ID scores stands for it (OpenOOD 1.5, ``openood/evaluators/metrics.py``).
+    OOD positive, as `fpr95_first` of mirrored steps; but scikit-learn leaves out a point whose steps before and after
+    are equal in both counts. Where equal scores of ID and OOD make such steps, the first point that reaches 95 % may be
+    missing, and a later one of more ID scores stands for it (OpenOOD 1.5, ``openood/evaluators/metrics.py``).
     """
     ood, ids = steps.mirrored.id_at_least, steps.mirrored.ood_at_least
     step = int(np.argmax(20 * ood >= 19 * ood[-1]))
