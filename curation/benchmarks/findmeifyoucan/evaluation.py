@@ -465,7 +465,7 @@ def evaluate_split(
         tables = {"details": _table(details | own)}
         if intervals:
             tables["intervals"] = _intervals(intervals, outcome.rules.name)
-        notes = (*sign_doubt({method: separated["AUROC"]}), *why_zero(outcome))
+        notes = [*sign_doubt({method: separated["AUROC"]}), *why_zero(outcome)]
         found[outcome.rules.name] = Measured([*values, *open_set], tables, notes, outcome.decided_by_order)
     return found
 

@@ -293,11 +293,11 @@ class _Reader:
         shifted = {name: found.pop(name) for name in self.benchmark.shifted if name in found}
         ids = found.pop(self.benchmark.id, None)
         if ids is None or not found:
-            oods = [name for name in self.benchmark.sets if name not in (self.benchmark.id, *self.benchmark.shifted)]
+            own = [name for name in self.benchmark.sets if name not in (self.benchmark.id, *self.benchmark.shifted)]
             raise EvaluationError(
                 "No scores of the ID set" if ids is None else "No scores of an OOD set",
                 where=str(path),
-                expected=self.benchmark.id if ids is None else f"one or more of {', '.join(oods)}, or sets of your own",
+                expected=self.benchmark.id if ids is None else f"one or more of {', '.join(own)}, or sets of your own",
                 found=", ".join([*shifted, *found]) or ("nothing" if ids is None else f"{self.benchmark.id} alone"),
             )
         groups = {*self.benchmark.groups, *([CLASSES] if self.benchmark.by_class else [])}

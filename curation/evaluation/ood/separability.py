@@ -13,8 +13,6 @@ import numpy as np
 
 from curation.evaluation.problem import Floats, Int64s
 
-_FAR_BELOW = 0.45
-
 
 @dataclass(frozen=True)
 class ScoreSteps:
@@ -57,7 +55,8 @@ class ScoreSteps:
         id_above = np.append(0, self.id_at_least[:-1])
         below = self.n_ood - self.ood_above, self.n_id - id_above, self.n_id - self.id_at_least
         # Numbers from views that run backwards take twice the time.
-        return ScoreSteps(*(np.ascontiguousarray(counts[::-1]) for counts in below), self.n_id)
+        ids, oods, above = (np.ascontiguousarray(counts[::-1]) for counts in below)
+        return ScoreSteps(ids, oods, above, self.n_id)
 
     @classmethod
     def of(cls, id_scores: Floats, ood_scores: Floats) -> ScoreSteps:
@@ -85,7 +84,7 @@ def auroc(ranked: ScoreSteps) -> float:
 def sign_doubt(areas: Mapping[str, float | None]) -> tuple[str, ...]:
     """Return what is to be said where every AUROC, by OOD set, is far below 0.5."""
     known = [area for area in areas.values() if area is not None]
-    if not known or max(known) >= _FAR_BELOW:
+    if not known or max(known) >= 0.45:
         return ()
     return (
         f"AUROC is far below 0.5 on {', '.join(areas)}: OOD scores are the higher ones; if a high score means OOD in "
