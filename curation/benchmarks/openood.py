@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.facts import declared_slots, fact, facts_of
-from curation.benchmarks.parts import Part, Selection, all_images, make_part, manifest_of, source_entry
+from curation.benchmarks.parts import Part, Selection, all_images, compared, make_part, manifest_of, source_entry
 from curation.canonical import sha256_of_lines
 from curation.errors import ExportError, ProtocolError
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.manifest.header import ClassEntry, Figure, LabelView, Order, Paper
+from curation.manifest.header import ClassEntry, LabelView, Order, Paper
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import locate_images
 from curation.publishing.exporting import Format
@@ -53,12 +53,8 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         if part.entry.name in published_sets and sha256_of_lines(sorted(part.ids)) != published_sets[part.entry.name]
     }
     figures = [
-        Figure(
-            name=stated["name"],
-            paper=stated["paper"][0],
-            obtained=len(part.ids),
-            place=stated["place"],
-            explanation="" if len(part.ids) == stated["paper"][0] else "the source is another set of images",
+        compared(
+            stated["name"], len(part.ids), stated["paper"][0], stated["place"], "the source is another set of images"
         )
         for part in parts
         for stated in facts_of(__name__)["published"]["imagenet"]["figures"]

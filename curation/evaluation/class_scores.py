@@ -34,6 +34,8 @@ Background = Literal["none", "last", "removed"]
 ROW_SUM_TOLERANCE = 0.01
 _ROWS = 4096
 """A chunk, which bounds the memory of a float64 copy."""
+_FEWEST = 10
+"""Samples, and samples of an answer, that tell how classes are numbered."""
 _FLOATS = (np.float16, np.float32, np.float64)
 
 Table = npt.NDArray[np.floating[Any]]
@@ -137,7 +139,9 @@ def class_scores(
             where=where,
             expected=f"{len(table)} labels, {wanted}" + (" and the background" if background == "last" else ""),
             found=f"labels of shape {given.shape}, {table.shape[1]} columns",
-            hint="--background says that the last column is the background class",
+            hint="--background says that the last column is the background class"
+            if classes and table.shape[1] == len(classes) + 1
+            else "keep a column for each known class, in the order of the labels",
         )
     numbers, renamed = _checked_labels(given, n_classes, background, where)
     answer = table[:, :n_classes].argmax(axis=1)
@@ -186,6 +190,14 @@ def score_table(scores: npt.ArrayLike, where: str) -> Table:
     return table if table.dtype in _FLOATS else table.astype(np.float64)
 
 
+SOFTMAX_TWICE = "the logits are probabilities already (each row lies in [0, 1] and sums to 1): softmax is applied twice"
+
+
+def are_probabilities(scores: npt.NDArray[Any]) -> bool:
+    """Return whether every row of several columns lies in [0, 1] and sums to 1, as softmax leaves it."""
+    return bool(scores.min() >= 0 and np.abs(scores.sum(axis=1, dtype=np.float64) - 1).max() <= ROW_SUM_TOLERANCE)
+
+
 def _checked_labels(given: npt.NDArray[Any], n_classes: int, background: Background, where: str) -> tuple[Int64s, int]:
     numbers = given.astype(np.float64) if given.dtype.kind in "fiu" else np.full(given.shape, np.nan)
     as_background = np.asarray((numbers == n_classes) & (background == "last"))
@@ -193,14 +205,15 @@ def _checked_labels(given: npt.NDArray[Any], n_classes: int, background: Backgro
     wrong = ~((numbers == np.floor(numbers)) & (numbers >= UNKNOWN) & (numbers < n_classes))
     if wrong.any():
         row = int(np.argmax(wrong))
+        hint = "no label is 0: they seem to count from 1"
+        if (numbers == 0).any():
+            hint = "--background says that the last column, and label, is the background class"
         raise PredictionError(
             "Label out of range",
             where=f"{where}: row {row}",
             expected=f"0 to {n_classes - 1}, -1 (negative) or -2 (unknown)",
             found=str(given[row])[:40],
-            hint="--background says that the last column, and label, is the background class"
-            if numbers[row] == n_classes
-            else None,
+            hint=hint if numbers[row] == n_classes else None,
         )
     return numbers.astype(np.int64), int(as_background.sum())
 
@@ -311,7 +324,7 @@ def part_samples(manifest: Manifest, part: str, truth: Path | None = None) -> Pa
     ----------
     truth : Path, optional
         A dataset root or a file with the class of each image (see `curation.sources.opening.open_source`);
-        without one, classes come from names such as ``n02088632_3640`` where all images have these.
+        not needed where all images have names such as ``n02088632_3640``, which tell their classes.
 
     Raises
     ------
@@ -324,7 +337,10 @@ def part_samples(manifest: Manifest, part: str, truth: Path | None = None) -> Pa
     """
     classes = protocol_classes(manifest)
     images = tuple(image.partition(":")[2] for image in manifest.ids(part))
-    names = _classes_by_name(images) if truth is None else _classes_by_truth(manifest, part, truth)
+    # Training images are named after their class: the truth of another part is not needed for them.
+    names = _classes_by_name(images)
+    if names is None and truth is not None:
+        names = _classes_by_truth(manifest, part, truth)
     if names is None:
         return PartSamples(part, images, classes, None, None)
     labels, origin = labels_of_names(names, classes, f"part {part}")
@@ -397,18 +413,20 @@ def rows_by_name(
     rows = np.array([row_of.get(name, -1) for name in wanted], np.int64)
     expected = f"the {len(rows):,} images of {owner}"
     if (missing := rows < 0).any():
+        first = wanted[int(np.argmax(missing))][:120]
+        others = f"; {len(strangers):,} others, first {given[strangers[0]][:120]}" if strangers else ""
         raise PredictionError(
             "Images have no scores",
             where=where,
             expected=expected,
-            found=f"{int(missing.sum()):,} missing, first {wanted[int(np.argmax(missing))][:120]}",
+            found=f"{int(missing.sum()):,} missing, first {first}{others}",
         )
     if strangers and stray == "error":
         raise PredictionError(
             "Images are not in the list",
             where=f"{where}: row {strangers[0]}, {given[strangers[0]][:120]}",
             expected=expected,
-            found=f"{len(strangers):,} others",
+            found=f"images that it lacks: {len(strangers):,}",
             hint="--on-error stray=drop leaves them out and reports how many",
         )
     return rows, len(strangers)
@@ -426,8 +444,39 @@ def require_same_labels(
             where=f"{where}: image {images[row]}"[:200],
             expected=str(int(wanted[row])),
             found=f"{stated[row]}; such rows: {int(wrong.sum())}"[:80],
-            hint="rows without image names must be in the order of the list",
+            hint="the file numbers the classes differently: leave its labels out, those of the list are taken"
+            if wrong[wanted >= 0].all()
+            else "rows without image names must be in the order of the list",
         )
+
+
+def numbering_doubt(answers: Int64s, labels: Int64s) -> str:
+    """Return what is to be said where answers and labels number the classes differently, by the data; "" elsewhere.
+
+    >>> numbering_doubt(np.arange(20), np.arange(20) + 1)[:34]
+    '20 of 20 labels are the answer +1,'
+    """
+    n, right = len(labels), int((answers == labels).sum())
+    if n < _FEWEST or 2 * right >= n:
+        return ""
+    base = int(labels.max()) + 1
+    pairs, counts = np.unique(answers * base + labels, return_counts=True)
+    answer, label = np.divmod(pairs, base)
+    # The commonest label of each answer; a dominant one, or few answers, tell nothing.
+    order = np.lexsort((counts, answer))
+    best = order[np.append(np.diff(answer[order]) > 0, True)]
+    if len(best) <= 2 or len(np.unique(label[best])) < len(best):
+        return ""
+    named = {f"answer {shift:+d}": int((answers + shift == labels).sum()) for shift in (1, -1)}
+    if n >= _FEWEST * len(best):
+        named["one that goes with the answer most often"] = int(counts[best].sum())
+    rule, hits = max(named.items(), key=lambda item: item[1])
+    if hits <= max(n / 2, 2 * right):
+        return ""
+    return (
+        f"{hits:,} of {n:,} labels are the {rule}, {right:,} are the answer itself: labels and answers seem to number "
+        "the classes differently"
+    )
 
 
 def native_name(text: str) -> str:

@@ -237,7 +237,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         lacking = next((name for name in more["val-labels"] if name not in more["val"]), None)
         if lacking is not None or (val_part and not more["val"]):
             raise UsageError(
-                "--labels val=and --part val=require validation scores",
+                "--labels val=… and --part val=… require validation scores",
                 where=lacking,
                 expected="--scores val=FILE" if lacking is None else f"--scores val={lacking}=FILE"[:200],
             )
@@ -328,11 +328,7 @@ def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Res
 
 
 def _samples(manifest: Manifest | None, part: str | None, truth: Path | None) -> PartSamples | None:
-    if manifest is None or part is None:
-        return None
-    # Training images are named after their class: the truth of another part is not needed for them.
-    by_name = part_samples(manifest, part)
-    return by_name if by_name.labels is not None else part_samples(manifest, part, truth)
+    return None if manifest is None or part is None else part_samples(manifest, part, truth)
 
 
 def _chosen(texts: Sequence[str], option: str, choices: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
@@ -414,6 +410,7 @@ def _measured(
     ]
     own = next(row for row in groups if row["group"] == "unknown")
     best = next(row for row in accuracies if (row["group"], row["rule"]) == ("unknown", "strict"))
+    unreached = next(row["undefined"] for row in rates if row["group"] == "unknown")
     shares = shares_by_class(test, test.right)
     defined = [share for share in shares if share is not None]
     n_known, n_unknown = int(test.known.sum()), own["n"]
@@ -426,9 +423,12 @@ def _measured(
     values += [
         Value("accuracy", int((test.known & test.right).sum()) / n_known if n_known else None, n=n_known),
         Value("macro_accuracy", sum_in_order(defined) / len(defined) if defined else None),
-        *(Value(key, own[key], n=n) for key, n in (("AUROC", n_unknown), ("gamma", None), ("gamma_plus", n_known),
-                                                    ("gamma_minus", n_unknown), ("sum_ccr", None))),
-        *(Value(key, best[key]) for key in ("iosa", "oosa")),
+        *(Value(key, own[key], n=n, undefined=reason if own[key] is None else "")
+          for key, n, reason in (("AUROC", n_unknown, unreached), ("gamma", None, own["undefined"]),
+                                 ("gamma_plus", n_known, ""), ("gamma_minus", n_unknown, own["undefined"]),
+                                 ("sum_ccr", None, unreached))),
+        *(Value(key, best[key], undefined=best["reason"].removeprefix("oosa: ") if best[key] is None else "")
+          for key in ("iosa", "oosa")),
     ]  # fmt: skip
     class_rates = [
         {"class": name, "group": row["group"], "fpr": row["fpr"], "CCR": rate}
@@ -500,7 +500,8 @@ TABLES = (
         Column("samples"), Column("group"), Column("fpr"),
         *(Column(name, "share") for name in ("CCR", "macro_CCR")),
         *(Column(name, "share", text=False) for name in ("threshold", "reached_fpr")), Column("undefined"),
-    ), title="CCR at FPR against negative samples", printed=lambda row: row[:2] == ("test", "negative")),
+    ), title="CCR at FPR against negative samples",
+        printed=lambda row: row[:2] == ("test", "negative") and "sample" not in row[-1]),
     Tidy("openset_accuracy", (
         Column("group"), Column("rule"),
         *(Column(name, "share") for name in ("iosa", "iosa_threshold", "oosa", "oosa_threshold")),

@@ -191,7 +191,7 @@ def _kind(given: Any) -> str:
         return "result"
     if not path.is_file() or path.name == "manifest.json" or not isinstance(given, str | Path):
         return ""
-    if path.suffix.lower() == ".npy":
+    if path.suffix.lower() in (".npy", ".npz"):
         return "scores"
     data, others = InputFile(path, kind="result").data, {*NAMES, *SUMMARY, "Class"}
     if path.suffix.lower() == ".csv":
@@ -275,8 +275,15 @@ def _reasons(before: _Saved, after: _Saved, named: Sequence[str]) -> Iterator[st
         both = [of[label] for of in scored]
         for what, key in (("truth", "truth"), ("filter or settings", "settings")):
             yield from _unlike(f"other {what}", label, *(entry.get(key) for entry in both))
-        left = [{part: file.get("reported") for part, file in entry.get("predictions", {}).items()} for entry in both]
-        yield from _unlike("other filter of detections", label, *left)
+        files = [entry.get("predictions", {}) for entry in both]
+        # A file that is called after its method may have another name in the other result.
+        shared = files[0].keys() & files[1].keys()
+        left: list[dict[str, Any]] = [{}, {}]
+        for found, of in zip(left, files, strict=True):
+            for part, file in of.items():
+                named = part if part in shared else ""
+                found |= {f"{named} {why}".strip(): n for why, n in (file.get("reported") or {}).items()}
+        yield from _unlike("other filter of predictions", label, *left)
     images = [{part: file.get("truth", {}).get("images") for part, file in of.inputs.items()} for of in (before, after)]
     yield from _unlike("other number of images", "", *images)
     yield from _unlike("other manifest", "", *({"digest": (of.manifest or {}).get("digest")} for of in (before, after)))

@@ -54,7 +54,7 @@ class ScoresDiff:
 
     def lines(self) -> list[str]:
         """Return what a terminal shows."""
-        rows = [f"{count} rows are of {name} alone, first {first}"
+        rows = [f"rows of {name} alone: {count}, first {first}"
                 for name, (count, first) in zip(self.names, self.alone, strict=True) if count]  # fmt: skip
         methods = [f"columns of {name} alone: {', '.join(methods)}"
                    for name, methods in zip(self.names, self.methods_alone, strict=True) if methods]  # fmt: skip
@@ -115,7 +115,8 @@ def diff_scores(old: Path, new: Path) -> ScoresDiff:
     ]
     unpaired = (tuple(name for name in mine if name not in names),
                 tuple(name for name in theirs if name not in names.values()))  # fmt: skip
-    return ScoresDiff((first.name, second.name), tuple(rows), alone, unpaired)
+    called = (first.name, second.name) if first.name != second.name else (str(old), str(new))
+    return ScoresDiff(called, tuple(rows), alone, unpaired)
 
 
 def _pairs(first: IdScores, second: IdScores) -> tuple[Any, Any, Any]:
@@ -127,7 +128,7 @@ def _pairs(first: IdScores, second: IdScores) -> tuple[Any, Any, Any]:
         if lengths[0] != lengths[1]:
             raise UsageError(
                 "Rows of the scores cannot be paired",
-                expected="equal lengths, or a column image_id in both",
+                expected="equal lengths, or image names (column or array 'image_id') in both",
                 found=f"{lengths[0]} and {lengths[1]} rows",
             )
         return np.arange(lengths[0]), np.arange(lengths[0]), ((0, ""), (0, ""))
@@ -149,7 +150,8 @@ def _compared(before: Floats, after: Floats) -> tuple[Any, ...]:
     ties = [n - len(np.unique(values)) for values in (before, after)]
     ranks: list[Floats] = [np.asarray(pd.Series(values).rank(), np.float64) for values in (before, after)]
     if n < 2 or not np.ptp(before) or not np.ptp(after):
-        return "equal" if np.array_equal(before, after) else "constant, or other", n, None, None, None, None, *ties
+        alike = "equal" if np.array_equal(before, after) else "constant, or other"
+        return alike if n else "of other images", n, None, None, None, None, *ties
     rho = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
     middle = before.mean()
     scale = float((before - middle) @ (after - after.mean()) / ((before - middle) @ (before - middle)))

@@ -24,14 +24,16 @@ import numpy.typing as npt
 from curation.canonical import sha256_of_bytes, sha256_of_file
 from curation.errors import CurationError, MissingFileError, PredictionError, UsageError
 from curation.evaluation.class_scores import (
-    ROW_SUM_TOLERANCE,
+    SOFTMAX_TWICE,
     Background,
     ClassScores,
     Kind,
     PartSamples,
     ProtocolClasses,
+    are_probabilities,
     class_scores,
     labels_of_names,
+    numbering_doubt,
     require_same_labels,
     rows_of_part,
     score_table,
@@ -72,6 +74,7 @@ class Keys(NamedTuple):
 
 USUAL = Keys()
 LABELS = ("label", "labels", "gt", "target", "targets")
+PREDICTIONS = ("prediction", "predictions", "pred", "preds")
 IMAGES = ("image", "images", "image_id", "image_ids", "path", "paths", "file_name", "image_location")
 """Usual names of arrays and columns."""
 
@@ -485,28 +488,10 @@ def _no_column(what: str, columns: Columns, path: Path) -> PredictionError:
 
 @dataclass(frozen=True, slots=True)
 class ReadScores:
-    """Scores of one classifier on one part, with what is to be told about their file."""
+    """Scores of one classifier on one part, and what a result says about their file."""
 
     scores: ClassScores
-    name: str
-    sha256: str
-    rows: int
-    labels_from: str
-    reported: dict[str, int]
-
-    @property
-    def file(self) -> dict[str, Any]:
-        """What a result says about this input."""
-        return {
-            "name": self.name,
-            "sha256": self.sha256,
-            "rows": self.rows,
-            "kind": self.scores.kind,
-            "labels_from": self.labels_from,
-            # Of the labels in the order of the samples: without a manifest, the only name that the test set has.
-            "labels_sha256": sha256_of_bytes(self.scores.labels.astype("<i8").tobytes()),
-            "reported": self.reported,
-        }
+    file: dict[str, Any]
 
 
 def read_scores(
@@ -585,14 +570,19 @@ def read_scores(
         "columns that play no part": len(raw.unused),
         **scores.reported,
     }
-    return ReadScores(
-        scores,
-        path.name,
-        sha256_of_file(path),
-        n,
-        labels_from if labels is None or labels_from != "file" else labels.name,
-        {reason: count for reason, count in reported.items() if count},
-    )
+    file = {
+        "name": path.name,
+        "sha256": sha256_of_file(path),
+        "rows": n,
+        "kind": scores.kind,
+        "labels_from": labels_from if labels is None or labels_from != "file" else labels.name,
+        # Of the labels in the order of the samples: without a manifest, the only name that the test set has.
+        "labels_sha256": sha256_of_bytes(scores.labels.astype("<i8").tobytes()),
+        "reported": {reason: count for reason, count in reported.items() if count},
+    }
+    is_softmax = scores.kind == "logits" and are_probabilities(table)
+    doubt = SOFTMAX_TWICE if is_softmax else numbering_doubt(scores.answer[scores.known], scores.labels[scores.known])
+    return ReadScores(scores, file | ({"doubt": doubt} if doubt else {}))
 
 
 def _labels(
@@ -648,10 +638,9 @@ def _kind(asked: Kind | Literal["auto"], raw: ScoreTable, where: str) -> Kind:
         return asked
     if raw.name in _KINDS:
         return _KINDS[raw.name]
-    totals = raw.scores.sum(axis=1, dtype=np.float64)
-    if np.isnan(totals).any():
+    if np.isnan(raw.scores).any():
         return "real"
-    if raw.scores.min() >= 0 and np.abs(totals - 1).max() <= ROW_SUM_TOLERANCE:
+    if are_probabilities(raw.scores):
         return "probabilities"
     raise PredictionError(
         "The file does not say what kind of scores it holds, and they are not probabilities that sum to 1",

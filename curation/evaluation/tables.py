@@ -174,7 +174,8 @@ class Tidy:
         columns = (*map(Column, places), *self.columns)
         shown_rows = self.printed and [row for row in rows() if self.printed(row[len(places) :])]
         there = any(entry.found and self.name in entry.found.tables for entry in scored)
-        return Table(self.name, columns, rows, self.title if there else "", printed=shown_rows, file=there)
+        title = "" if shown_rows == [] or not there else self.title
+        return Table(self.name, columns, rows, title, printed=shown_rows, file=there)
 
 
 def shown(value: Any, unit: str = "", show: str = "") -> str:

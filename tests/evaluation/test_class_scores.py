@@ -1,8 +1,10 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
 from curation.errors import PredictionError
-from curation.evaluation.class_scores import class_scores
+from curation.evaluation.class_scores import class_scores, numbering_doubt
 from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
 from tests.rounding import DOUBLE, gamma
 
@@ -144,3 +146,38 @@ def test_real_scores_beyond_all_reason_are_refused() -> None:
         with pytest.raises(PredictionError, match="too large"):
             class_scores([int(scores[0][1] < 0)], scores)
     assert class_scores([1], [[0.0, -np.inf]]).target.tolist() == [-np.inf]
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "hint"),
+    [([1, 2], [[0.0, 1.0], [1.0, 0.0]], "count from 1"), ([0, 2], [[0.0, 1.0], [1.0, 0.0]], "--background")],
+)
+def test_a_label_beyond_the_last_class_is_explained(labels: list[int], scores: list[list[float]], hint: str) -> None:
+    with pytest.raises(PredictionError) as caught:
+        class_scores(labels, scores)
+    assert hint in str(caught.value.hint)
+
+
+NUMBERED = np.repeat(np.arange(10), 30)
+ANSWERS = np.where(np.arange(300) % 7, NUMBERED, 0)
+
+
+@pytest.mark.parametrize(
+    ("answers", "labels", "said"),
+    [
+        (ANSWERS, NUMBERED, ""),
+        (ANSWERS, NUMBERED + 1, "are the answer +1"),
+        (ANSWERS + 1, NUMBERED, "are the answer -1"),
+        (np.array([3, 1, 4, 0, 5, 9, 2, 6, 8, 7])[ANSWERS], NUMBERED, "goes with the answer most often"),
+        # Poor classifiers are poor, not mistaken.
+        (np.full(300, 7), NUMBERED, ""),
+        (np.full(300, 7), np.full(300, 5), ""),
+        (1 - NUMBERED % 2, NUMBERED % 2, ""),
+        (1 + np.arange(300) % 9, np.where(np.arange(300) % 10, 0, NUMBERED), ""),
+        (ANSWERS[:0], NUMBERED[:0], ""),
+    ],
+)
+def test_another_numbering_of_the_classes_is_doubted(answers: Any, labels: Any, said: str) -> None:
+    doubt = numbering_doubt(answers, labels)
+    assert said in doubt
+    assert bool(doubt) == bool(said)

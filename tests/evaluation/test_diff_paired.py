@@ -171,7 +171,7 @@ def test_what_makes_two_results_not_comparable_is_said_first(
     assert "no intervals" in lines[-1]
     stray = [*drawn(1), {**drawn(1)[0], "image_id": 99}]
     (reason,) = compared(evaluated("voc", drawn(1)), evaluated("voc", stray)).reasons
-    assert reason.startswith("other filter of detections: voc test")
+    assert reason.startswith("other filter of predictions: voc test")
 
 
 def test_other_variants_are_named_and_compared(tmp_path: Path) -> None:

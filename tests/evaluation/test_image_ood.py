@@ -423,3 +423,44 @@ def test_classes_of_a_set_are_sets_of_their_own(tmp_path: Path) -> None:
     write(run / "one.csv", ["a", "b"], [1, 2])
     with pytest.raises(EvaluationError, match="class of each image"):
         by_class(scores=run)
+
+
+@pytest.mark.parametrize(
+    ("factor", "copied", "said"),
+    [
+        (-1, False, "AUROC is far below 0.5 on one, two, three"),
+        (0, False, "all scores of two are equal"),
+        (1, True, "has the scores of"),
+        (1, False, None),
+    ],
+)
+def test_scores_that_look_mistaken(tmp_path: Path, factor: int, copied: bool, said: str | None) -> None:
+    run = folder(tmp_path / "run")
+    for path in run.iterdir():
+        given = read_image_scores(path)
+        assert given.images is not None
+        write(path, list(given.images), factor * (given.scores + (3 if path.stem == "seen" else 0)))
+    if copied:
+        (run / "copy.csv").write_bytes((run / "one.csv").read_bytes())
+    notes = SCORE(scores=run).notes
+    assert any(said in note for note in notes) if said else not notes
+
+
+def test_predictions_that_count_from_1(tmp_path: Path) -> None:
+    run, labels = folder(tmp_path / "run"), np.arange(30) % 5
+    for predictions, doubted in ((labels, False), (labels + 1, True)):
+        write(run / "seen.csv", [f"{n}" for n in range(30)], np.arange(30), labels, predictions)
+        assert any("number the classes differently" in note for note in SCORE(scores=run).notes) == doubted
+
+
+def test_sets_that_are_not_there_are_named(tmp_path: Path) -> None:
+    run = folder(tmp_path / "run")
+    for name in ("one", "two", "three", "shifted"):
+        (run / f"{name}.csv").unlink()
+    with pytest.raises(EvaluationError) as caught:
+        SCORE(scores=run)
+    assert caught.value.found == "seen alone"
+    np.savez(run / "one.npz", logits=np.ones((2, 3)))
+    with pytest.raises(PredictionError) as refused:
+        SCORE(scores=run)
+    assert str(refused.value.hint).startswith("curation scores --test ")

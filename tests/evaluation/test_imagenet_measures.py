@@ -50,6 +50,8 @@ def test_known_samples_alone_give_accuracy_and_reasons() -> None:
     others = class_scores([-1, -2], [[0.75, 0.25], [0.25, 0.75]], kind="probabilities")
     found = evaluate_classifiers({"a": others})
     assert found["a"]["exact"].value("accuracy") is None
+    why = {value.measure: value.undefined for value in evaluate_classifiers({"a": data})["a"]["exact"].values}
+    assert {why[key] for key in ("AUROC", "gamma", "gamma_minus", "sum_ccr", "iosa", "oosa")} == {"no unknown sample"}
     json.dumps(of_measured(found), allow_nan=False)
 
 

@@ -65,8 +65,26 @@ def test_rows_of_an_image_are_paired_and_those_of_one_file_alone_told(
     assert [(one["rows"], one["first"], one["methods"]) for one in data["alone"]] == [(2, "1", ["msp"]), (3, "3", [])]
     assert main(["diff", str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]) == 0
     said = capsys.readouterr().out
-    assert "2 rows are of a.csv alone, first 1" in said
+    assert "rows of a.csv alone: 2, first 1" in said
     assert "columns of a.csv alone: msp" in said
+
+
+def test_files_that_an_evaluation_reads_are_compared(tmp_path: Path) -> None:
+    """Names of any usual column, labels and predictions aside, and OpenOOD's archives."""
+    for name, sign in (("a", 1), ("b", -1)):
+        (tmp_path / name).mkdir()
+        np.savez(tmp_path / name / "one.npz", conf=sign * SCORES, pred=np.arange(5), label=np.arange(5))
+        rows = "".join(f"n/{n}.jpg,{sign * score},cat\n" for n, score in enumerate(SCORES))
+        (tmp_path / name / "one.csv").write_text(f"image,score,label\n{rows}")
+    for file in ("one.npz", "one.csv"):
+        found = curation.diff(tmp_path / "a" / file, tmp_path / "b" / file)
+        assert isinstance(found, ScoresDiff)
+        assert [row["second is"] for row in found.data()["scores"]] == ["the negative"]
+        assert found.names[0] != found.names[1]
+    (tmp_path / "c.csv").write_text("image,score\nx,1\n")
+    other = curation.diff(tmp_path / "a" / "one.csv", tmp_path / "c.csv")
+    assert isinstance(other, ScoresDiff)
+    assert other.data()["scores"][0]["second is"] == "of other images"
 
 
 def test_rows_that_cannot_be_paired_are_refused(tmp_path: Path) -> None:

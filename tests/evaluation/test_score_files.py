@@ -50,8 +50,8 @@ def test_every_format_gives_the_same(tmp_path: Path) -> None:
         assert read.scores.labels.tolist() == list(TEST_LABELS)
         assert read.scores.highest.tolist() == SCORES.max(axis=1).tolist()
         assert read.scores.origin is None
-    assert [read.labels_from for read in found] == ["l.npy", "file", "file", "file"]
-    assert found[3].sha256 == sha256_of_file(official)
+    assert [read.file["labels_from"] for read in found] == ["l.npy", "file", "file", "file"]
+    assert found[3].file["sha256"] == sha256_of_file(official)
     assert found[3].file["rows"] == 6
 
 
@@ -65,6 +65,15 @@ def test_the_kind_is_told_by_name_or_asked_for(tmp_path: Path) -> None:
     chosen = Keys("mine", "y")
     read = read_scores(npz(tmp_path / "c.npz", y=labels, mine=SCORES, gt=labels * 0, scores=SCORES * 0), keys=chosen)
     assert read.scores.labels.tolist() == list(TEST_LABELS)
+
+
+def test_probabilities_called_logits_are_doubted(tmp_path: Path) -> None:
+    labels = np.array(TEST_LABELS)
+    soft = np.exp(SCORES) / np.exp(SCORES).sum(axis=1, keepdims=True)
+    read = [
+        read_scores(npz(tmp_path / f"{n}.npz", gt=labels, logits=table)) for n, table in enumerate((SCORES * 9, soft))
+    ]
+    assert ["softmax is applied twice" in found.file.get("doubt", "") for found in read] == [False, True]
 
 
 def test_a_column_called_background_is_one(tmp_path: Path) -> None:
@@ -106,7 +115,7 @@ def test_a_part_orders_rows_and_tells_labels(tmp_path: Path) -> None:
     read = read_scores(npz(tmp_path / "a.npz", scores=SCORES[order], images=images), part=part)
     assert read.scores.labels.tolist() == list(TEST_LABELS)
     assert read.scores.highest.tolist() == SCORES.max(axis=1).tolist()
-    assert read.labels_from == "part test"
+    assert read.file["labels_from"] == "part test"
     stated = npz(tmp_path / "b.npz", scores=SCORES, gt=np.array(TEST_LABELS))
     assert read_scores(stated, part=part).scores.origin is not None
     wrong = npz(tmp_path / "c.npz", scores=SCORES, gt=np.array(TEST_LABELS)[::-1])
@@ -122,7 +131,7 @@ def test_strangers_are_dropped_and_counted_when_asked(tmp_path: Path) -> None:
         read_scores(path, part=part)
     read = read_scores(path, stray="drop", part=part)
     assert len(read.scores) == 6
-    assert list(read.reported.values()) == [2]
+    assert list(read.file["reported"].values()) == [2]
 
 
 def test_nothing_tells_the_labels(tmp_path: Path) -> None:

@@ -109,3 +109,7 @@ def test_labels_must_be_those_of_the_part(tmp_path: Path) -> None:
     with pytest.raises(PredictionError) as caught:
         require_same_labels(np.array([0, 0, 1, -1, -1, -2]), part.labels, part.images, "x", 2)
     assert str(caught.value.where) == "x: image ILSVRC2012_val_00000004"
+    assert "in the order of the list" in str(caught.value.hint)
+    with pytest.raises(PredictionError) as caught:
+        require_same_labels(np.array(TEST_LABELS) + 1, part.labels, part.images, "x")
+    assert "numbers the classes differently" in str(caught.value.hint)

@@ -38,6 +38,7 @@ from curation.evaluation.image_ood.measures import (
 )
 from curation.evaluation.inputs import manifest_record
 from curation.evaluation.measures import Measured, Number, Scored, Value
+from curation.evaluation.ood.separability import sign_doubt
 from curation.evaluation.problem import Bools, Floats, Int64s
 from curation.evaluation.resample import Resampled, resample, settings_of, tail_of
 from curation.evaluation.result import Report, Result
@@ -118,7 +119,14 @@ class Run:
     def notes(self, rules: Sequence[OodRules]) -> list[str]:
         """Return what must be said of scores that are not finite, or are stored with unlike digits."""
         stored = {scored.name: (scored.file["stored"], scored.scores) for scored in self.all}
-        return list(filter(None, [*(require_usable(scored, rules) for scored in self.all), unlike_precision(stored)]))
+        said = [*(require_usable(scored, rules) for scored in self.all), unlike_precision(stored)]
+        same: dict[bytes, str] = {}
+        for scored in self.all:
+            if len(scored) > 1 and (scored.scores == scored.scores[0]).all():
+                said.append(f"all scores of {scored.name} are equal: nothing ranks its images")
+            elif (first := same.setdefault(scored.scores.tobytes(), scored.name)) != scored.name:
+                said.append(f"{scored.name} has the scores of {first}, row by row: was one file saved twice?")
+        return list(filter(None, said))
 
 
 def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
@@ -211,6 +219,10 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         }
         with stage("evaluating"):
             scored = list(_scored(measured, about))
+        for name, run in runs.items():
+            rows = [row for row in scored if (row.method, row.task, row.split) == (name, "ood", "")]
+            areas = {row.case: row.found.values[0].value for row in rows if row.found and row.case in run.oods}
+            notes += [f"{name}: {doubt}" if len(runs) > 1 else doubt for doubt in sign_doubt(areas)]
         return Result(report, about, scored=scored, notes=notes)
 
     offer(evaluate, benchmark.variants)
@@ -281,11 +293,12 @@ class _Reader:
         shifted = {name: found.pop(name) for name in self.benchmark.shifted if name in found}
         ids = found.pop(self.benchmark.id, None)
         if ids is None or not found:
+            own = [name for name in self.benchmark.sets if name not in (self.benchmark.id, *self.benchmark.shifted)]
             raise EvaluationError(
                 "No scores of the ID set" if ids is None else "No scores of an OOD set",
                 where=str(path),
-                expected=" ".join(self.benchmark.sets),
-                found=", ".join(found) or "none of them",
+                expected=self.benchmark.id if ids is None else f"one or more of {', '.join(own)}, or sets of your own",
+                found=", ".join([*shifted, *found]) or ("nothing" if ids is None else f"{self.benchmark.id} alone"),
             )
         groups = {*self.benchmark.groups, *([CLASSES] if self.benchmark.by_class else [])}
         if taken := sorted((found.keys() - {*self.benchmark.sets}) & groups):

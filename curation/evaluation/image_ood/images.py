@@ -17,9 +17,9 @@ from curation.decisions.cleaned_lists import judged_counts
 from curation.decisions.files import read_decisions
 from curation.decisions.resolution import standing_verdicts
 from curation.errors import CurationWarning, EvaluationError, MissingFileError, PredictionError, UsageError
-from curation.evaluation.class_scores import require_same_labels, rows_by_name
+from curation.evaluation.class_scores import numbering_doubt, require_same_labels, rows_by_name
 from curation.evaluation.problem import Bools, Floats, Int64s, Stray
-from curation.evaluation.score_files import IMAGES, LABELS, Keys, open_columns
+from curation.evaluation.score_files import IMAGES, LABELS, PREDICTIONS, Keys, open_columns
 from curation.hierarchy.class_lists import class_in
 from curation.hierarchy.related_classes import NOT_PROVEN, ClassKin, Kin, class_kin
 from curation.input_files import beginning
@@ -30,8 +30,8 @@ from curation.sources.published_list import read_published
 from curation.sources.stems import stems
 
 SCORES = ("score", "scores", "conf", "confidence")
-PREDICTIONS = ("prediction", "predictions", "pred", "preds")
 SUFFIXES = (".csv", ".npz", ".npy")
+_KEYS = "--key score=NAME, --key label=NAME and --key image=NAME name columns or arrays"
 _FORMS = "a .csv with a column score; an .npz with an array score or conf; a one-dimensional .npy"
 
 
@@ -87,7 +87,8 @@ def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
     }
     chosen = {what: key for what, usual in wanted.items() if (key := columns.first(usual)) is not None}
     if "scores" not in chosen:
-        _refuse(path, f"no {' or '.join(wanted['scores'])} in {', '.join(columns.names)}"[:200])
+        hint = f"curation scores --test {path} --out FILE.csv makes them" if "logits" in columns.names else _KEYS
+        _refuse(path, f"no {' or '.join(wanted['scores'])} in {', '.join(columns.names)}"[:200], hint)
     read = columns.read([chosen[what] for what in chosen if what != "images"], [*filter(None, [chosen.get("images")])])
     found = {what: np.asarray(read[key]) if what != "images" else read[key] for what, key in chosen.items()}
     scores = found["scores"]
@@ -113,13 +114,9 @@ def _whole(values: Any, what: str, path: Path) -> Int64s | None:
     return np.asarray(values, np.int64)
 
 
-def _refuse(path: Path, found: str) -> NoReturn:
+def _refuse(path: Path, found: str, hint: str | None = None) -> NoReturn:
     raise PredictionError(
-        "The scores of images cannot be read",
-        where=str(path),
-        expected=_FORMS,
-        found=found,
-        hint="--key score=NAME, --key label=NAME and --key image=NAME name columns or arrays",
+        "The scores of images cannot be read", where=str(path), expected=_FORMS, found=found, hint=hint
     )
 
 
@@ -416,27 +413,25 @@ def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: S
     PredictionError
         An image is there twice, has no score, or is not in the set; or rows without names do not match the images.
     """
-    labels = given.labels
+    scores, predictions, labels, file = given.scores, given.predictions, given.labels, given.file
     if listed is None:
         images = None if given.images is None else Images(given.images)
         if images is not None:
             # Each name must be there once.
             rows_by_name(images.with_folder, list(dict.fromkeys(images.with_folder)), str(given.path), name, stray)
-        return ScoredSet(name, given.scores, _right(given.predictions, labels), images, given.file)
-    rows, strangers = _rows(given, listed, stray)
-    labels = listed.labels if labels is None else labels[rows]
-    if labels is not None and listed.labels is not None:
-        require_same_labels(labels, listed.labels, listed.images.paths, str(given.path))
-    predictions = None if given.predictions is None else given.predictions[rows]
-    file = {**given.file, "reported": {"left out: images that are not in the set": strangers} if strangers else {}}
-    return ScoredSet(name, given.scores[rows], _right(predictions, labels), listed.images, file)
-
-
-def _right(predictions: Int64s | None, labels: Int64s | None) -> Bools | None:
+    else:
+        images = listed.images
+        rows, strangers = _rows(given, listed, stray)
+        labels = listed.labels if labels is None else labels[rows]
+        if labels is not None and listed.labels is not None:
+            require_same_labels(labels, listed.labels, images.paths, str(given.path))
+        scores, predictions = scores[rows], None if predictions is None else predictions[rows]
+        file = {**file, "reported": {"left out: images that are not in the set": strangers} if strangers else {}}
     # A negative label names no class: an ID list may have -1 throughout, and no prediction would be right.
     if predictions is None or labels is None or (labels < 0).any():
-        return None
-    return np.asarray(predictions == labels)
+        return ScoredSet(name, scores, None, images, file)
+    doubt = numbering_doubt(predictions, labels)
+    return ScoredSet(name, scores, predictions == labels, images, file | ({"doubt": doubt} if doubt else {}))
 
 
 def _rows(given: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, int]:

@@ -23,13 +23,13 @@ from curation.evaluation.ood.detections import (
     require_usable,
 )
 from curation.evaluation.problem import Floats
-from curation.evaluation.score_files import open_columns
+from curation.evaluation.score_files import IMAGES, LABELS, PREDICTIONS, open_columns
 from curation.input_files import InputFile, is_json_lines
 from curation.json_keys import refuse_repeated_keys
 
 _FORMS = (
     '{"scores": [numbers]}, {"scores": {METHOD: [numbers]}}, a detections file, a one-dimensional .npy of floats, or a '
-    "CSV with one column a method"
+    "CSV or .npz with one column or array a method"
 )
 _UNCUT = "t* is not applied to {}: it gives no confidences, and is taken as cut already"
 _SHOWN = 200
@@ -91,8 +91,8 @@ def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassRea
     ----------
     path : Path
         ``{"scores": [...]}`` or ``{"scores": {method: [...]}}``, with optional ``image_ids``; a
-        detections file (see `curation.evaluation.ood.detections`); a ``.npy`` of shape (n,); or a ``.csv`` with one
-        column a method, and ``image_id`` where known.
+        detections file (see `curation.evaluation.ood.detections`); a ``.npy`` of shape (n,); or a ``.csv`` or
+        ``.npz`` with one column or array a method, and ``image_id`` where known; labels and predictions are not read.
     t_star : float, optional
         In a detections file, detections of lower confidence are left out and counted.
     classes : ClassReading, optional
@@ -106,7 +106,7 @@ def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassRea
         It is none of these, lists of it have unequal lengths, or a score is not finite.
     """
     given = InputFile(path, kind="file of ID scores")
-    if path.suffix.lower() in (".npy", ".csv"):
+    if path.suffix.lower() in (".npy", ".npz", ".csv"):
         found = _from_table(given, path)
     else:
         found = _from_json(given, path, t_star, classes or ClassReading())
@@ -116,29 +116,27 @@ def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassRea
 
 
 def _from_table(given: InputFile, path: Path) -> IdScores:
-    columns = open_columns(path, (".npy", ".csv"))
-    texts = [name for name in columns.names if name == "image_id"]
-    names = [name for name in columns.names if name not in texts]
+    columns = open_columns(path, (".npy", ".npz", ".csv"))
+    texts = [*filter(None, [columns.first(IMAGES)])]
+    names = [name for name in columns.names if name not in (*texts, *LABELS, *PREDICTIONS)]
     if not all(names) or not names:
         raise _unreadable(path, f"columns {', '.join(columns.names)}")
     read = columns.read(names, texts)
-    images: list[int | str] | None = list(map(cell_text, read["image_id"])) if texts else None
-    if columns.kind != "alone":
-        return _from_columns({name: read[name] for name in names}, images, given, path)
-    array = read["scores"]
-    if array.ndim != 1 or array.dtype.kind not in "fiu":
-        raise _unreadable(path, f"{array.dtype}, shape {array.shape}")
-    found = _from_columns({UNNAMED: array.astype(np.float64)}, images, given, path)
-    return replace(found, stored=str(array.dtype))
+    images: list[int | str] | None = [cell_text(str(cell)) for cell in read[texts[0]]] if texts else None
+    arrays = {UNNAMED if columns.kind == "alone" else name: np.asarray(read[name]) for name in names}
+    for name, array in arrays.items():
+        if array.ndim != 1 or array.dtype.kind not in "fiu":
+            raise _unreadable(path, f"{name} {array.dtype}, shape {array.shape}".strip())
+    found = _from_columns({name: array.astype(np.float64) for name, array in arrays.items()}, images, given, path)
+    return replace(found, stored=str(next(iter(arrays.values())).dtype))
 
 
 def _from_columns(
     scores: Mapping[str, Floats], images: list[int | str] | None, given: InputFile, path: Path
 ) -> IdScores:
     keys = None if images is None else tuple(map(image_key, images))
-    lengths = {name: len(values) for name, values in scores.items()} | (
-        {} if keys is None else {"image_ids": len(keys)}
-    )
+    lists = (*scores.items(), ("image_ids", keys))
+    lengths = {name: len(values) for name, values in lists if values is not None}
     if len(set(lengths.values())) > 1:
         raise PredictionError(
             "The lists of ID scores have unequal lengths",

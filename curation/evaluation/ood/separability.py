@@ -5,7 +5,7 @@ A higher score means "more ID". ID is the positive class of every number here bu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -157,6 +157,17 @@ def auroc(ranked: RankedScores | ScoreSteps) -> float:
     # In whole numbers: no sum of rounded areas.
     pairs = 2 * ranked.n_id * ranked.n_ood
     return (pairs - ranked.twice_lost) / pairs
+
+
+def sign_doubt(areas: Mapping[str, float | None]) -> tuple[str, ...]:
+    """Return what is to be said where every AUROC, by OOD set, is far below 0.5."""
+    known = [area for area in areas.values() if area is not None]
+    if not known or max(known) >= 0.45:
+        return ()
+    return (
+        f"AUROC is far below 0.5 on {', '.join(areas)}: OOD scores are the higher ones; if a high score means OOD in "
+        "the file, negate the scores",
+    )
 
 
 def aupr_trapezoid(ranked: RankedScores | ScoreSteps, *, start: float = 1.0) -> float:
