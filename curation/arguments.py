@@ -75,11 +75,11 @@ def checked(
     curation.errors.UsageError: double cannot use this value of number
       expected: a whole number
       found: str '7'
-      try: help(double)
+      try: help(curation.arguments.double)
     """
     signature = inspect.signature(function)
     called = called or function.__name__
-    hint = hint or f"help({function.__name__})"
+    hint = hint or f"help({_reached_as(function)})"
     kinds: dict[str, Any] = {}
 
     def fit(given: tuple[Any, ...], named: Mapping[str, Any]) -> inspect.BoundArguments:
@@ -119,6 +119,14 @@ def checked(
             raise of_the_machine(error) from error
 
     return call
+
+
+def _reached_as(function: Callable[..., Any]) -> str:
+    """Return how a notebook that has imported `curation` alone writes the name of a function."""
+    name, root = function.__qualname__, __name__.partition(".")[0]
+    if not function.__module__.startswith(root) or "<" in name:
+        return function.__name__
+    return f"{root if name.partition('.')[0] in sys.modules[root].__all__ else function.__module__}.{name}"
 
 
 class _UnfitError(Exception):

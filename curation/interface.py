@@ -244,8 +244,8 @@ def _benchmark_function(name: str) -> Callable[..., Result]:
     """Return the evaluation of a benchmark as a function that names every argument, fields of records included."""
     function = _evaluation(name)
 
-    def evaluation(**inputs: Any) -> Result:
-        return _evaluate(name, **inputs)
+    def evaluation(*given: Any, **inputs: Any) -> Result:
+        return _evaluate(name, *given, **inputs)
 
     parameters: list[inspect.Parameter] = []
     sections = [inspect.getdoc(function) or ""]
@@ -260,11 +260,9 @@ def _benchmark_function(name: str) -> Callable[..., Result]:
         for field_name, field in inspect.signature(record).parameters.items():  # type: ignore[arg-type]
             own = annotations_of(record).get(field_name, Any)  # type: ignore[arg-type]
             parameters.append(field.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own))
-    parameters.append(
-        inspect.Parameter(
-            "variants", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=str | Sequence[str] | None
-        )
-    )
+    if _variant_kind(function) is not None:
+        several = inspect.Parameter("variants", inspect.Parameter.KEYWORD_ONLY, default=None)
+        parameters.append(several.replace(annotation=str | Sequence[str] | None))
     unique = {parameter.name: parameter for parameter in reversed(parameters)}
     evaluation.__signature__ = inspect.Signature([*reversed(unique.values())])  # type: ignore[attr-defined]
     evaluation.__name__, evaluation.__qualname__ = name, f"curation.evaluate.{name}"
@@ -313,8 +311,8 @@ def _evaluation(name: Any) -> Callable[..., Result]:
 
 def _evaluated(function: Callable[..., Result], name: str, inputs: dict[str, Any]) -> Result:
     """Call an evaluation with what is given, files made of what is in memory."""
-    if "variants" in inputs:
-        inputs = _with_variants(function, inputs, name)
+    if "variants" in inputs and (kind := _variant_kind(function)) is not None:
+        inputs = _with_variants(kind, inputs, name)
     with TemporaryDirectory(prefix="curation-") as folder:
         bad_boxes = _bad_boxes(inputs)
         given = {key: _usable(key, value, Path(folder), bad_boxes) for key, value in inputs.items()}
@@ -368,16 +366,20 @@ def _bad_boxes(inputs: Mapping[str, Any]) -> BadBoxes:
     return "drop" if asked == "drop" else "error"
 
 
-def _with_variants(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _variant_kind(function: Callable[..., Any]) -> Any:
+    """Return what an evaluation, or a record of its options, takes as ``variant``; None where it has no variants."""
+    hints = annotations_of(function)
+    records = [hint for hint in hints.values() if isinstance(hint, type) and dataclasses.is_dataclass(hint)]
+    return next((found["variant"] for found in (hints, *map(annotations_of, records)) if "variant" in found), None)
+
+
+def _with_variants(kind: Any, inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return inputs with ``variants`` as the parameter ``variant``: one, several, or ``all`` where these are all."""
     if "variant" in inputs:
         raise UsageError("variants and variant say the same", found=f"both, for the evaluation {name}")
-    hints = annotations_of(function)
-    for record in [hint for hint in hints.values() if isinstance(hint, type) and dataclasses.is_dataclass(hint)]:
-        hints = annotations_of(record) | hints
     given = inputs["variants"]
     several = [*given] if isinstance(given, Collection) and not isinstance(given, str) else [given]
-    words = {word for kind in alternatives(hints.get("variant")) for word in typing.get_args(kind)} - {"all"}
+    words = {word for choice in alternatives(kind) for word in typing.get_args(choice)} - {"all"}
     value = several[0] if len(several) == 1 else given
     rest = {key: asked for key, asked in inputs.items() if key != "variants"}
     return {**rest, "variant": "all" if len(several) > 1 and {*map(str, several)} == words else value}
@@ -408,7 +410,7 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
             f"The evaluation {name} lacks an input",
             expected=", ".join(missing),
             found=", ".join(given) or "none",
-            hint=f"curation evaluate {name} --help",
+            hint=f"help(curation.evaluate.{name})",
         )
     return given
 
