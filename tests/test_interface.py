@@ -144,6 +144,7 @@ def test_sources_in_every_form() -> None:
         assert one.objects is not None
         assert one.objects.boxes.tolist() == [[0, 0, 9, 9]]
     assert curation.open_source("mine", of_json) is of_json
+    assert curation.open_source("mine", TRUTH) == of_json != of_frame
     with pytest.raises(UsageError, match="Unsupported annotation type"):
         curation.open_source("mine", 7)
     with pytest.raises(UsageError, match="lacks a column"):
