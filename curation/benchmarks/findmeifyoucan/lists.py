@@ -312,7 +312,8 @@ def _notes(pool: Pool, source: Source, sources: Mapping[str, Source], outcome: R
     notes = [f"{pool.name}: {note}" for note in outcome.notes]
     for field_name, names in named.items():
         if absent := [name for name in names if name not in source.categories.names]:
-            what = f"{field_name} names a category that the source lacks, without effect"
+            # A note of the manifest: other words are another digest.
+            what = f"{field_name} names what is no category of the source, without effect"
             notes.append(f"{pool.name}: {what}: {', '.join(absent)}.")
     if pool.candidates in sources:
         _, absent = located(sources[pool.candidates], (*outcome.added_near, *outcome.added_far))
