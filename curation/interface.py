@@ -170,7 +170,9 @@ def _from_hub(target: str) -> Manifest | None:
 @partial(checked, called="evaluate", hint="help(curation.evaluate)")
 def _evaluate(name: Any, **inputs: Any) -> Result:
     """Score predictions by the rules of a benchmark."""
-    return _evaluated(_evaluation(name), name, inputs)
+    from curation.benchmarks.registry import evaluation_of
+
+    return _evaluated(evaluation_of(name if isinstance(name, str) else shown(name)), name, inputs)
 
 
 class Evaluate:
@@ -242,7 +244,9 @@ evaluate = Evaluate()
 
 def _benchmark_function(name: str) -> Callable[..., Result]:
     """Return the evaluation of a benchmark as a function that names every argument, fields of records included."""
-    function = _evaluation(name)
+    from curation.benchmarks.registry import evaluation_of
+
+    function = evaluation_of(name)
 
     def evaluation(*given: Any, **inputs: Any) -> Result:
         return _evaluate(name, *given, **inputs)
@@ -301,20 +305,14 @@ def diff(
     return diff_manifests(*(load(side) if isinstance(side, str | Path) else side for side in (old, new)))  # type: ignore[arg-type]
 
 
-def _evaluation(name: Any) -> Callable[..., Result]:
-    from curation.benchmarks.registry import evaluation_of, protocols
-
-    if not isinstance(name, str):
-        raise UsageError("No such benchmark", expected=", ".join(protocols()), found=shown(name))
-    return evaluation_of(name)
-
-
 def _evaluated(function: Callable[..., Result], name: str, inputs: dict[str, Any]) -> Result:
     """Call an evaluation with what is given, files made of what is in memory."""
     if "variants" in inputs and (kind := _variant_kind(function)) is not None:
         inputs = _with_variants(kind, inputs, name)
     with TemporaryDirectory(prefix="curation-") as folder:
-        bad_boxes = _bad_boxes(inputs)
+        # Unusable boxes of a truth in memory are treated as those of one in a file.
+        asked = inputs.get("bad_boxes", getattr(inputs.get("reading"), "bad_boxes", "error"))
+        bad_boxes: BadBoxes = "drop" if asked == "drop" else "error"
         given = {key: _usable(key, value, Path(folder), bad_boxes) for key, value in inputs.items()}
         try:
             return function(**_grouped(function, given, name))
@@ -358,12 +356,6 @@ def _written(value: Any, folder: Path) -> Path:
     path = folder / f"{type(value).__name__}.json"
     path.write_bytes(data)
     return path
-
-
-def _bad_boxes(inputs: Mapping[str, Any]) -> BadBoxes:
-    """Return what becomes of unusable boxes of a truth in memory: what is asked for of one in a file."""
-    asked = inputs.get("bad_boxes", getattr(inputs.get("reading"), "bad_boxes", "error"))
-    return "drop" if asked == "drop" else "error"
 
 
 def _variant_kind(function: Callable[..., Any]) -> Any:

@@ -235,7 +235,7 @@ def evaluation_of(protocol: str) -> Callable[..., Any]:
     """
     evaluate, report = (getattr(_known(protocol), name) for name in ("evaluate", "REPORT"))
     # A result is pickled with the name of its benchmark: what draws and prints it are functions without names.
-    copyreg.pickle(type(report), _by_name)  # type: ignore[arg-type]
+    copyreg.pickle(type(report), lambda pickled: (report_of, (pickled.protocol,)))
     return checked(evaluate, called=f"The evaluation {protocol}", hint=f"curation evaluate {protocol} --help")
 
 
@@ -248,10 +248,6 @@ def report_of(protocol: str) -> Any:
         No such benchmark.
     """
     return _known(protocol).REPORT
-
-
-def _by_name(report: Report) -> tuple[Any, ...]:
-    return report_of, (report.protocol,)
 
 
 def measures_of(protocol: str) -> Sequence[Measure]:
