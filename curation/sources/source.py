@@ -69,7 +69,7 @@ FEDERATED = ("absent", "partly boxed")
 """What a federated dataset says of an image and a class: it shows none of it, or not all of it is boxed."""
 
 
-def _equal(record: Any, other: object) -> bool:
+def _equal(record: Any, other: Any) -> bool:
     """Return whether two records hold the same, of their arrays every value."""
     if type(record) is not type(other):
         return False
