@@ -9,6 +9,7 @@ import errno
 import functools
 import inspect
 import math
+import operator
 import os
 import sys
 import types
@@ -75,11 +76,14 @@ def checked(
     curation.errors.UsageError: double cannot use this value of number
       expected: a whole number
       found: str '7'
-      try: help(double)
+      try: help(curation.arguments.double)
     """
     signature = inspect.signature(function)
     called = called or function.__name__
-    hint = hint or f"help({function.__name__})"
+    # As a notebook writes it that has imported `curation` alone.
+    name, root = function.__qualname__, __name__.partition(".")[0]
+    home = root if name.partition(".")[0] in sys.modules[root].__all__ else function.__module__
+    hint = hint or f"help({home}.{name})"
     kinds: dict[str, Any] = {}
 
     def fit(given: tuple[Any, ...], named: Mapping[str, Any]) -> inspect.BoundArguments:
@@ -210,27 +214,21 @@ def _bounded(value: Any, kind: Any) -> Any:
     inner, *extras = typing.get_args(kind)
     if Path in extras and isinstance(value, str | os.PathLike):
         return Path(_path_text(value, kind))
-    if isinstance(value, list | tuple | Set) and not value and any(_bound(rule, "min_length") == 0 for rule in extras):
+    if isinstance(value, list | tuple | Set) and not value and Meta(min_length=0) in extras:
         return ()
     try:
         made = _fit(value, inner)
     except _UnfitError as unfit:
         raise (unfit if unfit.name else _UnfitError(value, kind, unfit.why)) from None
-    for rule in extras:
-        least, more, most, less = (_bound(rule, name) for name in _BOUNDS)
-        if made is not None and not (
-            (least is None or made >= least)
-            and (more is None or made > more)
-            and (most is None or made <= most)
-            and (less is None or made < less)
-        ):
-            raise _UnfitError(value, kind)
+    if made is not None and not all(getattr(operator, name)(made, end) for name, end in _ends(extras)):
+        raise _UnfitError(value, kind)
     return made
 
 
-def _bound(extra: Any, name: str) -> Any:
-    """Return a bound of a `msgspec.Meta`, None of anything else that annotates."""
-    return getattr(extra, name) if isinstance(extra, Meta) else None
+def _ends(extras: Sequence[Any]) -> list[tuple[str, Any]]:
+    """Return the bounds that each `msgspec.Meta` among what annotates a type states, by their names in `_BOUNDS`."""
+    rules = [rule for rule in extras if isinstance(rule, Meta)]
+    return [(name, end) for rule in rules for name in _BOUNDS if (end := getattr(rule, name)) is not None]
 
 
 def _fit_any(value: Any, kind: Any, kinds: tuple[Any, ...]) -> Any:
@@ -426,12 +424,7 @@ def alternatives(kind: Any) -> tuple[Any, ...]:
 def _in_words(kind: Any) -> str:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Annotated:
-        bounds = [
-            words.format(bound)
-            for rule in inner[1:]
-            for name, words in _BOUNDS.items()
-            if (bound := _bound(rule, name)) is not None
-        ]
+        bounds = [_BOUNDS[name].format(end) for name, end in _ends(inner[1:])]
         whole = "a path" if Path in inner[1:] else " or ".join(dict.fromkeys(map(_in_words, alternatives(inner[0]))))
         return ", ".join([whole, *bounds])
     if origin is Literal:

@@ -18,6 +18,11 @@ class CallablePackage(ModuleType):
         return getattr(import_module(f"{self.__name__}.run"), self.__name__.rpartition(".")[2])
 
     @property
+    def __doc__(self) -> Any:  # type: ignore[override]
+        """Return what the function says of itself, which `help` shows."""
+        return self.__wrapped__.__doc__
+
+    @property
     def __signature__(self) -> inspect.Signature:
         """Return the signature of the function."""
         return inspect.signature(self.__wrapped__)

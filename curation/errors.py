@@ -7,7 +7,7 @@ from typing import Any
 
 
 class CurationError(Exception):
-    """A mistake in the input or the request, told so that the reader can mend it.
+    """A mistake in the input or the request, and how to mend it.
 
     Parameters
     ----------

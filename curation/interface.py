@@ -170,7 +170,9 @@ def _from_hub(target: str) -> Manifest | None:
 @partial(checked, called="evaluate", hint="help(curation.evaluate)")
 def _evaluate(name: Any, **inputs: Any) -> Result:
     """Score predictions by the rules of a benchmark."""
-    return _evaluated(_evaluation(name), name, inputs)
+    from curation.benchmarks.registry import evaluation_of
+
+    return _evaluated(evaluation_of(name if isinstance(name, str) else shown(name)), name, inputs)
 
 
 class Evaluate:
@@ -242,10 +244,12 @@ evaluate = Evaluate()
 
 def _benchmark_function(name: str) -> Callable[..., Result]:
     """Return the evaluation of a benchmark as a function that names every argument, fields of records included."""
-    function = _evaluation(name)
+    from curation.benchmarks.registry import evaluation_of
 
-    def evaluation(**inputs: Any) -> Result:
-        return _evaluate(name, **inputs)
+    function = evaluation_of(name)
+
+    def evaluation(*given: Any, **inputs: Any) -> Result:
+        return _evaluate(name, *given, **inputs)
 
     parameters: list[inspect.Parameter] = []
     sections = [inspect.getdoc(function) or ""]
@@ -260,11 +264,9 @@ def _benchmark_function(name: str) -> Callable[..., Result]:
         for field_name, field in inspect.signature(record).parameters.items():  # type: ignore[arg-type]
             own = annotations_of(record).get(field_name, Any)  # type: ignore[arg-type]
             parameters.append(field.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own))
-    parameters.append(
-        inspect.Parameter(
-            "variants", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=str | Sequence[str] | None
-        )
-    )
+    if _variant_kind(function) is not None:
+        several = inspect.Parameter("variants", inspect.Parameter.KEYWORD_ONLY, default=None)
+        parameters.append(several.replace(annotation=str | Sequence[str] | None))
     unique = {parameter.name: parameter for parameter in reversed(parameters)}
     evaluation.__signature__ = inspect.Signature([*reversed(unique.values())])  # type: ignore[attr-defined]
     evaluation.__name__, evaluation.__qualname__ = name, f"curation.evaluate.{name}"
@@ -303,20 +305,14 @@ def diff(
     return diff_manifests(*(load(side) if isinstance(side, str | Path) else side for side in (old, new)))  # type: ignore[arg-type]
 
 
-def _evaluation(name: Any) -> Callable[..., Result]:
-    from curation.benchmarks.registry import evaluation_of, protocols
-
-    if not isinstance(name, str):
-        raise UsageError("No such benchmark", expected=", ".join(protocols()), found=shown(name))
-    return evaluation_of(name)
-
-
 def _evaluated(function: Callable[..., Result], name: str, inputs: dict[str, Any]) -> Result:
     """Call an evaluation with what is given, files made of what is in memory."""
-    if "variants" in inputs:
-        inputs = _with_variants(function, inputs, name)
+    if "variants" in inputs and (kind := _variant_kind(function)) is not None:
+        inputs = _with_variants(kind, inputs, name)
     with TemporaryDirectory(prefix="curation-") as folder:
-        bad_boxes = _bad_boxes(inputs)
+        # Unusable boxes of a truth in memory are treated as those of one in a file.
+        asked = inputs.get("bad_boxes", getattr(inputs.get("reading"), "bad_boxes", "error"))
+        bad_boxes: BadBoxes = "drop" if asked == "drop" else "error"
         given = {key: _usable(key, value, Path(folder), bad_boxes) for key, value in inputs.items()}
         try:
             return function(**_grouped(function, given, name))
@@ -362,22 +358,20 @@ def _written(value: Any, folder: Path) -> Path:
     return path
 
 
-def _bad_boxes(inputs: Mapping[str, Any]) -> BadBoxes:
-    """Return what becomes of unusable boxes of a truth in memory: what is asked for of one in a file."""
-    asked = inputs.get("bad_boxes", getattr(inputs.get("reading"), "bad_boxes", "error"))
-    return "drop" if asked == "drop" else "error"
+def _variant_kind(function: Callable[..., Any]) -> Any:
+    """Return what an evaluation, or a record of its options, takes as ``variant``; None where it has no variants."""
+    hints = annotations_of(function)
+    records = [hint for hint in hints.values() if isinstance(hint, type) and dataclasses.is_dataclass(hint)]
+    return next((found["variant"] for found in (hints, *map(annotations_of, records)) if "variant" in found), None)
 
 
-def _with_variants(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _with_variants(kind: Any, inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return inputs with ``variants`` as the parameter ``variant``: one, several, or ``all`` where these are all."""
     if "variant" in inputs:
         raise UsageError("variants and variant say the same", found=f"both, for the evaluation {name}")
-    hints = annotations_of(function)
-    for record in [hint for hint in hints.values() if isinstance(hint, type) and dataclasses.is_dataclass(hint)]:
-        hints = annotations_of(record) | hints
     given = inputs["variants"]
     several = [*given] if isinstance(given, Collection) and not isinstance(given, str) else [given]
-    words = {word for kind in alternatives(hints.get("variant")) for word in typing.get_args(kind)} - {"all"}
+    words = {word for choice in alternatives(kind) for word in typing.get_args(choice)} - {"all"}
     value = several[0] if len(several) == 1 else given
     rest = {key: asked for key, asked in inputs.items() if key != "variants"}
     return {**rest, "variant": "all" if len(several) > 1 and {*map(str, several)} == words else value}
@@ -408,7 +402,7 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
             f"The evaluation {name} lacks an input",
             expected=", ".join(missing),
             found=", ".join(given) or "none",
-            hint=f"curation evaluate {name} --help",
+            hint=f"help(curation.evaluate.{name})",
         )
     return given
 

@@ -22,7 +22,7 @@ from curation.benchmarks.registry import evaluation_of, protocols
 from curation.cli.signature import parameter_texts
 from curation.errors import UsageError
 from curation.evaluation.inputs import Reading
-from curation.interface import _with_variants
+from curation.interface import _variant_kind, _with_variants
 from curation.manifest.locate import find_manifest
 from tests.small_world import write_small_world
 
@@ -70,6 +70,7 @@ def test_every_benchmark_is_a_function_whose_arguments_are_all_named() -> None:
         told = set(parameter_texts(function))
         assert {one for one in signature.parameters if one != "variants"} <= told, name
         assert not {"reading", "policy", "options"} & signature.parameters.keys()
+    assert "variants" not in inspect.signature(curation.evaluate.voc).parameters
     assert {"bad_boxes", "recalls", "variants"} <= inspect.signature(curation.evaluate.elephant).parameters.keys()
     assert curation.evaluate.voc(truth=TRUTH, detections=FOUND)["mAP11"] == 100
     assert "exemplars" in inspect.signature(curation.audit).parameters
@@ -129,6 +130,7 @@ def test_every_parameter_is_explained(name: str) -> None:
 def test_the_package_of_the_audit_is_its_function_whatever_was_imported_before() -> None:
     importlib.import_module("curation.audit.report")
     assert callable(curation.audit)
+    assert "exemplars : int" in (inspect.getdoc(curation.audit) or "")
 
 
 def test_sources_in_every_form() -> None:
@@ -142,6 +144,7 @@ def test_sources_in_every_form() -> None:
         assert one.objects is not None
         assert one.objects.boxes.tolist() == [[0, 0, 9, 9]]
     assert curation.open_source("mine", of_json) is of_json
+    assert curation.open_source("mine", TRUTH) == of_json != of_frame
     with pytest.raises(UsageError, match="Unsupported annotation type"):
         curation.open_source("mine", 7)
     with pytest.raises(UsageError, match="lacks a column"):
@@ -159,7 +162,8 @@ def test_sources_in_every_form() -> None:
     ],
 )
 def test_variants_are_the_option_that_chooses_them(name: str, variants: Any, value: dict[str, Any]) -> None:
-    assert _with_variants(evaluation_of(name), {"variants": variants, "seed": 1}, name) == {"seed": 1, **value}
+    kind = _variant_kind(evaluation_of(name))
+    assert _with_variants(kind, {"variants": variants, "seed": 1}, name) == {"seed": 1, **value}
 
 
 @pytest.mark.parametrize(
@@ -325,6 +329,13 @@ PACKAGED = "elephant/val2017"
         (lambda api: api.evaluate("elephant", **PARTS, bootstrap=True), "found: bool True"),
         (lambda api: api.evaluate("elephant", **PARTS, seed=2**64), "value of seed"),
         (lambda api: api.evaluate("elephant", **PARTS, seed=np.int64(-1)), "value of seed"),
+        (lambda api: api.evaluate.voc(TRUTH, FOUND), "too many positional arguments"),
+        (lambda api: api.evaluate.voc(truth=TRUTH, detections=FOUND, variants="voc"), "found: variants"),
+        (lambda api: api.evaluate.voc(truth=TRUTH), "help(curation.evaluate.voc)"),
+        (lambda api: api.load(1), "help(curation.load)"),
+        (lambda api: api.load(PACKAGED).ids(1), "help(curation.Manifest.ids)"),
+        (lambda api: api.evaluate.voc(truth=TRUTH, detections=FOUND)[1], "help(curation.evaluation.result.Result."),
+        (lambda api: api.open_source("coco", TRUTH, bad_box="drop"), "help(curation.open_source)"),
         (lambda api: api.identify(None), "value of files"),
         (lambda api: api.identify(""), "working folder"),
         (lambda api: api.load(""), "working folder"),

@@ -400,7 +400,7 @@ def leaderboard(
     Raises
     ------
     MissingFileError, LeaderboardError
-        No such file, or it is no leaderboard file.
+        No such file, or it is not a leaderboard file.
     UsageError
         No row has the metric, or there is no such group.
 

@@ -142,7 +142,7 @@ def publish(
     rai : Path, optional
         what you state on responsible use, for the Croissant description: a TOML file
     rai_template : Path, optional
-        with a dry run: write such a file to begin with, holding all that the manifests say themselves
+        with --dry-run: write a file to start --rai from, holding all that the manifests say themselves
     class_tree : Path, optional
         findmeifyoucan: bbox_labels_600_hierarchy.json, to number Open Images' categories as published
     class_names : Path, optional

@@ -112,12 +112,12 @@ NAMES: Mapping[str, OptionName | None] = {
 """By parameter, or by function and parameter; None: no option."""
 
 ABOUT: Mapping[str, str] = {
-    "on-error": "what to do about data that cannot be used as it is (repeatable)",
-    "set": "a setting (repeatable)",
-    "key": "where a file has what it is read for (repeatable)",
-    "part": "a part of the manifest (repeatable)",
-    "labels": "labels of the images (repeatable)",
-    "without": "the numbers once more without some images (repeatable)",
+    "on-error": "what to do about data that cannot be used as it is",
+    "set": "a setting",
+    "key": "where a file has what it is read for",
+    "part": "a part of the manifest",
+    "labels": "labels of the images",
+    "without": "the numbers once more without some images",
 }
 """Help of an option that is keys alone."""
 

@@ -40,9 +40,10 @@ a dataclass                      its fields, each as an option of this command, 
 ===============================  ==================================================================================
 
 What two functions ask for under one name is one option: the first declares it, and the first docstring that explains it
-is its help. Parameters that `curation.cli.option_names` says to be keys of one option share it: ``--on-error boxes=drop
---on-error stray=drop``. ``**named`` is for Python alone. Help states a default that the docstring does not. ``--json``
-and ``--force`` are declared once, in `curation.cli`.
+is its help, without ``False:`` at its beginning. Parameters that `curation.cli.option_names` says to be keys of one
+option share it: ``--on-error boxes=drop --on-error stray=drop``. ``**named`` is for Python alone. Help states a
+default, and that an option may be repeated, where the docstring does not. ``--json`` and ``--force`` are declared once,
+in `curation.cli`.
 """  # noqa: D214, D215  (the example holds a docstring)
 
 from __future__ import annotations
@@ -132,10 +133,13 @@ class _Option:
 
     @property
     def default_text(self) -> str:
-        """Return the words about a default that the help itself does not state."""
-        value = self.default
-        unsaid = self.kind != "one" or value in (_EMPTY, None, False, "", ())
-        return "" if unsaid or "default" in self.help or f"({value}" in self.help else f" (default: {value})"
+        """Return the words about a default, or about repeats, that the help itself does not state."""
+        if self.kind in ("many", "pairs"):
+            said = self.positional or "repeatable" in self.help or "once for" in self.help
+            return "" if said else " (repeatable)"
+        value = self.default if self.kind == "one" else self.key and self.called.words[self.default]
+        said = value in (_EMPTY, None, False, "", ()) or "default" in self.help or f"({value}" in self.help
+        return "" if said else f" (default: {value})"
 
     def after_key(self, text: str) -> str | None:
         """Return the value that a text gives to the key, None where it has another; of pairs KEY:NAME=VALUE too."""
@@ -167,7 +171,8 @@ def _declare_shared(parser: argparse.ArgumentParser, members: Sequence[_Option])
     main = next((option for option in members if not option.key), None)
     keyed = [option for option in members if option.key]
     lines = [f"{option.key}={option.value_text}: {option.help}{option.default_text}" for option in keyed]
-    head = main.help + main.default_text if main else ABOUT.get(members[0].called.option, "repeatable")
+    head = main.help + main.default_text if main else ABOUT.get(members[0].called.option, "")
+    head += "" if "repeatable" in head or "once for" in head else " (repeatable)"
 
     def text_of(text: str) -> str:
         for option in keyed:
@@ -301,7 +306,7 @@ def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: An
         positional=positional,
         metavar=metavar or None,
         choices=choices,
-        help="; ".join(filter(None, (*more, text))),
+        help="; ".join(filter(None, (*more, text.removeprefix("False: ")))),
         bare=_BARE in extras,
     )
 

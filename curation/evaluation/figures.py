@@ -46,7 +46,10 @@ def precision_recall_curves(
         figure, axes = small_multiples(len(classes), most=5, height=1.35, sharex=True, sharey=True)
         for axis, name in zip(axes, classes, strict=True):
             for number, (detector, by_class) in enumerate(curves.items()):
-                _draw_curve(axis, by_class.get(name), number, plain(detector))
+                # An absent curve keeps its place in the key.
+                curve = by_class.get(name, {"recall": (), "precision": ()})
+                colour, label = SERIES[number % len(SERIES)], plain(detector)
+                axis.plot(curve["recall"], curve["precision"], color=colour, linewidth=1.4, label=label)
                 _mark_thresholds(axis, (thresholds or {}).get(detector, ()), name, number)
             axis.set(xlim=(0, 1.02), ylim=(0, 1.04), title=plain(name, 17))
             axis.set_xticks((0, 0.5, 1), ("0", "0.5", "1"))
@@ -66,12 +69,6 @@ def require_content(content: Any, stem: Path, what: str) -> None:
     """Raise `EvaluationError` where a figure has nothing to show."""
     if not content:
         raise EvaluationError(f"A figure needs {what}, and there are none", where=str(stem))
-
-
-def _draw_curve(axis: Axes, curve: Result | None, number: int, label: str) -> None:
-    """Draw one precision-recall curve; an absent one keeps its place in the legend."""
-    recall, precision = (curve["recall"], curve["precision"]) if curve else ((), ())
-    axis.plot(recall, precision, color=SERIES[number % len(SERIES)], linewidth=1.4, label=label)
 
 
 def _mark_thresholds(axis: Axes, points: Sequence[Result], name: str, number: int) -> None:

@@ -93,12 +93,12 @@ GROUPS = {"both": ("previous", "current"), "prev": ("previous",), "cur": ("curre
 """Roles of the classes that a mean is over."""
 DEFINITIONS: dict[str, str] = {
     "matching": "per class, by falling score, ties in input order; the variant says which object a detection takes",
-    "mAP_prev, mAP_cur, mAP_both": "mean AP at IoU 0.5 in % over the classes of earlier tasks, of this task, of both; "
+    "mAP_prev, mAP_cur, mAP_both": "mean AP at IoU 0.5 over the classes of earlier tasks (prev), this one (cur), both; "
     "classes without objects are left out and named, a class without detections counts as 0",
     "num_unknown_gt": "N_u: unknown objects that count (not difficult; clean: not crowd either), once for each line of "
     "the image list",
     "AP_unknown": "AP of class unknown, in %",
-    "TP_u, FN_u": "unknown objects found by a detection called unknown, and N_u - TP_u",
+    "TP_u, FN_u": "unknown objects found by a detection called unknown; FN_u: N_u - TP_u",
     "UR": "TP_u / N_u, in % (unknown recall, U-Recall)",
     "P_unknown": "TP_u / (TP_u + FP_u), in %; FP_u: detections called unknown that found none",
     "FN_u_star": "unknown objects that no detection called unknown found, with at least one detection of a known class "

@@ -436,7 +436,8 @@ def score_histograms(classifiers: Mapping[str, ClassScores], stem: Path, *, note
             add_key(figure, axes)
         else:
             for axis in axes:
-                axis.legend(loc="best", fontsize=SMALL)
+                axis.set_ylim(0, 1.5 * axis.get_ylim()[1])
+                axis.legend(loc="upper left", fontsize=SMALL)
         set_title(figure, "Scores: own class of known samples, highest of the others", note)
         return figure
 

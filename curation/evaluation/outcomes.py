@@ -16,6 +16,7 @@ import numpy.typing as npt
 from curation.evaluation.matching import OverlappingPairs, best_overlap, pair_iou
 from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int32s
 from curation.evaluation.variants import Rules
+from curation.short_repr import short_repr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,6 +82,8 @@ class Outcomes:
     outcome_at : ndarray of int8, shape (10, d), or None
         1, 0 or -1 as a matching has them, at IoU 0.50, 0.55, ... 0.95, of measures that read them all.
     """
+
+    __repr__ = short_repr
 
     part: str
     truth: GroundTruth

@@ -113,13 +113,15 @@ def _of_manifest(manifest: Manifest, part: str) -> Iterator[ClassSet]:
         raise UsageError("The list of the part is not available", where=f"{header.name} {header.version}: {part}")
     images = Counter(class_in(image.partition(":")[2]) for image in sorted(ids))
     counted = {name: count for name, count in images.items() if name}
-    for task in ("",) if not header.tasks else [entry.name for entry in header.tasks]:
+    named = (name for source in header.sources for name in DATASETS if family(source.dataset).startswith(name))
+    datasets = tuple(dict.fromkeys(named))
+    for task in [entry.name for entry in header.tasks] or [""]:
         roles = _roles(header, task)
         unknown = tuple(name for name in roles["unknown"] if not part or name in counted)
         if unknown or not task:
             known = roles["known"]
             counts = {name: counted[name] for name in unknown if name in counted} or None
-            yield ClassSet(task or part or "unknown", unknown, known, counts, datasets=_datasets(header))
+            yield ClassSet(task or part or "unknown", unknown, known, counts, datasets=datasets)
 
 
 def _roles(header: Header, task: str) -> dict[str, tuple[str, ...]]:
@@ -128,11 +130,6 @@ def _roles(header: Header, task: str) -> dict[str, tuple[str, ...]]:
         role = "known" if entry.role == "previous" else entry.role
         found.setdefault(role, []).append(entry.name)
     return {role: tuple(names) for role, names in found.items()}
-
-
-def _datasets(header: Header) -> tuple[str, ...]:
-    named = (name for source in header.sources for name in DATASETS if family(source.dataset).startswith(name))
-    return tuple(dict.fromkeys(named))
 
 
 def _of_file(given: PublishedFile) -> Iterator[ClassSet]:

@@ -289,7 +289,7 @@ def kin(
     images
         list that says how many images each unknown class has: imagenet_21k_val_files.json, an imglist
     datasets
-        coco, voc or openimages: what a class name means is theirs, by hand (a manifest says so itself)
+        whose class names these are: coco, voc or openimages, mapped to WordNet by hand (a manifest says so itself)
 
     Raises
     ------

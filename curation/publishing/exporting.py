@@ -331,7 +331,9 @@ def _differences(entry: SourceEntry, sources: Mapping[str, Source]) -> list[str]
 
 def _summary(request: Request, form: str, plan: Plan) -> dict[str, Any]:
     header = request.manifest.header
-    chosen = {name: _stated(value) for name, value in _values(request.options).items() if value}
+    chosen = {name: value for name, value in _values(request.options).items() if value}
+    # A file is stated by its digest: its path is this machine's.
+    chosen |= {name: sha256_of_bytes(read_bytes(value)) for name, value in chosen.items() if isinstance(value, Path)}
     return {
         "manifest": f"{header.name} {header.version}",
         "manifest_digest": request.manifest.digest,
@@ -350,11 +352,6 @@ def _summary(request: Request, form: str, plan: Plan) -> dict[str, Any]:
 def _values(options: FormatOptions) -> dict[str, Any]:
     # The caller's record may have further fields.
     return {field.name: getattr(options, field.name) for field in dataclasses.fields(FormatOptions)}
-
-
-def _stated(value: object) -> object:
-    """Return an option as the summary states it: a file by its digest, since its path is this machine's."""
-    return sha256_of_bytes(read_bytes(value)) if isinstance(value, Path) else value
 
 
 def _counts(plan: Plan) -> dict[str, dict[str, int]]:

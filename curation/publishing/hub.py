@@ -458,7 +458,7 @@ def pull(
     PublishError
         No such version, or the hub refuses or cannot be reached.
     UsageError
-        `publication` or `digest` is none; or `out` holds something.
+        `publication` or `digest` is malformed, or `out` holds something.
     """
     name, at, version = publication.partition("@")
     if not at:

@@ -287,7 +287,7 @@ def neighbors(
     workers
         of the engine (one per core)
     parts
-        of local and ray: keep what is found in each part, so that the same command resumes after an interruption
+        keep what is found in each part: the same command resumes after an interruption
     set_similarity
         compare whole sets: similarity of each image to its nearest in a sample of the references
     sample

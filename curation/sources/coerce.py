@@ -74,7 +74,7 @@ def open_source(dataset: str, annotations: Annotated[Any, Path], *, part: str = 
     return as_source(annotations, dataset=dataset, part=part, **reading)
 
 
-@checked
+@partial(checked, called="open_source", hint="help(curation.open_source)")
 def as_source(
     given: Annotated[Any, Path],
     *,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -69,6 +69,14 @@ FEDERATED = ("absent", "partly boxed")
 """What a federated dataset says of an image and a class: it shows none of it, or not all of it is boxed."""
 
 
+def _equal(record: Any, other: Any) -> bool:
+    """Return whether two records hold the same, of their arrays every value."""
+    if type(record) is not type(other):
+        return False
+    pairs = [[getattr(each, column.name) for each in (record, other)] for column in fields(record)]
+    return all(np.array_equal(*pair) if np.ndarray in map(type, pair) else pair[0] == pair[1] for pair in pairs)
+
+
 @dataclass(frozen=True, slots=True)
 class Images:
     """Columns of the images of a source, in file order; all arrays have the same length n.
@@ -87,7 +95,7 @@ class Images:
         Namespaced ids by which a manifest lists the images, as an export states them (``curation_id``).
     """
 
-    __repr__ = short_repr
+    __repr__, __eq__ = short_repr, _equal
 
     native: Texts
     numbers: Int64s
@@ -170,7 +178,7 @@ class Objects:
         Open Images: a drawing of the object and no real one; an object seen from its inside. None: no such column.
     """
 
-    __repr__ = short_repr
+    __repr__, __eq__ = short_repr, _equal
 
     image: Int32s
     category: Int32s
@@ -251,7 +259,7 @@ class Source:
         are then such shares, from 0 to 1; `require_pixels` keeps them out of what needs pixels.
     """
 
-    __repr__ = short_repr
+    __repr__, __eq__ = short_repr, _equal
 
     dataset: str
     part: str

@@ -54,7 +54,7 @@ class Reading:
     Attributes
     ----------
     cache
-        keep parsed annotation files for later runs; --no-cache parses them again and stores nothing
+        False: parse annotation files again, and store nothing
     bad_boxes
         boxes that are not finite, negative or outside any image: refuse, or drop and count
     seam

@@ -1,6 +1,7 @@
 """The commands as a whole: few enough to remember, listed in groups, one word an idea; what was called otherwise."""
 
 import argparse
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -25,6 +26,14 @@ def test_there_are_few_verbs_commands_and_options() -> None:
     assert len(VERBS) <= 20
     assert len(commands) <= 40
     assert len({name for name in options if name.startswith("--")}) <= 150
+
+
+def test_help_says_which_options_may_be_repeated_and_what_an_option_does_not_do() -> None:
+    for command in leaves(whole_parser()):
+        several = [action for action in command._actions if isinstance(action, argparse._AppendAction)]
+        silent = [action.dest for action in several if not re.search("repeatable|once for", action.help or "")]
+        assert not silent, command.prog
+        assert "--no-cache parses" not in command.format_help()
 
 
 def test_the_help_lists_the_verbs_in_groups_on_one_screen(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from curation.errors import EvaluationError
 from curation.evaluation.class_scores import class_scores
@@ -69,7 +70,10 @@ def test_other_grids_and_two_classifiers(tmp_path: Path, grid: Any) -> None:
     assert {row["classifier"] for row in rows} == {"a", "b $x_1$"}
 
 
-def test_every_score_is_in_a_bin(tmp_path: Path) -> None:
+def test_every_score_is_in_a_bin_below_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    figures: list[Any] = []
+    savefig = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda made, *to, **how: (figures.append(made), savefig(made, *to, **how)))
     real = class_scores(LABELS, np.array(table(SOFTMAX)) * 90 - 30)
     one = class_scores([0, 1], [[3.0, 3.0], [3.0, 3.0]])
     large = class_scores([0, 1], [[1e99, 1e99], [1e99, 1e99]])
@@ -78,6 +82,10 @@ def test_every_score_is_in_a_bin(tmp_path: Path) -> None:
     rows = read(score_histograms(drawn, tmp_path / "scores"))
     for name, n in (("soft", 16), ("real", 16), ("one", 2), ("large", 2), ("wide", 2)):
         assert sum(int(row["count"]) for row in rows if row["classifier"] == name) == n
+    axes = [axis for axis in figures[0].axes if axis.get_legend()]
+    assert axes
+    for axis in axes:
+        assert axis.get_ylim()[1] >= 1.5 * max(patch.get_data().values.max() for patch in axis.patches)
 
 
 def test_nothing_to_draw(tmp_path: Path) -> None:

@@ -312,6 +312,7 @@ def _notes(pool: Pool, source: Source, sources: Mapping[str, Source], outcome: R
     notes = [f"{pool.name}: {note}" for note in outcome.notes]
     for field_name, names in named.items():
         if absent := [name for name in names if name not in source.categories.names]:
+            # A note of the manifest: other words are another digest.
             what = f"{field_name} names what is no category of the source, without effect"
             notes.append(f"{pool.name}: {what}: {', '.join(absent)}.")
     if pool.candidates in sources:

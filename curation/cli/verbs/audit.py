@@ -45,7 +45,7 @@ def run(
     out
         write audit.json and report.html into a new folder; or the report as one HTML page (repeatable)
     each
-        audit each folder below FOLDER, many at once, into shards of reports: see ``audit --each --help``
+        audit each folder below TARGET, many at once, into shards of reports: see ``audit --each --help``
     """
     for path in out:
         if path.suffix.lower() == ".html":

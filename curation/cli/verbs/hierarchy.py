@@ -100,7 +100,7 @@ def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, view: View) ->
 def related(
     found: Annotated[tuple[ClassKin, ...], kin_of], /, *, out: Annotated[Path | None, OUTPUT_FILE] = None
 ) -> Answer:
-    """Print which unknown classes are, are below, or are above an in-distribution class; 1 where one is such a class.
+    """Print which unknown classes are, are below or are above an in-distribution class; exit status 1 where any is one.
 
     Parameters
     ----------

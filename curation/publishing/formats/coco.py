@@ -56,7 +56,9 @@ def plan_coco(
     options = options or FormatOptions()
     content = gather(manifest, parts, sources)
     images, objects = content.images, content.objects
-    numbers, renumbered = _image_ids(content)
+    # Where ids of images collide all are new.
+    renumbered = first_repeated(content.images.numbers) is not None
+    numbers = np.arange(1, len(content.images) + 1, dtype=np.int64) if renumbered else content.images.numbers
     own, own_renumbered = _annotation_ids(content)
     numbering = category_ids(manifest, content, sources, options.category_ids or "auto", unknown_id(options))
     notable = content.of_tasks and own_renumbered
@@ -271,13 +273,6 @@ def _own_numbers(header: Header, content: Content, sources: Mapping[str, Source]
             hint=f"list them among the file's categories; or {_OTHER}",
         )
     return {index: number for index, (number, _) in found.items() if index >= 0}
-
-
-def _image_ids(content: Content) -> tuple[Int64s, bool]:
-    """Return the integer id of each image in the output, unique, and whether these are new, since the own collide."""
-    numbers = content.images.numbers
-    collide = first_repeated(numbers) is not None
-    return (np.arange(1, len(numbers) + 1, dtype=np.int64) if collide else numbers), collide
 
 
 def _annotation_ids(content: Content) -> tuple[Int64s, bool]:
