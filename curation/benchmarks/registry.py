@@ -11,7 +11,6 @@ Another package offers a `Benchmark` under the entry point ``curation.benchmarks
 
 from __future__ import annotations
 
-import copyreg
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -233,9 +232,7 @@ def evaluation_of(protocol: str) -> Callable[..., Any]:
     UsageError
         No such benchmark.
     """
-    evaluate, report = (getattr(_known(protocol), name) for name in ("evaluate", "REPORT"))
-    # A result is pickled with the name of its benchmark: what draws and prints it are functions without names.
-    copyreg.pickle(type(report), lambda pickled: (report_of, (pickled.protocol,)))
+    evaluate = _known(protocol).evaluate
     return checked(evaluate, called=f"The evaluation {protocol}", hint=f"curation evaluate {protocol} --help")
 
 

@@ -175,11 +175,6 @@ class Result:
         self.notes = tuple(dict.fromkeys([*doubts, *notes]))
         self._columns = columns
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy in another process needs: what is made when it is first used is made now."""
-        made = {"_columns": self.columns, "_outcomes": None, "_all_outcomes": dict(self._all_outcomes)}
-        return {name: getattr(self, name) for name in ("report", "about", "scored", "notes")} | made
-
     @cached_property
     def data(self) -> dict[str, Any]:
         """Return what made the numbers and what they rest on."""
