@@ -108,7 +108,7 @@ def test_rows_that_differ_are_a_conflict_and_rows_that_repeat_are_counted(tmp_pa
     assert conflict.votes == (("keep", ("",)), ("remove", ("",)))
     assert (report.resolution.repeated, report.resolution.superseded) == (1, 0)
     assert len(report.problems()) == 1
-    with pytest.raises(CurationError, match="contradict each other on 1 images"):
+    with pytest.raises(CurationError, match="contradict each other on 1 image"):
         report.save(tmp_path / "out.jsonl")
     second = write(tmp_path / "u.csv", "0,a/b/3.jpg,u")
     both = report_decisions((table, second), table=options(dataset="mine"))

@@ -43,7 +43,6 @@ from curation.evaluation.ood.detections import (
     read_ood_detections,
 )
 from curation.evaluation.ood.id_scores import IdScores, read_id_scores
-from curation.evaluation.ood.separability import sign_doubt
 from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
 from curation.evaluation.resample import GENERATOR
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
@@ -465,8 +464,7 @@ def evaluate_split(
         tables = {"details": _table(details | own)}
         if intervals:
             tables["intervals"] = _intervals(intervals, outcome.rules.name)
-        notes = [*sign_doubt({method: separated["AUROC"]}), *why_zero(outcome)]
-        found[outcome.rules.name] = Measured([*values, *open_set], tables, notes, outcome.decided_by_order)
+        found[outcome.rules.name] = Measured([*values, *open_set], tables, why_zero(outcome), outcome.decided_by_order)
     return found
 
 
