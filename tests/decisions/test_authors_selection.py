@@ -137,7 +137,7 @@ def check_the_published_file_has_the_counts_of_the_specification(shared: Path) -
 @real_files("decisions")
 def check_one_published_image_is_near_and_far(shared: Path) -> None:
     rows = read_decisions(shared / "data/findmeifyoucan/manual_selection.json").decisions
-    with pytest.raises(DecisionConflictError, match="1 images") as caught:
+    with pytest.raises(DecisionConflictError, match="on 1 image") as caught:
         resolve(rows)
     assert "00166893b16a03ab" in str(caught.value.where)
     allowed = resolve(rows, allow_conflicts=True)
