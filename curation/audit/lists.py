@@ -19,7 +19,7 @@ from curation.manifest.header import LabelView
 from curation.short_repr import short_repr
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
 from curation.sources.published_list import YAML_NAMES, first_line, list_files, read_published
-from curation.sources.source import Int32s, Source
+from curation.sources.source import Bools, Int32s, Source
 from curation.storage import inside, missing_path
 from curation.wording import counted
 
@@ -113,10 +113,9 @@ class AuditedList:
     def __len__(self) -> int:
         return len(self.members)
 
-    @property
-    def n_lines(self) -> int:
-        """Lines with an entry: a pair is one."""
-        return len(distinct(self.lines)) if self.read.pairs else len(self)
+    def count_lines(self, rows: Bools | slice = slice(None)) -> int:
+        """Return how many lines entries are on, of all or of some rows: a pair is on one."""
+        return len(distinct(self.lines[rows]) if self.read.pairs else self.members[rows])
 
     @cached_property
     def unique(self) -> Int32s:

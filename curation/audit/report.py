@@ -292,7 +292,7 @@ class Report:
     def verdict_text(self) -> str:
         """The first line of a report."""
         sums, lists, name = self.sums, [file for file in self.target.files if file.available], cut(self.target.name, 80)
-        lines = f"{counted(sum(listed.n_lines for listed in lists), 'line')} in {counted(len(lists), 'list')}"
+        lines = f"{counted(sum(listed.count_lines() for listed in lists), 'line')} in {counted(len(lists), 'list')}"
         read = ""
         if (found := self.target.published) and found.unread:
             n_files = len(found.files) + len(found.unread)
@@ -435,7 +435,7 @@ def _list_data(target: AuditTarget, listed: AuditedList) -> dict[str, Any]:
         "family": next((part.family for part in parts if part.family), ""),
         "why": "; ".join(dict.fromkeys(part.why for part in parts if part.why)),
         "images": len(listed.unique) if listed.available else None,
-        "lines": listed.n_lines if listed.available else None,
+        "lines": listed.count_lines() if listed.available else None,
         "form": target.published.files[listed.file].form if target.published else "",
         "sha256": listed.sha256 or None,
         "label_files": sorted(set(labels)),

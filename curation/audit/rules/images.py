@@ -29,7 +29,7 @@ _OUTSIDE = 1.0
 """Pixels by which a box may stick out of its image: annotation tools round up to one."""
 PHOTOS = "the photos of these images: --photos NAME=DIR"
 _GROUPS = ("train", "val", "test")
-_COUNTS = re.compile(r"(voc2007:)?[A-Za-z]{0,8}[ _-]?[0-9]{1,8}(?:\.[A-Za-z]+)?")
+_COUNTS = re.compile(r"(?:voc2007:)?[A-Za-z]{0,8}[ _-]?[0-9]{1,8}(?:\.[A-Za-z]+)?")
 """Names such as ``0007.jpg``, ``frame_12.png`` and ``000012``, which many folders have."""
 _DIGITS = re.compile(r"[0-9]+(?=\.[A-Za-z]+\Z|\Z)")
 _FEWEST_COUNTED = 10
@@ -320,8 +320,8 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     """Return what is said of two lists that share images by their whole names."""
     first, second = pair.first, pair.second
     inside = target.where(images)
-    lines = [len(distinct(side.lines[inside[side.members]])) for side in (first, second)]
-    sizes, here = [side.n_lines for side in (first, second)], (len(first.unique), len(second.unique))
+    lines = [side.count_lines(inside[side.members]) for side in (first, second)]
+    sizes, here = [side.count_lines() for side in (first, second)], (len(first.unique), len(second.unique))
     found = Finding(
         "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail",
         pair.about,
@@ -370,10 +370,9 @@ def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bo
         return False
     apart = len({part.file.rpartition("/")[0] for part in lists}) > 1
     by_folder = apart and all(read_role(part.file).why.startswith("its folder") for part in lists)
-    found = [_COUNTS.fullmatch(str(target.ids[image])) for image in images.tolist()]
-    if not all(found):
+    if not all(_COUNTS.fullmatch(str(target.ids[image])) for image in images.tolist()):
         return False
-    if by_folder and not any(name[1] for name in found if name):
+    if by_folder and not any(str(name).startswith("voc2007:") for name in target.ids[images]):
         return True
     first, second = (
         [int(number[0]) for number in map(_DIGITS.search, target.ids[own.unique]) if number] for own in lists
