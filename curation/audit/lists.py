@@ -113,9 +113,11 @@ class AuditedList:
     def __len__(self) -> int:
         return len(self.members)
 
-    def count_lines(self, rows: Bools | slice = slice(None)) -> int:
+    def count_lines(self, rows: Bools | None = None) -> int:
         """Return how many lines entries are on, of all or of some rows: a pair is on one."""
-        return len(distinct(self.lines[rows]) if self.read.pairs else self.members[rows])
+        if self.read.pairs:
+            return len(distinct(self.lines if rows is None else self.lines[rows]))
+        return len(self) if rows is None else int(rows.sum())
 
     @cached_property
     def unique(self) -> Int32s:
