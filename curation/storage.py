@@ -345,11 +345,11 @@ def path_meant(path: Path) -> str | None:
 
     A folder of more than a thousand names is not searched.
     """
-    near: list[str] = []
     with suppress(OSError, ValueError):
         beside = [] if path.exists() else [entry.name for entry in islice(path.parent.iterdir(), _MOST_NAMES + 1)]
-        near = get_close_matches(path.name, sorted(beside), 1) if len(beside) <= _MOST_NAMES else near
-    return f"did you mean {path.with_name(near[0])}?" if near else None
+        if len(beside) <= _MOST_NAMES and (near := get_close_matches(path.name, sorted(beside), 1)):
+            return f"did you mean {path.with_name(near[0])}?"
+    return None
 
 
 def inside(root: Path, relative: str) -> Path:

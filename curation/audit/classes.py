@@ -146,9 +146,11 @@ def read_tasks(text: str) -> tuple[TaskClasses, ...]:
         return tasks_of_header(read_manifest(find_manifest(text)).header)
     except CurationError as error:
         raise UsageError(
-            "Unknown tasks", where=f"--tasks {text[:200]}",
-            expected=f"{', '.join(BENCHMARKS)}, a .json or .toml file, or a manifest with tasks", found=error.what,
-        ) from error  # fmt: skip
+            "Unknown tasks",
+            where=f"--tasks {text[:200]}",
+            expected=f"{', '.join(BENCHMARKS)}, a .json or .toml file, or a manifest with tasks",
+            found=error.what,
+        ) from error
 
 
 def tasks_of(entries: Sequence[TaskEntry], never: Sequence[str] = ()) -> tuple[TaskClasses, ...]:
@@ -199,9 +201,11 @@ def _of_file(path: Path) -> tuple[TaskClasses, ...]:
     ]
     if not named or len({task.name for task in named}) < len(named):
         raise UsageError(
-            "No task, or a task named twice", where=str(path), expected=_EXAMPLE,
+            "No task, or a task named twice",
+            where=str(path),
+            expected=_EXAMPLE,
             found=", ".join(task.name for task in named)[:200] or "none",
-        )  # fmt: skip
+        )
     if all(task.cur is not None for task in named):
         return tuple(
             TaskClasses(task.name, own := task.cur or (), (*task.prev, *own), task.rest or ()) for task in named

@@ -221,9 +221,10 @@ class Groups:
         present = sorted({name for listed in images.lists for name in listed.columns})
         if column and self.column not in set(map(_column, present)):
             raise UsageError(
-                "Unknown column", where=f"--group column={column[:80]}",
+                "Unknown column",
+                where=f"--group column={column[:80]}",
                 expected=", ".join(present)[:400] or "a table with columns beside its images",
-            )  # fmt: skip
+            )
 
     def compare(self, a: int, b: int, *, people_only: bool = False) -> GroupResult:
         """Return what groups say of two lists, by position.

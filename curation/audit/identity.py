@@ -118,7 +118,7 @@ _TAILS = tuple(
 _OTHER_HINTS = (
     _Sign("hint", "apart from leading zeros", r"(^|[^0-9])0+([0-9])", r"\1\2"),
     _Sign("hint", "apart from the suffix", IMAGE_SUFFIX),
-    _Sign("hint", "apart from letter case or the form of accents", "$", once=True, folded=True),
+    _Sign("hint", "apart from letter case or the form of accents", once=True, folded=True),
 )
 
 

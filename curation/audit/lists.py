@@ -313,7 +313,9 @@ def _require_room(path: Path, room: int) -> int:
     if (size := path.stat().st_size) > limit:
         raise UsageError(
             "A file is too large to be a list" if size > MAX_FILE_BYTES else "The lists are too large in total",
-            where=str(path), expected=f"at most {MAX_FILE_BYTES if size > MAX_FILE_BYTES else MAX_BYTES:,} bytes",
-            found=f"{size:,}", hint="name the lists themselves, or move other files out of the folder",
-        )  # fmt: skip
+            where=str(path),
+            expected=f"at most {MAX_FILE_BYTES if size > MAX_FILE_BYTES else MAX_BYTES:,} bytes",
+            found=f"{size:,}",
+            hint="name the lists themselves, or move other files out of the folder",
+        )
     return size

@@ -236,10 +236,11 @@ def _leaks_of(manifest: Manifest, path: Path) -> LeakFile:
     found = read_leaks(path)
     if found.manifest.digest != manifest.digest:
         raise UsageError(
-            "The leak check is for another manifest", where=f"--leaks {path}",
+            "The leak check is for another manifest",
+            where=f"--leaks {path}",
             expected=f"{manifest.header.name} {manifest.header.version}, {manifest.digest}",
             found=f"{found.manifest.name} {found.manifest.version}, {found.manifest.digest}"[:300],
-        )  # fmt: skip
+        )
     return found
 
 
@@ -249,9 +250,10 @@ def _require_names(exhaustive: Collection[str], photos: Collection[str], names: 
             # Photos of a folder's lists may be there without annotations: any name serves then.
             if name not in names and (names or option == "--exhaustive"):
                 raise UsageError(
-                    "Unknown source", where=f"{option} {name[:80]}",
+                    "Unknown source",
+                    where=f"{option} {name[:80]}",
                     expected=", ".join(names) or "a name given with --source",
-                )  # fmt: skip
+                )
 
 
 def _existing(name: str, folder: Path) -> Path:
@@ -276,7 +278,8 @@ def _beside(lists: ListSet, tasks: Sequence[TaskClasses], labels: Collection[str
 def _view(role: str, view: str | LabelView) -> LabelView:
     if role not in PRINCIPLE:
         raise UsageError(
-            "--view needs ROLE=VIEW, each role once", where=f"--view {role}={view}"[:127],
+            "--view needs ROLE=VIEW, each role once",
+            where=f"--view {role}={view}"[:127],
             expected=f"a role of {', '.join(PRINCIPLE)}",
-        )  # fmt: skip
+        )
     return view if isinstance(view, LabelView) else read_view(view, f"--view {role}={view}")

@@ -211,9 +211,14 @@ def _compared(
         first, second = guesses[pair.a], guesses[pair.b]
         same_family = first.family == second.family and len({*pair.roles, "train", "test"}) == 2
         yield ComparedPair(
-            used[pair.a], used[pair.b], pair.kind, (pair.a, pair.b), pair.roles, first.unlabelled or second.unlabelled,
+            used[pair.a],
+            used[pair.b],
+            pair.kind,
+            (pair.a, pair.b),
+            pair.roles,
+            first.unlabelled or second.unlabelled,
             first.family_name if same_family else "",
-        )  # fmt: skip
+        )
     # Lists whose roles the user says are held together, whatever else their names say.
     met = {at for pair in pairs if pair.kind == "family" for at in (pair.a, pair.b)}
     alone = [row for row, part in enumerate(used) if row not in met and _said(part.name, options.roles) is not None]
@@ -279,9 +284,10 @@ def _labels(
         chosen = [number for number in numbers if not task or task in (tasks[number].name, str(number + 1))]
         if len(chosen) != 1:
             raise UsageError(
-                "A label file belongs to one task", where=f"--labels {key[:120]}",
+                "A label file belongs to one task",
+                where=f"--labels {key[:120]}",
                 expected=f"{text}:TASK, of {', '.join(tasks[number].name for number in numbers) or '--tasks'}",
-            )  # fmt: skip
+            )
         found[chosen[0]] = LabelFile(source.files[0].name, source)
     return found
 

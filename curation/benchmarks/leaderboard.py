@@ -136,7 +136,9 @@ class Group:
     def cells(self) -> list[list[str]]:
         """Return the rows as a table shows them; of one name they are told apart by point, else by line."""
         named = Counter(word for row in self.rows for word in (row.name, (row.name, row.point)))
-        apart = [row.point * (named[row.name, row.point] == 1) or f"line {row.line}" for row in self.rows]
+        apart = [
+            row.point if row.point and named[row.name, row.point] == 1 else f"line {row.line}" for row in self.rows
+        ]
         return [
             [
                 "" if row.rank is None else str(row.rank),

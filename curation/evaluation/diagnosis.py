@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, NamedTuple, overload
 
@@ -166,13 +167,13 @@ def _is_box(box: Sequence[Any] | None) -> bool:
 class _Given(NamedTuple):
     """Detections of a file, and its records, to be mended: a file of another form has those of its columns.
 
-    `refused` is what a reader says of records that are not all of `Row`.
+    `refused` returns why a reader refuses records that are not all of its form; ``""`` where it does not.
     """
 
     columns: Columns
     records: Callable[[], list[dict[str, Any]]]
     annotated: bool = False
-    refused: str = ""
+    refused: Callable[[], str] = str
 
 
 def _detections(path: Path, truth: Objects) -> _Given:
@@ -185,7 +186,7 @@ def _detections(path: Path, truth: Objects) -> _Given:
         own = {str(image): image for image in truth.images}
         columns = replace(columns, images=[own.get(str(image), image) for image in columns.images])
         return _Given(columns, lambda: _records(columns))
-    held, refused = _held(path), ""
+    held = _held(path)
     if isinstance(held, str):
         raise PredictionError(
             "The file holds neither annotations nor detections",
@@ -197,12 +198,16 @@ def _detections(path: Path, truth: Objects) -> _Given:
         )
     data = InputFile(path).data
     if isinstance(held, list):
-        try:
-            json_rows(data, Row)
-        except msgspec.ValidationError as error:
-            refused = str(error)
-        return _Given(_columns(held, truth), lambda: json_rows(data, dict), refused=refused)
+        return _Given(_columns(held, truth), lambda: json_rows(data, dict), refused=partial(_why_refused, data))
     return _Given(_columns(held.annotations, truth), lambda: msgspec.json.decode(data)["annotations"], True)
+
+
+def _why_refused(data: bytes) -> str:
+    try:
+        json_rows(data, Row)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
 
 
 def _records(columns: Columns) -> list[dict[str, Any]]:
@@ -320,15 +325,17 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
     objects = _objects_in(held, truth)
     columns, _, annotated, refused = _detections(detections, objects)
     mistakes, counts = explain(columns, objects)
-    findings = [one._replace(command=_command(truth, detections, one.mend)) if one.mend else one for one in mistakes]
+    findings = [
+        found._replace(command=_command(truth, detections, found.mend)) if found.mend else found for found in mistakes
+    ]
     if annotated:
         share = float(np.isfinite(columns.scores).mean()) if len(columns) else 0.0
         what = "The detections are a file of annotations, not of results"
         given = "give the detector's results" if share < 1 else "write its list `annotations` alone"
         advice = f"{given}: a JSON list of image_id, category_id, bbox, score"
         findings.insert(0, Finding(what, "records with a score", share, command=advice))
-    if refused and not findings:
-        findings.append(Finding("`curation evaluate` cannot read the records", refused, None, command=f"write {FORM}"))
+    if not findings and (why := refused()):
+        findings.append(Finding("`curation evaluate` cannot read the records", why, None, command=f"write {FORM}"))
     mends = [found.mend for found in mistakes if found.mend]
     at_once = _command(truth, detections, *mends) if len(mends) > 1 else ""
     return Diagnosis(str(detections), counts, tuple(findings), at_once)

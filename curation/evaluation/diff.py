@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,7 +37,7 @@ _NO_INTERVAL = (
     " No intervals of {}: outcomes keep one matching of all objects, without what these need (of sizes, a matching of "
     "the objects of each size)."
 )
-_REST_OF_DIGEST = r"(?<=sha256:.{12})[0-9a-f]+"
+_DIGEST = len("sha256:") + 12
 _NO_OUTCOMES = "no intervals, images or boxes: outcomes are not there of both; evaluate with --outcomes and --out"
 _BOX = ("image_id", "class", "score", *"xywh", "outcome")
 _BOX_SHOWN = {"score": ".4f"} | dict.fromkeys("xywh", ".1f")
@@ -278,11 +277,11 @@ def _reasons(before: _Saved, after: _Saved, named: Sequence[str]) -> Iterator[st
         files = [entry.get("predictions", {}) for entry in both]
         # A file that is called after its method may have another name in the other result.
         shared = files[0].keys() & files[1].keys()
-        left: list[dict[str, Any]] = [{}, {}]
-        for found, of in zip(left, files, strict=True):
-            for part, file in of.items():
-                named = part if part in shared else ""
-                found |= {f"{named} {why}".strip(): n for why, n in (file.get("reported") or {}).items()}
+        left = (
+            {f"{part if part in shared else ''} {why}".strip(): n
+             for part, file in of.items() for why, n in (file.get("reported") or {}).items()}
+            for of in files
+        )  # fmt: skip
         yield from _unlike("other filter of predictions", label, *left)
     images = [{part: file.get("truth", {}).get("images") for part, file in of.inputs.items()} for of in (before, after)]
     yield from _unlike("other number of images", "", *images)
@@ -294,8 +293,14 @@ def _unlike(what: str, where: str, before: Any, after: Any) -> Iterator[str]:
         for key in {**before, **after}:
             yield from _unlike(what, f"{where} {key}".strip(), before.get(key), after.get(key))
     elif before != after:
-        said = ("none" if value is None else str(value).strip("[]").replace("'", "") for value in (before, after))
-        yield f"{what}: {where}: {re.sub(_REST_OF_DIGEST, '', ' and '.join(said))}"[:300]
+        yield f"{what}: {where}: {_said(before)} and {_said(after)}"[:300]
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_said, value))
+    text = "none" if value is None else str(value)
+    return text[:_DIGEST] if text.startswith("sha256:") else text
 
 
 def _diff_external(data: dict[str, Any], path: Path) -> ResultDiff:

@@ -168,8 +168,9 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
         yield _strange_ids(columns, truth, best.ids)
     if best.boxes != "xywh":
         layout, _, unit = best.boxes.partition(":")
-        said = {"": "pixels", "0": f"parts of the image's size ({unit})", "x": f"pixels of another scale ({unit})"}
-        said |= dict.fromkeys("lc", f"the network's square input ({unit})")
+        square = f"the network's square input ({unit})"
+        said = {"": "pixels", "0": f"parts of the image's size ({unit})", "x": f"pixels of another scale ({unit})",
+                "l": square, "c": square}  # fmt: skip
         kind = said.get(unit[:1], f"pixels off by {unit}")
         what = f"Boxes are {_BOXES[layout]} in {kind}; expected x, y, width, height in pixels"
         evidence = "detections on an object (IoU >= 0.5)"

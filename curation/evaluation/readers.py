@@ -449,10 +449,14 @@ def _positions(names: Iterable[Name]) -> dict[Name, int]:
 
 def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:
     """Return the detections of some rows, given the image and class positions of all."""
-    found = Detections(position, label, columns.boxes, columns.scores, background := columns.background)
-    if rows.all():
-        return found
-    return replace(found.take(rows), background_scores=None if background is None else background[rows])
+    kept, background = slice(None) if rows.all() else rows, columns.background
+    return Detections(
+        position[kept],
+        label[kept],
+        columns.boxes[kept],
+        columns.scores[kept],
+        None if background is None else background[kept],
+    )
 
 
 def _list(truth: GroundTruth) -> str:

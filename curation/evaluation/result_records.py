@@ -182,17 +182,17 @@ def decoding(file: InputFile, path: Path, form: str, what: str = "The detections
     try:
         yield
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        is_truth = file.data.lstrip()[:1] == b"{" and b'"annotations"' in file.data
+        is_truth, hint = file.data.lstrip()[:1] == b"{" and b'"annotations"' in file.data, None
+        if is_truth:
+            hint = "give annotation files to --truth and results files to --detections"
+        elif "`str` - at" in str(error) and "category_id" in str(error):
+            hint = "names of classes belong in category; curation inspect TRUTH --detections FILE mends such texts"
         raise PredictionError(
             "This is not a list of detections, it is a ground-truth file" if is_truth else f"{what} cannot be read",
             where=str(path),
             expected=form,
             found="a JSON object" if is_truth else str(error)[:300],
-            hint="give annotation files to --truth and results files to --detections"
-            if is_truth
-            else "names of classes belong in category; curation inspect TRUTH --detections FILE mends such texts"
-            if "`str` - at" in str(error) and "category_id" in str(error)
-            else None,
+            hint=hint,
         ) from None
 
 

@@ -90,9 +90,7 @@ def diff_scores(old: Path, new: Path) -> ScoresDiff:
     Raises
     ------
     PredictionError
-        A file cannot be read.
-    PredictionError
-        Its detections have no such scores.
+        A file cannot be read, or its detections have no such scores.
     UsageError
         Without image ids the files have unequal lengths; or no method is in both.
     """

@@ -241,7 +241,7 @@ def positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
     by_stem = {stem: position for position, stem in enumerate(stems)}
     by_text = {str(name): position for position, name in enumerate(in_file)}
     positions, others = ([table.get(native) for native in natives] for table in (by_stem, by_text))
-    differing = (text for text, one, other in zip(ids, positions, others, strict=True) if one != other)
+    differing = (text for text, by_file, by_id in zip(ids, positions, others, strict=True) if by_file != by_id)
     if None not in (*positions, *others) and (first := next(differing, None)):
         raise EvaluationError(
             "File names and image ids of the truth both fit the manifest's list, and mean other images",

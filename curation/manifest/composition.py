@@ -266,7 +266,11 @@ def _part_table(header: Header, compositions: Sequence[PartComposition]) -> Tabl
 def _class_table(header: Header, compositions: Sequence[PartComposition]) -> Table:
     """Return the labelled objects of each class: with tasks, in the parts of its own task, else in every part."""
     found = {
-        (*((part.part.task, part.part.role) if header.tasks else ("", part.part.name)), entry.name): entry.labelled
+        (
+            part.part.task if header.tasks else "",
+            part.part.role if header.tasks else part.part.name,
+            entry.name,
+        ): entry.labelled
         for part in reversed(compositions)
         for entry in part.by_class
     }

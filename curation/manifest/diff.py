@@ -197,10 +197,13 @@ def _compare_header(old: Header, new: Header) -> Iterator[Change]:
         before, after = getattr(old, name), getattr(new, name)
         if before == after:
             continue
-        are_texts = isinstance(before, str) and isinstance(after, str)
-        what = _became(before, after) if are_texts else "differs"
-        what = _fields_changed(old.rule, new.rule) if name == "rule" else what
-        yield Change("patch", name, _sources_changed(old, new) if name == "sources" else what)
+        if name == "rule":
+            what = _fields_changed(old.rule, new.rule)
+        elif name == "sources":
+            what = _sources_changed(old, new)
+        else:
+            what = _became(before, after) if isinstance(before, str) and isinstance(after, str) else "differs"
+        yield Change("patch", name, what)
     if [entry.name for entry in old.classes] != [entry.name for entry in new.classes]:
         yield Change("patch", "classes", "the list of classes is another")
 

@@ -55,7 +55,9 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
             every = [rule.name for rule in _ALL]
             near = difflib.get_close_matches(name, every, cutoff=0.5)
             raise UsageError(
-                "Unknown rule", where=f"--rules {name[:40]}", expected=", ".join(every),
+                "Unknown rule",
+                where=f"--rules {name[:40]}",
+                expected=", ".join(every),
                 hint=f"did you mean {near[0]}?" if near else None,
-            )  # fmt: skip
+            )
     return tuple(rule for rule in _ALL if any(rule.name.startswith(name) for name in wanted))

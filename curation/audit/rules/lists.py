@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, filterfalse, pairwise, product
+from itertools import combinations, pairwise, product
 from operator import itemgetter
 
 import numpy as np
@@ -47,7 +47,9 @@ def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
     agreed = 0
     for listed in lists.lists:
         # No year, and no bound of a range such as 20_40.
-        for number in filterfalse(_YEARS.__contains__, map(int, _COUNT.findall(_base(listed.name)))):
+        for number in map(int, _COUNT.findall(_base(listed.name))):
+            if number in _YEARS:
+                continue
             counts = _counts(lists, listed)
             if number in counts.values():
                 agreed += 1

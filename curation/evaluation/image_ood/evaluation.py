@@ -221,7 +221,11 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             scored = list(_scored(measured, about))
         for name, run in runs.items():
             rows = [row for row in scored if (row.method, row.task, row.split) == (name, "ood", "")]
-            areas = {row.case: row.found.values[0].value for row in rows if row.found and row.case in run.oods}
+            areas = {
+                row.case: next(found.value for found in row.found.values if found.measure == "AUROC")
+                for row in rows
+                if row.found and row.case in run.oods
+            }
             notes += [f"{name}: {doubt}" if len(runs) > 1 else doubt for doubt in sign_doubt(areas)]
         return Result(report, about, scored=scored, notes=notes)
 
