@@ -347,8 +347,10 @@ def path_meant(path: Path) -> str | None:
     """
     with suppress(OSError, ValueError):
         beside = [] if path.exists() else [entry.name for entry in islice(path.parent.iterdir(), _MOST_NAMES + 1)]
-        if len(beside) <= _MOST_NAMES and (near := get_close_matches(path.name, sorted(beside), 1)):
-            return f"did you mean {path.with_name(near[0])}?"
+        near = get_close_matches(path.name, sorted(beside), 3) if len(beside) <= _MOST_NAMES else []
+        # A common suffix makes no likeness: test.json is not meant by nope.json.
+        if meant := [name for name in near if get_close_matches(path.stem, [Path(name).stem])]:
+            return f"did you mean {path.with_name(meant[0])}?"
     return None
 
 

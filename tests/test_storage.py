@@ -591,11 +591,11 @@ def test_names_of_the_system_are_not_replaced(tmp_path: Path) -> None:
 
 
 def test_where_nothing_is_at_a_path_the_name_most_like_it_is_asked_for(tmp_path: Path) -> None:
-    for name in ("train.json", "photos"):
+    for name in ("train.json", "test.json", "photos"):
         (tmp_path / name).touch()
     for name, meant in (("trian.json", "train.json"), ("photo", "photos")):
         assert storage.missing_path("Gone", tmp_path / name).hint == f"did you mean {tmp_path / meant}?"
-    for name in ("annotations.csv", "none/train.json", "train.json", "a\0b", "x" * 300):
+    for name in ("annotations.csv", "none/train.json", "train.json", "nope.json", "a\0b", "x" * 300):
         assert storage.missing_path("Gone", tmp_path / name).hint is None, name
 
 
