@@ -170,6 +170,7 @@ def compare_files(old: Any, new: Any) -> ResultDiff | ScoresDiff | None:
     if kinds == ("result", "other"):
         return _diff_external(_data(old), Path(new))
     if kinds == ("other", "result"):
+        _saved(_data(new), new)
         raise UsageError("The result goes before another evaluator's numbers", expected=f"curation diff {new} {old}")
     if any(kinds) and not all(kinds):
         odd, kind = (new, kinds[0]) if kinds[0] else (old, kinds[1])

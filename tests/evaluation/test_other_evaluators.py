@@ -205,6 +205,9 @@ def test_a_table_of_epochs_and_a_result_with_a_file(tmp_path: Path) -> None:
     assert "Against another evaluator" in "\n".join(result.lines(whole=False))
     with pytest.raises(UsageError, match="goes before"):
         curation.diff(csv, result)
+    (tmp_path / "truth.json").write_text('{"images": []}')
+    with pytest.raises(EvaluationError, match="not a result"):
+        curation.diff(csv, tmp_path / "truth.json")
 
 
 def test_in_a_table_classes_stay_texts_and_what_is_no_number_is_refused(tmp_path: Path) -> None:
