@@ -101,7 +101,7 @@ def export(
     each : bool
         coco, voc, yolo: every part on its own, a file PART.json or a folder PART in --out
     photos : path, or mapping of str to path, optional
-        yolo: folder of photos, to read sizes that the annotations lack (repeatable)
+        yolo: folder of photos, to read sizes that the annotations lack
     options, reading : optional
         See `curation.publishing.formats.plan.FormatOptions` and `curation.sources.source_specs.Reading`.
 

@@ -79,12 +79,12 @@ def audit(
         name; repeatable)
     views : mapping of str to str or LabelView, optional
         labels that lists of a role carry: train, finetune, val or test for what the principle requires, or
-        known=keep,previous=drop,unknown=rename:unknown (repeatable)
+        known=keep,previous=drop,unknown=rename:unknown
     labels : mapping of str to path or annotations, optional
         COCO JSON with the published labels of a list or part; with --tasks, a JSON beside a list and of its name is
-        read too (repeatable)
+        read too
     photos : mapping of str to path, optional
-        the photos of a source, for the rule DS3 (repeatable)
+        the photos of a source, for the rule DS3
     leaks : path, optional
         output of curation similarity leaks for this manifest, leaks.json or its folder: adds the rule LK1
     exemplars : int, optional

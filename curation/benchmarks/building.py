@@ -60,7 +60,7 @@ def build(
     sources : mapping of str to path or annotations
         ``curation list BENCHMARK`` names those of a benchmark
     parameters : mapping of str to str
-        a parameter of the benchmark (repeatable)
+        a parameter of the benchmark
     tasks : Path or str, optional
         TOML or JSON: your own tasks (owod)
     decisions : Path or str, optional
@@ -72,9 +72,9 @@ def build(
     version : str
         its version, such as 1.0.0
     notes : sequence of str
-        a note for its readers (repeatable)
+        a note for its readers
     source_notes : mapping of str to str, optional
-        a note on one source (repeatable)
+        a note on one source
     declare : bool
         write the paper's own version with the lists at hand, the rest header-only
     overlay : Path or str, optional

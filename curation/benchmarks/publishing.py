@@ -132,9 +132,9 @@ def publish(
     sources : mapping of str to path or annotations, optional
         its labels go along where their licence allows it
     decisions : sequence of Path
-        the decisions behind a reviewed manifest, reviewers' names included: .jsonl or .csv (repeatable)
+        the decisions behind a reviewed manifest, reviewers' names included: .jsonl or .csv
     licences : mapping of str to str, optional
-        licence of data of your own, such as CC-BY-4.0; NAME is a source (repeatable)
+        licence of data of your own, such as CC-BY-4.0; NAME is a source
     date : str
         date of publication, to be stated in the files (default: today, UTC)
     results : Path, optional

@@ -228,16 +228,16 @@ def apply_from_files(
     manifest
         a folder, NAME@VERSION of an available manifest, or a published list of images in any format
     decisions
-        .jsonl, .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json (repeatable)
+        .jsonl, .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json
     boxes
         boxes.jsonl of a review: boxes that annotations lack are added to the new version; build, export and evaluate
         count them as truth (repeatable: one per folder)
     boxes_rule
         where reviewers drew different boxes: refuse (default), or take every box
     near
-        the near part, for decisions on DATASET or for all; created if it does not exist (repeatable)
+        the near part, for decisions on DATASET or for all; created if it does not exist
     far
-        the far part, for decisions on DATASET or for all; created if it does not exist (repeatable)
+        the far part, for decisions on DATASET or for all; created if it does not exist
     version
         of the new manifest: MAJOR.MINOR.PATCH (default: 1.0.0 of a cleaned list)
     variant

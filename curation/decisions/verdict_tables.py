@@ -61,10 +61,9 @@ class TableOptions:
     ----------
     columns
         read any table: the column of each field of a decision, image_id and action among them;
-        image_id may be a path (repeatable)
+        image_id may be a path
     codes
         the action that each code of the action column means, or skip; the code becomes the reason
-        (repeatable)
     blank
         rows without a code: an error, or skipped
     dataset

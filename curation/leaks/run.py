@@ -208,11 +208,11 @@ def leaks(
         a folder, or NAME@VERSION of an available manifest
     corpus : str, Path, or a sequence of these
         tar shards of WebDataset, Parquet files with a column path or url, or folders of either or of photos; paths, or
-        addresses such as s3://… (repeatable)
+        addresses such as s3://…
     root : str, optional
         base folder of the paths in Parquet files (default: the folder of the file)
     photos : Path, or mapping of str to Path
-        the benchmark's photos: a folder, or one by the namespace of ids (repeatable)
+        the benchmark's photos: a folder, or one by the namespace of ids
     sources : mapping of str to path or annotations, optional
         finds photos by the file names of its annotations, where they are not named by id
     part : str or sequence of str

@@ -54,22 +54,22 @@ def propose_from_files(
         the ID classes are the known ones of a manifest
     ood
         an OOD source: root, annotation file, or table; NAME begins with its data set: coco,
-        coco-val2017 (repeatable)
+        coco-val2017
     near_classes
         categories that you declare near
     far_classes
         categories that you declare far
     synset_map
         synsets of an OOD source's categories, or of the ID classes (NAME id): CSV or TSV of name,
-        n02084071; they go before the built-in maps of COCO, VOC and Open Images (repeatable)
+        n02084071; they go before the built-in maps of COCO, VOC and Open Images
     embeddings_id
         embedded ID images (curation similarity embed)
     embeddings_ood
-        embedded images of an OOD source (repeatable)
+        embedded images of an OOD source
     texts
         embedded prompts of ID and other classes
     detections
-        COCO results of a detector of the ID classes on an OOD source (repeatable)
+        COCO results of a detector of the ID classes on an OOD source
     detector_categories
         the detector's category numbers: an annotation file with categories (default: the numbers of the
         manifest's classes)

@@ -87,7 +87,7 @@ def review_from_files(
         without a manifest NAME may be any word that begins with its data set; with one, those that moved since it was
         built
     photos
-        the photos of a source, or of all (repeatable)
+        the photos of a source, or of all
     id_photos
         the photos of ID images, by the namespace of their ids, for the one that looks most alike (repeatable; default:
         those of --photos)

@@ -43,7 +43,7 @@ def run(
     Parameters
     ----------
     out
-        write audit.json and report.html into a new folder; or the report as one HTML page (repeatable)
+        write audit.json and report.html into a new folder; or the report as one HTML page
     each
         audit each folder below TARGET, many at once, into shards of reports: see ``audit --each --help``
     """

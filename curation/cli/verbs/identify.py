@@ -27,7 +27,7 @@ def run(
     files
         lists of any published form, or folders of them
     lists
-        a folder of more known lists, beside those of the index; shared images are counted with these (repeatable)
+        a folder of more known lists, beside those of the index; shared images are counted with these
     index
         an index made by --make-index (default: the one that comes with curation)
     make_index
@@ -37,7 +37,6 @@ def run(
         list is taken)
     out
         with --make-index: the file of the index; of a name that ends in .csv, counts and digests of each list
-        (repeatable)
     """
     if make_index is not None:
         if files or lists or index:

@@ -24,7 +24,7 @@ def run(
     what
         these alone (default: benchmarks and manifests), or one benchmark with its parts, page and manifests
     folder
-        a folder of manifests beside ./manifests, $CURATION_MANIFESTS and those that come with curation (repeatable)
+        a folder of manifests beside ./manifests, $CURATION_MANIFESTS and those that come with curation
     """
     from curation.benchmarks.registry import benchmarks, find_benchmark, registry
     from curation.manifest.locate import available_manifests
