@@ -139,6 +139,11 @@ class Parser(argparse.ArgumentParser):
         """Raise what is wrong."""
         raise WrongWordsError(f"{message}: see `{self.prog} --help`")
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse words that are left over where they are met: the parser of all commands would name its own help."""
+        options, strange = super().parse_known_args(args, namespace)
+        return (options, strange) if not strange else self.error(f"unrecognized arguments: {' '.join(strange)}")
+
 
 class WrongWordsError(Exception):
     """A command line that no parser takes."""

@@ -62,6 +62,7 @@ def test_a_verb_of_an_earlier_version_names_the_new_one(old: str, shell: Shell) 
         ("build owod --sorce x", "did you mean --source?"),
         ("frobnicate", "see `curation --help`"),
         ("show M \x1b[31m", "unrecognized arguments: \N{REPLACEMENT CHARACTER}[31m"),
+        ("similarity duplicates x", "unrecognized arguments: x: see `curation similarity duplicates --help`"),
         ("build owod", "required: --out: see `curation build --help`"),
         ("build elephant/train2017", "required: --out: see `curation build --help`"),
     ],
