@@ -11,7 +11,7 @@ COPY manifests manifests
 RUN python -m pip install --no-cache-dir -c constraints.txt '.[fast,publish]'
 RUN useradd --create-home --uid 1000 curator
 WORKDIR /home/curator
-CMD ["python", "-m", "curation.demo", "--out", "demo-output"]
+CMD ["python", "-m", "curation.extensions.demo", "--out", "demo-output"]
 
 # The review server listens at 127.0.0.1 alone, in a container too: --network host shows it to a browser of the same machine.
 FROM base AS review

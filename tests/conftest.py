@@ -74,7 +74,7 @@ def nltk_corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of NLTK's corpora, its only one; empty."""
     data = pytest.importorskip("nltk", reason="NLTK is not installed: pip install 'curation[analysis]'").data
     monkeypatch.setattr(data, "path", [str(tmp_path)])
-    importlib.import_module("curation.hierarchy.wordnet")._of_nltk.cache_clear()
+    importlib.import_module("curation.signals.hierarchy.wordnet")._of_nltk.cache_clear()
     folder = tmp_path / "corpora"
     folder.mkdir()
     return folder

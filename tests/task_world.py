@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.benchmarks.parts import source_entry
-from curation.canonical import sha256_of_lines
+from curation.core.canonical import sha256_of_lines
 from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, LabelView, Paper, PartEntry, Rule, TaskEntry
 from curation.manifest.manifest import Manifest
 from curation.sources.coco import read_coco

@@ -27,9 +27,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import curation
-from curation.arguments import alternatives, annotations_of
 from curation.benchmarks.registry import evaluation_of, protocols
-from curation.errors import CurationError
+from curation.core.arguments import alternatives, annotations_of
+from curation.core.errors import CurationError
 from curation.evaluation.result import Result
 from curation.manifest.manifest import Manifest, packaged_manifests
 from tests.unpainted import unpainted
@@ -210,7 +210,7 @@ def methods(result: Result) -> dict[str, Call]:
 
 
 def implementation(name: str) -> Any:
-    return getattr(importlib.import_module(f"curation.{name}.run"), name)
+    return getattr(importlib.import_module(f"curation.extensions.{name}.run"), name)
 
 
 EVALUATIONS = tuple(name for name in protocols() if evaluation_of(name).__module__.startswith("curation."))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.append_log import append_lines, parsed_line
-from curation.errors import CurationError, LeaderboardError
+from curation.core.append_log import append_lines, parsed_line
+from curation.core.errors import CurationError, LeaderboardError
 
 FIRST, SECOND, THIRD = b'{"a": "\xc3\xa9"}\n', b'{"b": [1, 2]}\n', b'{"c": {}}\n'
 
@@ -34,7 +34,7 @@ def test_processes_at_once_interleave_whole_writes(tmp_path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
-from curation.append_log import append_lines
+from curation.core.append_log import append_lines
 for _ in range(30):
     append_lines(Path(sys.argv[1]), b"".join(b'{"n": %d}\\n' % int(sys.argv[2]) for _ in range(50)))
 """

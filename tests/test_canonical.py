@@ -11,7 +11,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.canonical import (
+from curation.core.canonical import (
     canonical_json,
     sha256_of_bytes,
     sha256_of_file,
@@ -19,7 +19,7 @@ from curation.canonical import (
     sha256_of_stream,
     sha256_of_value,
 )
-from curation.errors import CanonicalFormError
+from curation.core.errors import CanonicalFormError
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 keys = st.text(st.characters(max_codepoint=127))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.cli import main
-from curation.csv_table import as_csv, cell_text
-from curation.decisions.files import read_decisions
+from curation.core.csv_table import as_csv, cell_text
+from curation.review.decisions.files import read_decisions
 
 FORMULA = "=cmd|' /C calc'!A0"
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)

@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from curation.errors import MissingFileError, ProtocolError
-from curation.input_files import read_declaration
+from curation.core.errors import MissingFileError, ProtocolError
+from curation.core.input_files import read_declaration
 
 
 class Pair(msgspec.Struct, forbid_unknown_fields=True):

@@ -241,7 +241,7 @@ def test_every_block_that_runs_does(
         request.getfixturevalue("fiftyone")
     monkeypatch.chdir(tmp_path)
     # Of so little work no processes are started, each of which takes a second.
-    monkeypatch.setattr("curation.engines.running.cores", lambda: 1)
+    monkeypatch.setattr("curation.core.engines.running.cores", lambda: 1)
     monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

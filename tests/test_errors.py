@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from curation import errors
-from curation.errors import CurationError
+from curation.core import errors
+from curation.core.errors import CurationError
 
 ALL = [one for _, one in inspect.getmembers(errors, inspect.isclass) if issubclass(one, CurationError)]
 

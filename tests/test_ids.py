@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import ImageIdError
-from curation.ids import ImageId, coco_native, native_number, native_of, parse_image_id
+from curation.core.errors import ImageIdError
+from curation.core.ids import ImageId, coco_native, native_number, native_of, parse_image_id
 
 namespaces = st.from_regex(r"[a-z][a-z0-9_]{0,31}", fullmatch=True)
 natives = st.text(min_size=1, max_size=40).filter(lambda text: text.isprintable() and text == text.strip())

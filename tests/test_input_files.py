@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from curation import input_files
-from curation.errors import SourceError
-from curation.input_files import InputFile, beginning, is_json_lines, json_rows, plain, read_plain
+from curation.core import input_files
+from curation.core.errors import SourceError
+from curation.core.input_files import InputFile, beginning, is_json_lines, json_rows, plain, read_plain
 
 TEXT = b'{"images": [], "annotations": []}' * 50
 

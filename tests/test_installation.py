@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.ledger import LEDGER
+from curation.core.ledger import LEDGER
 from tests.test_layers import imports, modules
 
 ROOT = Path(__file__).parents[1]

@@ -17,12 +17,12 @@ import pandas as pd
 import pytest
 
 import curation
-from curation.arguments import checked
 from curation.benchmarks.registry import evaluation_of, protocols
 from curation.cli.signature import parameter_texts
-from curation.errors import UsageError
+from curation.core.arguments import checked
+from curation.core.errors import UsageError
+from curation.core.interface import _variant_kind, _with_variants
 from curation.evaluation.inputs import Reading
-from curation.interface import _variant_kind, _with_variants
 from curation.manifest.locate import find_manifest
 from tests.small_world import write_small_world
 
@@ -105,7 +105,7 @@ def test_another_name_is_none() -> None:
 def implementation(name: str) -> Any:
     made: Any = getattr(curation, name)
     packages = ("audit", "identify", "leaks")
-    return getattr(importlib.import_module(f"curation.{name}.run"), name) if name in packages else made
+    return getattr(importlib.import_module(f"curation.extensions.{name}.run"), name) if name in packages else made
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -128,7 +128,7 @@ def test_every_parameter_is_explained(name: str) -> None:
 
 
 def test_the_package_of_the_audit_is_its_function_whatever_was_imported_before() -> None:
-    importlib.import_module("curation.audit.report")
+    importlib.import_module("curation.extensions.audit.report")
     assert callable(curation.audit)
     assert "exemplars : int" in (inspect.getdoc(curation.audit) or "")
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
-from curation import pages
-from curation.pages import block, code, link, page, plain
+from curation.core import pages
+from curation.core.pages import block, code, link, page, plain
 
 TEMPLATES = Path(pages.__file__).parent / "templates"
 HOSTILE = "a|b\n# [x](javascript:1) <script>`*_~$\x1b[2J\x00"

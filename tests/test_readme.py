@@ -76,7 +76,7 @@ def lines_beginning(*beginnings: str) -> list[str]:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_review_goes_on_with_the_shapes(data: Path, fiftyone: Any) -> None:
     """From the files of the example above to a manifest, with two verdicts of a person in between."""
-    from curation.review.session import resume_review
+    from curation.review.app.session import resume_review
 
     propose, start, export, build = lines_beginning(
         "curation review propose", "curation review start", "curation review export", "curation build"

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from curation import storage
-from curation.errors import CurationError, MissingFileError, OverwriteError, PathEscapeError, UsageError
-from curation.ledger import LEDGER, check_output, command
-from curation.storage import (
+from curation.core import storage
+from curation.core.errors import CurationError, MissingFileError, OverwriteError, PathEscapeError, UsageError
+from curation.core.ledger import LEDGER, check_output, command
+from curation.core.storage import (
     inside,
     make_folder,
     publishing_files,
@@ -411,7 +411,7 @@ def test_a_folder_keeps_its_rights(tmp_path: Path) -> None:
 def test_writers_of_one_folder_at_once_leave_the_files_of_one(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     code = (
-        "import sys; from pathlib import Path; from curation.storage import publishing_files, write_bytes\n"
+        "import sys; from pathlib import Path; from curation.core.storage import publishing_files, write_bytes\n"
         "for n in range(12):\n"
         "    with publishing_files(Path(sys.argv[1])) as new:\n"
         "        for name in 'abc': write_bytes(new / name, f'{sys.argv[2]} {n}'.encode())"
@@ -439,7 +439,7 @@ def test_writers_of_one_folder_at_once_leave_the_files_of_one(tmp_path: Path) ->
 
 def test_many_writers_of_one_folder_lose_no_line_of_the_ledger(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from curation.storage import write_bytes\n"
+        "import sys; from pathlib import Path; from curation.core.storage import write_bytes\n"
         "for n in range(20): write_bytes(Path(sys.argv[1]) / f'{sys.argv[2]}-{n}.txt', b'x')"
     )
     writers = [subprocess.Popen([sys.executable, "-c", code, tmp_path, name]) for name in "abc"]
@@ -454,7 +454,7 @@ def test_a_kill_between_record_and_rename_leaves_both_recognised(tmp_path: Path)
     path = tmp_path / "a.txt"
     write_bytes(path, b"old")
     code = (
-        "import os, sys; from pathlib import Path; from curation import storage\n"
+        "import os, sys; from pathlib import Path; from curation.core import storage\n"
         "real = Path.replace\n"
         "def kill(self, target):\n"
         "    if Path(target).name == 'a.txt': os.kill(os.getpid(), 9)\n"
@@ -583,7 +583,7 @@ def test_the_lists_of_a_manifest_stay_alone(tmp_path: Path) -> None:
 
 def test_names_of_the_system_are_not_replaced(tmp_path: Path) -> None:
     """Such as /dev/stdout where the output goes into a file."""
-    code = "from pathlib import Path; from curation.ledger import command, check_output\n"
+    code = "from pathlib import Path; from curation.core.ledger import command, check_output\n"
     code += "with command(force=True): check_output(Path('/dev/stdout'))"
     with (tmp_path / "out").open("wb") as out:
         done = subprocess.run([sys.executable, "-c", code], stdout=out, stderr=subprocess.PIPE, text=True, check=False)

@@ -8,7 +8,7 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from curation.sources.source_specs import SourceSlot as SourceSlot
 
 if TYPE_CHECKING:

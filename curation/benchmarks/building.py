@@ -11,12 +11,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from curation.arguments import checked
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
-from curation.decisions.added_boxes import BoxResolution, add_boxes
-from curation.errors import CurationWarning, ManifestError, UsageError
+from curation.core.arguments import checked
+from curation.core.errors import CurationWarning, ManifestError, UsageError
 from curation.manifest import importing
 from curation.manifest.added_boxes import read_added_boxes
 from curation.manifest.built_from import built_from
@@ -25,6 +24,7 @@ from curation.manifest.importing import LISTS, pin_lists
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.manifest.manifest import is_approximate as is_approximate
+from curation.review.decisions.added_boxes import BoxResolution, add_boxes
 from curation.sources.coerce import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, require_slots
@@ -186,7 +186,7 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     >>> curation.import_lists("owod/reowod-published", "nowhere")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    curation.errors.MissingFileError: ...
+    curation.core.errors.MissingFileError: ...
     """
     if header_only:
         draft = find_recipe(str(header))()

@@ -26,22 +26,22 @@ from msgspec import Meta
 from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.parameters import declared
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
-from curation.canonical import canonical_json, sha256_of_lines
-from curation.errors import ExportError, ProtocolError
+from curation.core.canonical import canonical_json, sha256_of_lines
+from curation.core.errors import ExportError, ProtocolError
+from curation.core.ilsvrc2012 import ilsvrc2012_classes
 from curation.evaluation.class_scores import GROUPS, NEGATIVE, UNKNOWN
-from curation.hierarchy.hierarchy import dropped_leaves, label, leaves_under
-from curation.hierarchy.wordnet import imagenet_dag, imagenet_tree
-from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.header import ClassEntry, ClassRole, Figure, LabelView, Paper, PartEntry, PartRole, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import locate_images
 from curation.publishing.exporting import Format
 from curation.publishing.formats.plan import Plan, PlannedFile, safe_name
+from curation.signals.hierarchy.hierarchy import dropped_leaves, label, leaves_under
+from curation.signals.hierarchy.wordnet import imagenet_dag, imagenet_tree
 from curation.sources.imagenet import NO_NAMES, class_of_images
 from curation.sources.source import Int64s, Source
 
 if TYPE_CHECKING:
-    from curation.hierarchy.hierarchy import Graph
+    from curation.signals.hierarchy.hierarchy import Graph
 
 
 Formula = Literal["sklearn-1.0", "sklearn-0.24"]

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from curation.arguments import checked
 from curation.benchmarks.registry import measures_of
-from curation.canonical import sha256_of_bytes
-from curation.csv_table import as_csv
-from curation.errors import LeaderboardError, UsageError
+from curation.core.arguments import checked
+from curation.core.canonical import sha256_of_bytes
+from curation.core.csv_table import as_csv
+from curation.core.errors import LeaderboardError, UsageError
+from curation.core.pages import page, plain
+from curation.core.short_repr import html_table
+from curation.core.text_table import Table, latex_table, printable, table_lines
 from curation.evaluation.leaderboard_rows import Metric, Row, check_numbers, read_rows
 from curation.evaluation.measures import place_of
-from curation.pages import page, plain
-from curation.short_repr import html_table
-from curation.text_table import Table, latex_table, printable, table_lines
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from curation.benchmarks.facts import facts_of, within
-from curation.errors import ProtocolError
-from curation.input_files import read_declaration
+from curation.core.errors import ProtocolError
+from curation.core.input_files import read_declaration
 
 MOST_IMAGES = 1_000_000
 """Largest number of images that a list may be asked for."""

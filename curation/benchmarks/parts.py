@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.canonical import sha256_of_lines
+from curation.core.canonical import sha256_of_lines
 from curation.manifest.header import (
     SCHEMA_VERSION,
     ClassEntry,

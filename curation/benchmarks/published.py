@@ -16,9 +16,8 @@ from msgspec import Meta
 
 from curation.benchmarks.facts import facts_of
 from curation.benchmarks.parts import manifest_of, unread_entry
-from curation.errors import ProtocolError
-from curation.hierarchy.class_lists import read_classes
-from curation.input_files import read_declaration
+from curation.core.errors import ProtocolError
+from curation.core.input_files import read_declaration
 from curation.manifest.header import (
     ClassEntry,
     Figure,
@@ -33,6 +32,7 @@ from curation.manifest.header import (
     Taxonomy,
 )
 from curation.manifest.importing import LISTS, PROTOCOL
+from curation.signals.hierarchy.class_lists import read_classes
 
 
 class Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,7 +82,7 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     Attributes
     ----------
     known : str
-        Known classes of lists without tasks, as `curation.hierarchy.class_lists.read_classes` takes them.
+        Known classes of lists without tasks, as `curation.signals.hierarchy.class_lists.read_classes` takes them.
     datasets : dict of str to (str, str)
         Dataset and part of a source whose name is not ``DATASET-PART``.
     """

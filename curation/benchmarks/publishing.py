@@ -9,12 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
-from curation.arguments import checked
 from curation.benchmarks.leaderboard import grouped, markdown_groups
 from curation.benchmarks.registry import formats
-from curation.decisions.decision import Decision
-from curation.decisions.files import read_decision_files
-from curation.errors import PublishError, UsageError
+from curation.core.arguments import checked
+from curation.core.errors import PublishError, UsageError
+from curation.core.storage import publishing_folder, write_text
+from curation.core.text_table import printable
 from curation.evaluation.leaderboard_rows import read_rows
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
@@ -25,10 +25,10 @@ from curation.publishing.member import Member, Request, Results, config_names, e
 from curation.publishing.parquet import PlannedTable
 from curation.publishing.repository import Written, check_repository_name, write_repository
 from curation.publishing.tables import part_tables
+from curation.review.decisions.decision import Decision
+from curation.review.decisions.files import read_decision_files
 from curation.sources.coerce import open_slots
 from curation.sources.source_specs import Reading, Sources
-from curation.storage import publishing_folder, write_text
-from curation.text_table import printable
 
 Layout = Literal["curation", "findmeifyoucan"]
 

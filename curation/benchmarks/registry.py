@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
 
-from curation.arguments import checked
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.facts import fact, facts_of, within
 from curation.benchmarks.parameters import Parameter, declared_parameters
-from curation.errors import UsageError
+from curation.core.arguments import checked
+from curation.core.errors import UsageError
 from curation.manifest.header import Header, Paper
 from curation.sources.source_specs import SourceSlot
 
@@ -43,12 +43,28 @@ OWN = (
     "ovcoco", "rwd", "nuowodb",
 )  # fmt: skip
 """The benchmarks of this package, in the order in which they are listed."""
-_ENGINES = {
-    "image_ood": "curation.evaluation.image_ood.evaluation",
-    "classification": "curation.evaluation.classification",
-}
-_PLAIN = {"voc": "curation.evaluation.voc", "coco": "curation.evaluation.coco_engine"}
-"""Plain detection, which is evaluated and has no lists."""
+PLAIN_GROUP = "curation.plain_evaluations"
+"""The group of entry points of further evaluations of plain detection."""
+_ENGINES = {"classification": "curation.evaluation.classification"}
+"""Engines by name; a file may name a module instead."""
+
+
+@cache
+def _plain() -> dict[str, str]:
+    """Return what evaluates plain detection, which has no lists: modules by name."""
+    return {"voc": "curation.evaluation.voc"} | {one.name: one.value for one in entry_points(group=PLAIN_GROUP)}
+
+
+@cache
+def _rooms() -> dict[str, str]:
+    """Return the module of each benchmark that a file ``NAME.toml`` declares.
+
+    Those of this package, then those that an entry point offers as ``PACKAGE.NAME``, without an object.
+    """
+    offered = {one.name: one.value for one in entry_points(group=GROUP) if not one.attr and _declares(one.value)}
+    own = {f.name.removesuffix(".toml") for f in files(__package__).iterdir() if f.name.endswith(".toml")}
+    rooms = offered | {name: f"{__package__}.{name}" for name in own}
+    return {name: rooms[name] for name in (*OWN, *sorted(rooms)) if name in rooms}
 
 
 class Registry(NamedTuple):
@@ -86,15 +102,38 @@ class Evaluation(NamedTuple):
 @cache
 def registry() -> Registry:
     """Return every benchmark: this package's in their order, then others by name."""
-    found = {benchmark.name: benchmark for benchmark in map(declared, OWN)}
-    unusable: dict[str, str] = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+    found: dict[str, Benchmark] = {}
+    unusable = {one.name: f"{one.value}: no file declares it" for one in entry_points(group=GROUP)
+                if not one.attr and one.name not in _rooms()}  # fmt: skip
+    for name, room in _rooms().items():
+        try:
+            benchmark = declared(name)
+            found[benchmark.name] = benchmark
+        except Exception as error:
+            if room == f"{__package__}.{name}":
+                raise
+            unusable[name] = f"{room}: {error}"[:300]
+    for entry in sorted(_objects(), key=lambda point: (point.name, point.value)):
         try:
             found[entry.name] = _offered(entry, found)
         # Whatever a stranger's module raises while it is imported must not take the other benchmarks away.
         except Exception as error:
             unusable[entry.name] = f"{entry.value}: {error}"[:300]
     return Registry(found, unusable)
+
+
+def _declares(room: str) -> bool:
+    """Return whether a file declares a benchmark there; a package that is not there declares none."""
+    try:
+        return "benchmark" in facts_of(room)
+    # Whatever another package raises while it is imported must not take the other benchmarks away.
+    except Exception:
+        return False
+
+
+def _objects() -> list[EntryPoint]:
+    """Return the entry points that offer a benchmark as an object."""
+    return [one for one in entry_points(group=GROUP) if one.attr]
 
 
 def _offered(entry: EntryPoint, found: Mapping[str, Benchmark]) -> Benchmark:
@@ -150,8 +189,7 @@ def formats() -> Mapping[str, Format]:
 @cache
 def names(table: str = "benchmark") -> tuple[str, ...]:
     """Return the benchmarks whose file has a table of this name, sorted."""
-    own = sorted(f.name.removesuffix(".toml") for f in files(__package__).iterdir() if f.name.endswith(".toml"))
-    return tuple(name for name in own if table in facts_of(_module(name)))
+    return tuple(name for name in sorted(_rooms()) if table in facts_of(_module(name)))
 
 
 def declared(name: str) -> Benchmark:
@@ -203,7 +241,7 @@ def evaluation(name: str) -> Evaluation:
         own = import_module(_module(name))
         return Evaluation(own.evaluate, own.REPORT)
     if "engine" in table:
-        return Evaluation(*import_module(_ENGINES[table["engine"]]).declared(name, table))
+        return Evaluation(*import_module(_ENGINES.get(table["engine"], table["engine"])).declared(name, table))
     from curation.evaluation.open_world import end_measures, evaluation_as, report_as
 
     stated = msgspec.convert(table, _Evaluation)
@@ -215,12 +253,12 @@ def evaluation(name: str) -> Evaluation:
 def _own() -> tuple[str, ...]:
     """Return what this package evaluates, without importing any of it: benchmarks, then plain detection."""
     packages = [package.name for package in files(__package__).iterdir() if (package / "evaluation.py").is_file()]
-    return (*sorted([*packages, *names("evaluation")]), *_PLAIN)
+    return (*sorted([*packages, *names("evaluation")]), *_plain())
 
 
 def protocols() -> tuple[str, ...]:
     """Return the names of all benchmarks that evaluate: this package's, plain detection, other packages'."""
-    offered = sorted(entry.name for entry in entry_points(group=GROUP) if _evaluates(entry.module))
+    offered = sorted(entry.name for entry in _objects() if _evaluates(entry.module))
     return (*_own(), *(name for name in offered if name not in _own()))
 
 
@@ -261,13 +299,13 @@ def _known(protocol: str) -> Any:
 
 def _evaluation(protocol: str) -> Any:
     """Return what holds ``evaluate`` and ``REPORT`` of a benchmark; None for one that is not known here."""
-    if protocol in _PLAIN:
-        return import_module(_PLAIN[protocol])
+    if protocol in _plain():
+        return import_module(_plain()[protocol])
     if protocol in names("evaluation"):
         return evaluation(protocol)
     if protocol in _own():
         return import_module(f"{_module(protocol)}.evaluation")
-    found = (entry.module for entry in entry_points(group=GROUP, name=protocol))
+    found = (entry.module for entry in _objects() if entry.name == protocol)
     return next((import_module(f"{package}.evaluation") for package in found if _evaluates(package)), None)
 
 
@@ -291,4 +329,4 @@ def _refuse(what: str, name: str, known: Iterable[str], hint: str | None = None)
 
 
 def _module(name: str) -> str:
-    return f"{__package__}.{name}"
+    return _rooms().get(name, f"{__package__}.{name}")

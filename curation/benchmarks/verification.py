@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.arguments import checked
 from curation.benchmarks.building import parameters_of
 from curation.benchmarks.building import rebuild as rebuilt_now
 from curation.benchmarks.registry import find_benchmark
-from curation.errors import UsageError
+from curation.core.arguments import checked
+from curation.core.errors import UsageError
+from curation.core.short_repr import html_table
 from curation.manifest.importing import read_published
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
@@ -23,7 +24,6 @@ from curation.manifest.verify import (
     verify_lists,
     verify_sources,
 )
-from curation.short_repr import html_table
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, require_slots
 

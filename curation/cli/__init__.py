@@ -13,11 +13,12 @@ from keyword import iskeyword
 from pathlib import Path
 from typing import Any, NoReturn
 
-from curation import edge
 from curation.cli import outputs
+from curation.cli.offered import offered
 from curation.cli.option_names import Help, renamed
-from curation.errors import CurationError
-from curation.text_table import printable
+from curation.core import edge
+from curation.core.errors import CurationError
+from curation.core.text_table import printable
 from curation.version import __version__
 
 COMMAND = "command"
@@ -76,7 +77,7 @@ GONE = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status (see `curation.edge.outcome`)."""
+    """Run one command and return its exit status (see `curation.core.edge.outcome`)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
     parser = _parser(verb, command, each="--each" in given)
@@ -206,7 +207,7 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
             allow_abbrev=False,
         )
         if every or name == verb:
-            module = importlib.import_module(f"curation.cli.verbs.{name}{'_' * iskeyword(name)}")
+            module = importlib.import_module(offered().get(name, f"curation.cli.verbs.{name}{'_' * iskeyword(name)}"))
             _declare(subparser, module, command, each=each)
             outputs.add_force(subparser)
     return parser

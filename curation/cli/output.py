@@ -13,10 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from curation.errors import CurationWarning
-from curation.text_table import Table as Table
-from curation.text_table import printable, table_lines
-from curation.wording import examples
+from curation.core.errors import CurationWarning
+from curation.core.text_table import Table as Table
+from curation.core.text_table import printable, table_lines
+from curation.core.wording import examples
 
 Data = Mapping[str, Any] | Sequence[Any]
 Line = str | Table

@@ -1,8 +1,8 @@
 """What a verb writes, declared as the type of its options: one rule guards all outputs, before long work and after.
 
 An option whose type is an `Output` is one; every other path on the command line is an input. `guarded` refuses at once
-what may not be written (see `curation.ledger.check_output`), and `add_force` offers ``--force`` wherever there is an
-output.
+what may not be written (see `curation.core.ledger.check_output`), and `add_force` offers ``--force`` wherever there is
+an output.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curation import ledger
-from curation.errors import UsageError
+from curation.core import ledger
+from curation.core.errors import UsageError
 
 FIGURE_SUFFIXES = (".png", ".svg", ".csv")
 
@@ -27,7 +27,7 @@ class Output:
     Attributes
     ----------
     check : callable
-        Raises a `curation.errors.CurationError` where the output may not be written.
+        Raises a `curation.core.errors.CurationError` where the output may not be written.
     replaces : bool
         Whether files may be replaced there, so that ``--force`` is offered.
     patterns : callable, optional
@@ -127,7 +127,7 @@ def guarded(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Ite
     Raises
     ------
     OverwriteError, UsageError
-        See `curation.ledger.check_output` and `curation.ledger.require_new_folder`.
+        See `curation.core.ledger.check_output` and `curation.core.ledger.require_new_folder`.
     MissingFileError
         An input is a pipe, a device or a socket.
     """

@@ -59,11 +59,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-from curation.arguments import alternatives, annotations_of, fitted
 from curation.cli.option_names import ABOUT, Help, OptionName, name_of
 from curation.cli.outputs import Output
-from curation.errors import UsageError
-from curation.key_value import pairs as pairs
+from curation.core.arguments import alternatives, annotations_of, fitted
+from curation.core.errors import UsageError
+from curation.core.key_value import pairs as pairs
 
 _WORDS = (Path, str, int, float, bool)
 _METAVARS: Mapping[Any, str] = {Path: "FILE", int: "N", float: "X"}
@@ -220,7 +220,7 @@ def call(function: Callable[..., Any], options: argparse.Namespace) -> Any:
     ------
     UsageError
         A KEY=VALUE is none, a key is named twice, or a value is not what its annotation says (see
-        `curation.arguments.checked`).
+        `curation.core.arguments.checked`).
     """
     positional, named = [], {}
     hints = annotations_of(function, extras=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from curation.errors import PredictionError, UsageError
+from curation.core.errors import PredictionError, UsageError
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, Int64s, Stray
 from curation.sources.imagenet import class_of_images, is_wnid, stem
 

@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
-from curation.arguments import Replicates, Seed
-from curation.errors import UsageError
+from curation.core.arguments import Replicates, Seed
+from curation.core.errors import UsageError
+from curation.core.progress import stage, steps
 from curation.evaluation import confidence as confidences
 from curation.evaluation.class_scores import (
     GROUPS,
@@ -46,7 +47,6 @@ from curation.evaluation.score_files import Keys, read_scores
 from curation.evaluation.variants import select
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.progress import stage, steps
 
 NOTHING: Mapping[str, Path] = MappingProxyType({})
 

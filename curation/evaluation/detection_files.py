@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from curation.errors import MissingFileError, PredictionError
-from curation.evaluation.mends import unique
+from curation.core.errors import MissingFileError, PredictionError
+from curation.core.input_files import InputFile
+from curation.evaluation.conventions import unique
 from curation.evaluation.problem import Floats, GroundTruth
 from curation.evaluation.result_records import Records
-from curation.input_files import InputFile
 from curation.sources.content import SmallFiles, record_of_many
 from curation.sources.source import FileRecord
 from curation.sources.table import SUFFIXES, read_texts

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from curation.csv_table import cell_text, csv_header
-from curation.errors import EvaluationError, UsageError
+from curation.core.csv_table import cell_text, csv_header
+from curation.core.errors import EvaluationError, UsageError
+from curation.core.input_files import InputFile
 from curation.evaluation.other_evaluators import NAMES, SUMMARY, compare_with_external
 from curation.evaluation.outcomes import IGNORED, OBJECTS, OUTCOMES, STATES, TRUE_POSITIVE, UNCOUNTED, frames_of
 from curation.evaluation.problem import Detections
@@ -21,7 +22,6 @@ from curation.evaluation.resample import PAIRED_DEFINITION, ImageOutcomes, paire
 from curation.evaluation.result import PLACES, Column, Result, Table
 from curation.evaluation.score_diff import ScoresDiff, diff_scores
 from curation.evaluation.score_files import open_columns
-from curation.input_files import InputFile
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from curation.evaluation.outcomes import (
     BACKGROUND,
     CALLED_KNOWN,

@@ -6,8 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.errors import EvaluationError
-from curation.figure_style import MARKERS, SERIES, add_key, label_outer, plain, save_figure, set_title, small_multiples
+from curation.core.errors import EvaluationError
+from curation.core.figure_style import (
+    MARKERS,
+    SERIES,
+    add_key,
+    label_outer,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,9 @@ from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
-from curation.errors import EvaluationError, UsageError
+from curation.core.errors import EvaluationError, UsageError
+from curation.core.grouping import distinct
+from curation.core.progress import stage
 from curation.evaluation.measures import Measured, Scored
 from curation.evaluation.problem import (
     MOST_LISTED,
@@ -36,11 +38,9 @@ from curation.evaluation.readers import (
 from curation.evaluation.readers import Policy as Policy
 from curation.evaluation.result import stem_of, truth_digests
 from curation.evaluation.truth import Part, ground_truth, positions_of, viewed
-from curation.grouping import distinct
 from curation.manifest.added_boxes import AddedBoxes, read_added_boxes, with_added_boxes
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.progress import stage
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes
 from curation.sources.yolo import yolo_file
@@ -507,7 +507,7 @@ def manifest_record(manifest: Manifest | None, **more: Any) -> dict[str, Any] | 
 
 def file_records(files: Mapping[str, Path | None]) -> dict[str, dict[str, str]]:
     """Return name and digest of each file that an option names."""
-    from curation.canonical import sha256_of_file
+    from curation.core.canonical import sha256_of_file
 
     return {
         option: {"name": path.name, "sha256": sha256_of_file(path)}

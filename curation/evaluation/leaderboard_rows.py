@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from curation.append_log import append_lines, filled_lines, parsed_line, require_json_lines, require_length
-from curation.canonical import sha256_of_value
-from curation.errors import LeaderboardError, UsageError
+from curation.core.append_log import append_lines, filled_lines, parsed_line, require_json_lines, require_length
+from curation.core.canonical import sha256_of_value
+from curation.core.errors import LeaderboardError, UsageError
+from curation.core.ledger import refuse_review
+from curation.core.storage import read_bytes
+from curation.core.text_table import printable
 from curation.evaluation.measures import Better, Measure, Scored, measure_of, range_of, ranked, values_of
-from curation.ledger import refuse_review
-from curation.storage import read_bytes
-from curation.text_table import printable
 from curation.version import __version__
 
 SCHEMA_VERSION = 2
@@ -249,7 +249,7 @@ class ReadRows:
 
 
 def append_rows(path: Path, rows: Sequence[Row]) -> int:
-    """Add rows to a file with one write under its lock (see `curation.append_log`); return the lines it mended.
+    """Add rows to a file with one write under its lock (see `curation.core.append_log`); return the lines it mended.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from curation.errors import EvaluationError, UsageError
+from curation.core.errors import EvaluationError, UsageError
 from curation.evaluation.matching import (
     Matches,
     OperatingPoints,

@@ -14,7 +14,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from curation.errors import UsageError
+from curation.core.errors import UsageError
+from curation.core.grouping import distinct
+from curation.core.progress import steps
 from curation.evaluation.curves import average_precision
 from curation.evaluation.input_order import count_tie_sensitive, kinds
 from curation.evaluation.inputs import (
@@ -59,10 +61,8 @@ from curation.evaluation.readers import Accepted, ReadDetections, read_task_dete
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.truth import REPEATS, Repeats, TaskTruth, read_image_list, task_truth
 from curation.evaluation.variants import Rules, offer, round_as_text, select
-from curation.grouping import distinct
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.progress import steps
 from curation.sources.source import Source
 
 CLEAN = Rules(

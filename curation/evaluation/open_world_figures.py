@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.errors import EvaluationError
-from curation.figure_style import (
+from curation.core.errors import EvaluationError
+from curation.core.figure_style import (
     MARKERS,
     MUTED,
     SERIES,

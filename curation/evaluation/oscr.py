@@ -17,12 +17,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from curation.errors import EvaluationError, UsageError
+from curation.core.errors import EvaluationError, UsageError
+from curation.core.figure_style import (
+    SERIES,
+    SMALL,
+    add_key,
+    label_outer,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+)
 from curation.evaluation.class_scores import GROUPS, ClassScores
 from curation.evaluation.measures import sum_in_order
 from curation.evaluation.ood.separability import RankedScores, auroc
 from curation.evaluation.problem import Bools, Floats, Int64s
-from curation.figure_style import SERIES, SMALL, add_key, label_outer, plain, save_figure, set_title, small_multiples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from curation.arguments import shown
-from curation.errors import EvaluationError
+from curation.core.arguments import shown
+from curation.core.errors import EvaluationError
+from curation.core.input_files import InputFile
+from curation.core.json_keys import decode_json
 from curation.evaluation.measures import percent
-from curation.input_files import InputFile
-from curation.json_keys import decode_json
 from curation.sources.table import read_texts
 
 SUMMARY = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
-from curation.errors import EvaluationError
-from curation.grouping import distinct
-from curation.input_files import read_plain
-from curation.json_keys import decode_json
+from curation.core.errors import EvaluationError
+from curation.core.grouping import distinct
+from curation.core.input_files import read_plain
+from curation.core.json_keys import decode_json
 from curation.manifest.header import classes_in, unknown_index
 from curation.manifest.manifest import Manifest
 from curation.sources.integrity import MAX_COORDINATE as MAX_COORDINATE

@@ -12,12 +12,16 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from curation.canonical import sha256_of_lines
-from curation.errors import MissingFileError, PredictionError
+from curation.core.canonical import sha256_of_lines
+from curation.core.errors import MissingFileError, PredictionError
+from curation.core.ids import native_number
+from curation.core.input_files import InputFile
+from curation.core.near_names import warn_of_near_names
+from curation.core.storage import missing_path
+from curation.evaluation.conventions import LAYOUTS, VALUES, boxes_in_pixels
 from curation.evaluation.detection_files import is_yolo_results, read_other_form
-from curation.evaluation.diagnosis import doubt, stray_hint
+from curation.evaluation.doubts import doubt, stray_hint
 from curation.evaluation.input_order import equal_rows
-from curation.evaluation.mends import LAYOUTS, VALUES, boxes_in_pixels
 from curation.evaluation.problem import (
     MAX_COORDINATE,
     UNKNOWN,
@@ -31,11 +35,7 @@ from curation.evaluation.problem import (
 )
 from curation.evaluation.result_records import DISAGREEING, STRANGE, Records, find, read_records
 from curation.evaluation.truth import TaskTruth
-from curation.ids import native_number
-from curation.input_files import InputFile
-from curation.near_names import warn_of_near_names
 from curation.sources.source import Source
-from curation.storage import missing_path
 
 Boxes = Literal["error", "empty"]
 Name = TypeVar("Name")
@@ -81,7 +81,7 @@ class Accepted(NamedTuple):
     folded : bool
         Class names that differ in case and surrounding blanks alone, and any other class: it has a negative label.
     boxes : str
-        ``LAYOUT`` or ``LAYOUT:UNIT`` of `curation.evaluation.mends`.
+        ``LAYOUT`` or ``LAYOUT:UNIT`` of `curation.evaluation.conventions`.
     bounded : bool
         Boxes are held against the sizes of the truth's images.
     """
@@ -112,7 +112,7 @@ class ReadDetections:
     copies : str
         What was done about images that a list repeats, or ``""`` where it repeats none.
     doubt : str
-        Why the file may be mistaken (see `curation.evaluation.diagnosis.doubt`), or ``""``.
+        Why the file may be mistaken (see `curation.evaluation.doubts.doubt`), or ``""``.
     """
 
     detections: Detections

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from curation.errors import EvaluationError, UsageError
+from curation.core.errors import EvaluationError, UsageError
 from curation.evaluation.class_scores import GROUPS, ClassScores
 from curation.evaluation.curves import weighted_auroc
 from curation.evaluation.matching import Matches, positives, tenth_names

@@ -41,8 +41,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from curation.arguments import checked
-from curation.errors import UsageError
+from curation.core.arguments import checked
+from curation.core.errors import UsageError
+from curation.core.wording import examples
 from curation.evaluation.measures import Data as Data
 from curation.evaluation.measures import Measure, Number, ranked, values_of
 from curation.evaluation.measures import Scored as Scored
@@ -51,14 +52,13 @@ from curation.evaluation.tables import Table as Table
 from curation.evaluation.tables import Tidy as Tidy
 from curation.evaluation.tables import shown as shown
 from curation.version import __version__
-from curation.wording import examples
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from curation.core.figure_style import Picture
     from curation.evaluation.leaderboard_rows import Row
     from curation.evaluation.outcomes import Outcomes
-    from curation.figure_style import Picture
 
 SCHEMA: dict[str, Any] = {"name": "curation.result", "version": 2}
 """Of the JSON: `schema_text` has it in full."""
@@ -412,7 +412,7 @@ class Result:
         UsageError
             No such figure, or nothing to draw.
         """
-        from curation.figure_style import in_memory
+        from curation.core.figure_style import in_memory
 
         drawings = {drawing.name: drawing for drawing in self.drawings}
         chosen = drawings.get(name)
@@ -458,8 +458,8 @@ class Result:
         list of Path
             All files written, ``results.json`` last.
         """
-        from curation.figure_style import tables_alone
-        from curation.storage import publishing_files, write_text
+        from curation.core.figure_style import tables_alone
+        from curation.core.storage import publishing_files, write_text
 
         folder = Path(folder)
         before = _written_before(folder / "results.json")

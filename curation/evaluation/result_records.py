@@ -14,10 +14,10 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from curation.errors import PredictionError
+from curation.core.errors import PredictionError
+from curation.core.input_files import InputFile, json_rows, record_pieces
+from curation.core.json_keys import SMALL
 from curation.evaluation.problem import Bools, Floats, Int32s, Int64s
-from curation.input_files import InputFile, json_rows, record_pieces
-from curation.json_keys import SMALL
 
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """An integer in a file of records."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.errors import PredictionError, UsageError
+from curation.core.errors import PredictionError, UsageError
 from curation.evaluation.ood.id_scores import IdScores, read_id_scores
 from curation.evaluation.problem import Floats
 from curation.evaluation.result import Column, Table

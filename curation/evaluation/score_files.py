@@ -21,8 +21,11 @@ from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from curation.canonical import sha256_of_bytes, sha256_of_file
-from curation.errors import CurationError, MissingFileError, PredictionError, UsageError
+from curation.core.canonical import sha256_of_bytes, sha256_of_file
+from curation.core.errors import CurationError, MissingFileError, PredictionError, UsageError
+from curation.core.input_files import read_plain
+from curation.core.parquet_limits import largest_text, text_columns, values_in
+from curation.core.storage import missing_path, open_binary
 from curation.evaluation.class_scores import (
     SOFTMAX_TWICE,
     Background,
@@ -39,9 +42,6 @@ from curation.evaluation.class_scores import (
     score_table,
 )
 from curation.evaluation.problem import Floats, Int64s, Stray
-from curation.input_files import read_plain
-from curation.parquet_limits import largest_text, text_columns, values_in
-from curation.storage import missing_path, open_binary
 
 if TYPE_CHECKING:
     import pyarrow

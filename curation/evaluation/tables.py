@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from curation.csv_table import as_csv
+from curation.core.csv_table import as_csv
+from curation.core.text_table import Table as TextTable
+from curation.core.text_table import latex_table, printable, table_lines
 from curation.evaluation.measures import Scored
-from curation.text_table import Table as TextTable
-from curation.text_table import latex_table, printable, table_lines
 
 if TYPE_CHECKING:
     import pandas as pd

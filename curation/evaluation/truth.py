@@ -11,7 +11,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from curation.errors import EvaluationError
+from curation.core.errors import EvaluationError
+from curation.core.ids import native_number, native_of
+from curation.core.input_files import read_plain, utf8_text
+from curation.core.near_names import warn_of_near_names
 from curation.evaluation.problem import (
     UNKNOWN,
     UNKNOWN_NUMBER,
@@ -24,12 +27,9 @@ from curation.evaluation.problem import (
     files_of,
     known_classes,
 )
-from curation.ids import native_number, native_of
-from curation.input_files import read_plain, utf8_text
 from curation.manifest.header import ClassEntry, classes_in
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import PartImages, select_objects
-from curation.near_names import warn_of_near_names
 from curation.sources.datasets import family
 from curation.sources.integrity import select
 from curation.sources.source import FileRecord, Source

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from curation.evaluation.problem import Detections, Floats
 
 Difficult = Literal["ignore", "count"]

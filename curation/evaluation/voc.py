@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from curation.core.progress import stage
 from curation.evaluation.curves import average_precision_by_level, full_curve
 from curation.evaluation.inputs import LISTED, READING, Listed, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import assign, overlapping_pairs, positives, rows_by_class
@@ -20,7 +21,6 @@ from curation.evaluation.problem import NO_DETECTIONS, Detections, GroundTruth, 
 from curation.evaluation.readers import Boxes
 from curation.evaluation.result import Column, Figure, Report, Result, Tidy
 from curation.evaluation.variants import IOU, Difficult, Rules
-from curation.progress import stage
 
 VOC = Rules(
     name="voc",

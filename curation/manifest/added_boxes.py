@@ -22,13 +22,13 @@ from typing import Any, NoReturn
 import msgspec
 import numpy as np
 
-from curation.canonical import canonical_json, sha256_of_bytes
-from curation.errors import CurationError, DigestMismatchError, ManifestError, UnitBoxesError
-from curation.ids import parse_image_id
+from curation.core.canonical import canonical_json, sha256_of_bytes
+from curation.core.errors import CurationError, DigestMismatchError, ManifestError, UnitBoxesError
+from curation.core.ids import parse_image_id
+from curation.core.storage import read_bytes
 from curation.manifest.header import OVERLAY_FILE, UNKNOWN_ID, UNNAMED, ClassEntry, OverlayEntry
 from curation.sources.datasets import family
 from curation.sources.source import Categories, FileRecord, Floats, Int32s, Int64s, Objects, Source, texts
-from curation.storage import read_bytes
 
 MAX_BYTES = 512 << 20
 BoxText = tuple[str, str, str, str]

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from curation.errors import CurationError, ManifestError, SourceError
-from curation.json_keys import decode_json
+from curation.core.errors import CurationError, ManifestError, SourceError
+from curation.core.json_keys import decode_json
+from curation.core.storage import read_bytes
 from curation.manifest.header import Header
 from curation.sources.source_specs import BadBoxes, Reading, Seam, SourceSlot
-from curation.storage import read_bytes
 
 if TYPE_CHECKING:
     from curation.sources.source import Source

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from curation.csv_table import as_csv
-from curation.errors import UsageError
-from curation.grouping import grouped
+from curation.core.csv_table import as_csv
+from curation.core.errors import UsageError
+from curation.core.grouping import grouped
+from curation.core.pages import count
+from curation.core.text_table import Table
 from curation.manifest.header import ClassEntry, Header, LabelView, PartEntry, classes_in
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import FLAGS, ROLES, PartImages, every_object, locate_images, stated_pairs, treated
-from curation.pages import count
 from curation.sources.source import Source
-from curation.text_table import Table
 
 if TYPE_CHECKING:
     import pandas as pd

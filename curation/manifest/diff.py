@@ -22,9 +22,9 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from curation.core.short_repr import short_repr
 from curation.manifest.header import ClassEntry, Header, PartEntry, SourceEntry, version_numbers
 from curation.manifest.manifest import Manifest
-from curation.short_repr import short_repr
 
 Named = TypeVar("Named", PartEntry, ClassEntry, SourceEntry)
 Verdict = Literal["none", "patch", "minor", "major"]

@@ -14,17 +14,17 @@ from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
 
-from curation.canonical import sha256_of_bytes, sha256_of_lines
-from curation.errors import DigestMismatchError, ManifestError, MissingFileError, PathEscapeError, UsageError
-from curation.ids import NATIVE_FORMS, native_of
-from curation.input_files import filled_lines, read_plain
-from curation.json_keys import decode_json
+from curation.core.canonical import sha256_of_bytes, sha256_of_lines
+from curation.core.errors import DigestMismatchError, ManifestError, MissingFileError, PathEscapeError, UsageError
+from curation.core.ids import NATIVE_FORMS, native_of
+from curation.core.input_files import filled_lines, read_plain
+from curation.core.json_keys import decode_json
+from curation.core.storage import missing_path, read_bytes
 from curation.manifest.header import Figure, FileEntry, Header, PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_ids
 from curation.sources.published_list import ListedImages, bare_id, natives_of, only_list
 from curation.sources.published_list import read_published as read_list
-from curation.storage import missing_path, read_bytes
 
 LISTS = "published-lists"
 """Name of the source whose files are the authors' lists."""

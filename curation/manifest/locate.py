@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curation.errors import CurationError, CurationWarning, DigestMismatchError, ManifestError, UsageError
+from curation.core.errors import CurationError, CurationWarning, DigestMismatchError, ManifestError, UsageError
+from curation.core.storage import path_meant
 from curation.manifest.header import Header
 from curation.manifest.manifest import (
     HEADER_FILE,
@@ -20,7 +21,6 @@ from curation.manifest.manifest import (
     read_stated,
 )
 from curation.manifest.validation import require_earlier
-from curation.storage import path_meant
 
 _DEPTH = 4
 _ALIKE = 0.7

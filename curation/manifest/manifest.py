@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from curation.arguments import checked, shown
-from curation.canonical import canonical_json, sha256_of_bytes
-from curation.errors import (
+from curation.core.arguments import checked, shown
+from curation.core.canonical import canonical_json, sha256_of_bytes
+from curation.core.errors import (
     CurationWarning,
     DigestMismatchError,
     ManifestError,
@@ -27,13 +27,13 @@ from curation.errors import (
     SourceError,
     UsageError,
 )
-from curation.input_files import utf8_text
+from curation.core.input_files import utf8_text
+from curation.core.short_repr import cut, html_table
+from curation.core.storage import inside, publishing_folder, read_bytes, write_bytes
 from curation.manifest.built_from import BUILT_FROM_FILE, BuiltFrom, open_remembered, read_built_from
 from curation.manifest.header import OVERLAY_FILE, SCHEMA_VERSION, Header, PartEntry, header_as_data
 from curation.manifest.validation import check_header, check_lists, needs_every_list, require_earlier
-from curation.short_repr import cut, html_table
 from curation.sources.source_specs import Reading, Sources, SourceSlot
-from curation.storage import inside, publishing_folder, read_bytes, write_bytes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from curation.core.pages import count
+from curation.core.text_table import Table
 from curation.manifest.header import Figure, Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.manifest import manifest_data as manifest_data
-from curation.pages import count
-from curation.text_table import Table
 
 _LONGEST_VALUE = 600
 """Characters of a parameter that are shown: recorded decisions have tens of thousands."""

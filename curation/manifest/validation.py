@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from curation.canonical import sha256_of_lines
-from curation.errors import CurationError, DigestMismatchError, ManifestError, VersionChainError
-from curation.ids import parse_image_id
+from curation.core.canonical import sha256_of_lines
+from curation.core.errors import CurationError, DigestMismatchError, ManifestError, VersionChainError
+from curation.core.ids import parse_image_id
 from curation.manifest.header import (
     BOX_COUNTS,
     LARGEST_INDEX,

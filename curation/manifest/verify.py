@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from curation.canonical import sha256_of_lines
-from curation.errors import CurationError
+from curation.core.canonical import sha256_of_lines
+from curation.core.errors import CurationError
+from curation.core.short_repr import short_repr
 from curation.manifest.header import OVERLAY_FILE, PartEntry, SourceEntry, classes_in
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import FLAGS, ROLES, PartImages, count_annotated, locate_images, select_objects
-from curation.short_repr import short_repr
 from curation.sources.source import Source
 
 Outcome = Literal["ok", "note", "failure"]

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from curation.errors import ManifestError
+from curation.core.errors import ManifestError
 from curation.manifest.added_boxes import with_added_boxes
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, LabelView, classes_in
 from curation.manifest.manifest import Manifest

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.errors import MissingExtraError
+from curation.core.errors import MissingExtraError
+from curation.core.pages import page
+from curation.core.text_table import tex
 from curation.manifest.header import Header, Paper, ParameterValue, classes_in
-from curation.pages import page
 from curation.publishing.croissant import derived
 from curation.publishing.licences import STATED
 from curation.publishing.member import HUB, PARTS_CONFIG, Configs, Member, Request, Statement, keywords, title_of
 from curation.publishing.parquet import PlannedTable
 from curation.publishing.tables import COLUMNS
-from curation.text_table import tex
 
 if TYPE_CHECKING:
     import pyarrow as pa

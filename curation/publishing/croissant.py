@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from curation.canonical import sha256_of_value
-from curation.errors import MissingExtraError, PublishError
+from curation.core.canonical import sha256_of_value
+from curation.core.errors import MissingExtraError, PublishError
+from curation.core.storage import read_bytes
 from curation.manifest.header import Header
 from curation.publishing.licences import TERMS
 from curation.publishing.member import HUB, Configs, Member, Request, Statement, keywords, title_of
 from curation.publishing.tables import COLUMNS
 from curation.sources.datasets import family
-from curation.storage import read_bytes
 
 if TYPE_CHECKING:
     import mlcroissant

@@ -9,8 +9,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from curation.canonical import sha256_of_bytes
-from curation.errors import UsageError
+from curation.core.canonical import sha256_of_bytes
+from curation.core.errors import UsageError
+from curation.core.storage import read_bytes
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import plan_coco
@@ -23,7 +24,6 @@ from curation.publishing.photos import photo_sizes
 from curation.sources.coerce import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading
-from curation.storage import read_bytes
 
 if TYPE_CHECKING:
     from curation.publishing.member import Member
@@ -188,7 +188,7 @@ def export(
     ExportError
         The parts cannot be written in this format.
     ManifestError, MissingListError, OverwriteError
-        See `curation.manifest.manifest.Manifest` and `curation.ledger`.
+        See `curation.manifest.manifest.Manifest` and `curation.core.ledger`.
     """
     chosen, options, photos = find_format(form, formats), options or FormatOptions(), photos or {}
     parts = parts or (chosen.usual_parts(manifest.header) if chosen.usual_parts else [])

@@ -16,12 +16,12 @@ from threading import Thread
 from typing import Annotated, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from curation.arguments import checked
-from curation.errors import CurationError, MissingExtraError, PublicationMismatchError, PublishError, UsageError
+from curation.core.arguments import checked
+from curation.core.errors import CurationError, MissingExtraError, PublicationMismatchError, PublishError, UsageError
+from curation.core.storage import publishing_folder, read_bytes
 from curation.manifest.header import DIGEST, VERSION, version_numbers
 from curation.publishing.publication import MAX_RECORD_BYTES, RECORD_FILE, Publication, parse_record, verify_repository
 from curation.publishing.repository import check_repository_name
-from curation.storage import publishing_folder, read_bytes
 
 PUBLIC_HUB = "https://huggingface.co"
 PATIENCE = 60.0

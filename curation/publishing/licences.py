@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from curation.errors import PublishError
+from curation.core.errors import PublishError
 from curation.manifest.header import SourceEntry
 from curation.sources.datasets import family
 

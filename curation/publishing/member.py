@@ -9,14 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from curation.decisions.decision import Decision, sort_key
-from curation.decisions.resolution import Rule, decisions_digest, recorded_digest, recorded_form, resolve
-from curation.errors import CurationError, PublishError
+from curation.core.errors import CurationError, PublishError
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import same_bytes, verify_sources
 from curation.publishing.licences import Terms, require_labels, terms_of
 from curation.publishing.parquet import PlannedTable
+from curation.review.decisions.decision import Decision, sort_key
+from curation.review.decisions.resolution import Rule, decisions_digest, recorded_digest, recorded_form, resolve
 from curation.sources.datasets import family
 from curation.sources.source import Source
 

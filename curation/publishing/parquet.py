@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from curation.canonical import sha256_of_value
-from curation.errors import PublicationMismatchError
-from curation.parquet_limits import largest_text, text_columns, values_in
+from curation.core.canonical import sha256_of_value
+from curation.core.errors import PublicationMismatchError
+from curation.core.parquet_limits import largest_text, text_columns, values_in
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.errors import ExportError, MissingFileError
+from curation.core.errors import ExportError, MissingFileError
+from curation.core.storage import inside, write_text
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import gather_images, slots_of_parts
 from curation.sources.photos import size_of_photo
 from curation.sources.source import Int32s, Source
-from curation.storage import inside, write_text
 
 _PHOTOS = (".jpg", ".jpeg", ".png")
 

@@ -10,13 +10,13 @@ from typing import Annotated, Any, NoReturn
 
 import msgspec
 
-from curation.canonical import sha256_of_file, sha256_of_value
-from curation.errors import CanonicalFormError, CurationError, PublicationMismatchError
+from curation.core.canonical import sha256_of_file, sha256_of_value
+from curation.core.errors import CanonicalFormError, CurationError, PublicationMismatchError
+from curation.core.storage import inside, read_bytes
 from curation.manifest.header import DIGEST, VERSION
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.publishing.formats.plan import json_bytes
 from curation.publishing.parquet import content_digest, read_parquet, schema_of
-from curation.storage import inside, read_bytes
 
 RECORD_FILE = "publication.json"
 MAX_RECORD_BYTES = 64 << 20

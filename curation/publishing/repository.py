@@ -9,9 +9,8 @@ from datetime import date as day
 from functools import partial
 from pathlib import Path
 
-from curation.canonical import sha256_of_bytes, sha256_of_file
-from curation.decisions.files import json_lines
-from curation.errors import PublishError, UsageError
+from curation.core.canonical import sha256_of_bytes, sha256_of_file
+from curation.core.errors import PublishError, UsageError
 from curation.manifest.header import VERSION
 from curation.manifest.manifest import manifest_files
 from curation.publishing.card import card_text
@@ -28,6 +27,7 @@ from curation.publishing.publication import (
     record_bytes,
 )
 from curation.publishing.tables import planned_tables
+from curation.review.decisions.files import json_lines
 
 CARD_FILE = "README.md"
 RESULTS_FILE = "results.jsonl"

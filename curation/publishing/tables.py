@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.decisions.decision import Decision, row_of
-from curation.errors import PublishError
-from curation.grouping import grouped
+from curation.core.errors import PublishError
+from curation.core.grouping import grouped
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, Header, PartEntry, classes_in, unknown_index
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartImages, PartObjects, locate_images, stated_pairs, view_objects
 from curation.publishing.formats.content import UNKNOWN_NAME, picked, raw_column
 from curation.publishing.member import DECISIONS, PARTS_CONFIG, Member
 from curation.publishing.parquet import PlannedTable
+from curation.review.decisions.decision import Decision, row_of
 from curation.sources.source import Int64s, Source
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""Review by eye in the FiftyOne App: a dataset, a plugin that records verdicts, and the log behind it."""
+"""Human judgement: proposals, decisions, the FiftyOne App."""

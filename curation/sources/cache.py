@@ -24,10 +24,10 @@ from typing import Any, get_type_hints
 import msgspec
 import numpy as np
 
-from curation.canonical import sha256_of_value
-from curation.errors import CurationError
+from curation.core.canonical import sha256_of_value
+from curation.core.errors import CurationError
+from curation.core.storage import remove_abandoned, replacing, write_bytes
 from curation.sources.source import Images, Objects, Source, texts
-from curation.storage import remove_abandoned, replacing, write_bytes
 
 READER_VERSION = 7
 """Raised whenever a reader gives other columns for the same bytes, so that older files are not used."""

@@ -14,9 +14,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from curation.arguments import checked
-from curation.canonical import sha256_of_bytes
-from curation.errors import MissingFileError, UsageError
+from curation.core.arguments import checked
+from curation.core.canonical import sha256_of_bytes
+from curation.core.errors import MissingFileError, UsageError
 from curation.sources.coco import parse_coco
 from curation.sources.datasets import namespace_of
 from curation.sources.fiftyone_view import FILE_NAME, coco_of_view, is_named, is_view, load_named

@@ -9,13 +9,13 @@ from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
 
-from curation.canonical import sha256_of_bytes
-from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError, SourceError, UsageError
-from curation.ids import check_native
-from curation.input_files import filled_lines, plain
+from curation.core.canonical import sha256_of_bytes
+from curation.core.errors import AnnotationFormatError, ImageIdError, MissingFileError, SourceError, UsageError
+from curation.core.ids import check_native
+from curation.core.input_files import filled_lines, plain
+from curation.core.storage import inside, read_bytes
 from curation.sources.integrity import check_unique
 from curation.sources.source import FileRecord
-from curation.storage import inside, read_bytes
 
 _KIND = "annotation file"
 _PLAIN_NAME = re.compile(r"(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*\Z")

@@ -14,11 +14,11 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from curation.canonical import sha256_of_lines
-from curation.engines.addresses import below, files_below, is_address, last_name, opened, size_and_stamp
-from curation.engines.step import Block
-from curation.errors import MissingFileError, PathEscapeError, SourceError, UsageError
-from curation.parquet_limits import checked_group
+from curation.core.canonical import sha256_of_lines
+from curation.core.engines.addresses import below, files_below, is_address, last_name, opened, size_and_stamp
+from curation.core.engines.step import Block
+from curation.core.errors import MissingFileError, PathEscapeError, SourceError, UsageError
+from curation.core.parquet_limits import checked_group
 from curation.sources.photos import (
     LARGEST_FILE,
     NO_PHOTO,
@@ -59,7 +59,7 @@ def corpus_blocks(corpus: str | Path, *, root: str | None = None) -> Iterator[Bl
     Raises
     ------
     MissingFileError, MissingExtraError
-        See `curation.engines.addresses.opened`.
+        See `curation.core.engines.addresses.opened`.
     UsageError
         There is no photo.
     SourceError

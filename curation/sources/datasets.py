@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-from curation.ids import ImageId
+from curation.core.ids import ImageId
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from curation.arguments import shown
-from curation.errors import UsageError
+from curation.core.arguments import shown
+from curation.core.errors import UsageError
 
 _FORMS = (
     "{image_id: supervision.Detections}, {image_id: {boxes, scores, labels}}, or Ultralytics Results, one an image, "

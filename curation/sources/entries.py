@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from curation.arrow import values_of
-from curation.errors import AnnotationFormatError
+from curation.core.arrow import values_of
+from curation.core.errors import AnnotationFormatError
 from curation.sources.stems import IMAGE_SUFFIXES, distinct, normalised, stems
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from curation.errors import CurationWarning, SourceError, UsageError
-from curation.fiftyone_database import load_fiftyone
-from curation.ids import native_of
+from curation.core.errors import CurationWarning, SourceError, UsageError
+from curation.core.fiftyone_database import load_fiftyone
+from curation.core.ids import native_of
 from curation.sources.source import Floats
 
 PREFIX = "fiftyone:"

@@ -18,13 +18,13 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from curation.csv_table import csv_rows
-from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError, UsageError
-from curation.grouping import distinct
-from curation.ids import check_native
-from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.input_files import beginning, utf8_text
-from curation.json_keys import decode_json
+from curation.core.csv_table import csv_rows
+from curation.core.errors import AnnotationFormatError, ImageIdError, MissingFileError, UsageError
+from curation.core.grouping import distinct
+from curation.core.ids import check_native
+from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.input_files import beginning, utf8_text
+from curation.core.json_keys import decode_json
 from curation.sources.content import FileContent
 from curation.sources.integrity import check_unique
 from curation.sources.source import FileRecord, Images, Source

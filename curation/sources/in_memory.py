@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from curation.arguments import shown
-from curation.errors import AnnotationFormatError, PredictionError, UsageError
+from curation.core.arguments import shown
+from curation.core.errors import AnnotationFormatError, PredictionError, UsageError
 from curation.sources.coco import record_place
 
 _BOX = ("x", "y", "w", "h")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from curation.errors import AnnotationFormatError, DamagedFileError
-from curation.input_files import InputFile
-from curation.json_keys import refuse_repeated_keys
-from curation.short_repr import short_repr
-from curation.text_table import Table, table_lines
+from curation.core.errors import AnnotationFormatError, DamagedFileError
+from curation.core.input_files import InputFile
+from curation.core.json_keys import refuse_repeated_keys
+from curation.core.short_repr import short_repr
+from curation.core.text_table import Table, table_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +134,7 @@ _PROBLEMS = {
 
 
 def inspect_annotations(path: Path) -> Inspection:
-    """Count what COCO JSON holds, and what is wrong with it (see `curation.evaluation.diagnosis.inspect`)."""
+    """Count what COCO JSON holds, and what is wrong with it (see `curation.inspect`)."""
     file = InputFile(path, kind="annotation file")
     refuse_repeated_keys(file.data, str(path), AnnotationFormatError)
     held = _decoded(file, _File[_Annotation], path)

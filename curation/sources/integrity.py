@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.errors import AnnotationFormatError, BoxError, DanglingIdError, DuplicateIdError
+from curation.core.errors import AnnotationFormatError, BoxError, DanglingIdError, DuplicateIdError
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects
 from curation.sources.source_specs import BadBoxes
 

@@ -9,13 +9,13 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from curation.errors import AnnotationFormatError, MissingFileError
-from curation.json_keys import decode_json
+from curation.core.errors import AnnotationFormatError, MissingFileError
+from curation.core.json_keys import decode_json
+from curation.core.storage import inside, read_bytes
 from curation.sources.content import SmallFiles, listed_names, paths_below
 from curation.sources.integrity import sound_objects
 from curation.sources.source import Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes, Seam
-from curation.storage import inside, read_bytes
 
 OTHER_SIGN = "other-sign"
 """The label of a sign of none of the 400 classes."""

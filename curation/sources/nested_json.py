@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from curation.errors import AnnotationFormatError, DamagedFileError
-from curation.json_keys import refuse_repeated_keys
+from curation.core.errors import AnnotationFormatError, DamagedFileError
+from curation.core.json_keys import refuse_repeated_keys
 from curation.sources.entries import (
     LONGEST_LINE,
     MOST_CLASS_NAMES,

@@ -9,8 +9,9 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from curation.arguments import checked
-from curation.errors import MissingFileError, UsageError
+from curation.core.arguments import checked
+from curation.core.errors import MissingFileError, UsageError
+from curation.core.storage import missing_path
 from curation.sources.cache import Cache, Stamp, cache_key, default_folder, frozen
 from curation.sources.coco import parse_coco
 from curation.sources.content import FileContent, SmallFiles, paths_below
@@ -28,7 +29,6 @@ from curation.sources.source_specs import BadBoxes, Seam
 from curation.sources.table import SUFFIXES, parse_table
 from curation.sources.voc import locate_voc, parse_voc, voc_names, what_else
 from curation.sources.yolo import read_yolo, yolo_file, yolo_parts
-from curation.storage import missing_path
 
 _PARTS = ("train", "val", "test")
 _LARGE = 100 << 20

@@ -13,10 +13,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.engines.addresses import files_below
-from curation.errors import CurationError, CurationWarning, DamagedFileError, MissingExtraError, MissingFileError
-from curation.storage import missing_path, open_binary
-from curation.wording import counted, examples
+from curation.core.engines.addresses import files_below
+from curation.core.errors import CurationError, CurationWarning, DamagedFileError, MissingExtraError, MissingFileError
+from curation.core.storage import missing_path, open_binary
+from curation.core.wording import counted, examples
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import numpy as np
 
-from curation.arguments import checked
-from curation.arrow import arrow_of, values_of
-from curation.csv_table import csv_header
-from curation.engines.addresses import files_below, last_name, opened, size_and_stamp
-from curation.engines.running import EngineName, cores, run_step
-from curation.engines.shards import Entry, Shards
-from curation.engines.step import Block, Step
-from curation.errors import AnnotationFormatError, UsageError
-from curation.input_files import GZIP
-from curation.parquet_limits import largest_text, text_columns
+from curation.core.arguments import checked
+from curation.core.arrow import arrow_of, values_of
+from curation.core.csv_table import csv_header
+from curation.core.engines.addresses import files_below, last_name, opened, size_and_stamp
+from curation.core.engines.running import EngineName, cores, run_step
+from curation.core.engines.shards import Entry, Shards
+from curation.core.engines.step import Block, Step
+from curation.core.errors import AnnotationFormatError, UsageError
+from curation.core.input_files import GZIP
+from curation.core.parquet_limits import largest_text, text_columns
 
 if TYPE_CHECKING:
     import pyarrow
@@ -123,7 +123,7 @@ def presence(
     UsageError, MissingFileError
         There are no annotation files.
     EngineError
-        A file is malformed; see also `curation.engines.running.run_step`.
+        A file is malformed; see also `curation.core.engines.running.run_step`.
     """
     step = ScanPresence(tuple(sorted(set(classes))))
     shards = run_step(step, annotation_blocks(annotations), out=out, engine=engine, workers=workers)

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from curation.arrow import values_of
-from curation.errors import AnnotationFormatError
+from curation.core.arrow import values_of
+from curation.core.errors import AnnotationFormatError
+from curation.core.wording import slug
 from curation.sources.entries import SHARE, SHOWN, Column, OddLine, PublishedList, coded, column_of, name_classes
 from curation.sources.stems import FILE_NAME, normalised, text_of
 from curation.sources.text_lines import require_utf8
-from curation.wording import slug
 
 PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
 """Columns that name images whatever they hold, the first before the others."""

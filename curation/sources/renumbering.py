@@ -16,11 +16,11 @@ from typing import Any
 
 import msgspec
 
-from curation.arguments import checked
-from curation.errors import AnnotationFormatError, DanglingIdError
-from curation.input_files import InputFile
-from curation.json_keys import refuse_repeated_keys
-from curation.storage import write_bytes
+from curation.core.arguments import checked
+from curation.core.errors import AnnotationFormatError, DanglingIdError
+from curation.core.input_files import InputFile
+from curation.core.json_keys import refuse_repeated_keys
+from curation.core.storage import write_bytes
 
 
 class _Record(msgspec.Struct):

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from curation.errors import PresenceOnlyError, UnitBoxesError
-from curation.grouping import distinct
-from curation.ids import native_number
-from curation.short_repr import short_repr
+from curation.core.errors import PresenceOnlyError, UnitBoxesError
+from curation.core.grouping import distinct
+from curation.core.ids import native_number
+from curation.core.short_repr import short_repr
 from curation.sources.datasets import facts_of, family, namespace_of
 
 Int32s = npt.NDArray[np.int32]

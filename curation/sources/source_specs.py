@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from curation.errors import UsageError
-from curation.ids import ImageId
+from curation.core.errors import UsageError
+from curation.core.ids import ImageId
 
 BadBoxes = Literal["error", "drop"]
 Seam = Literal["drop", "split", "widest"]

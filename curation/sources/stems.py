@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.arrow import arrow_of, values_of
+from curation.core.arrow import arrow_of, values_of
 
 if TYPE_CHECKING:
     from curation.sources.source import Bools, Int64s

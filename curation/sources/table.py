@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from curation.csv_table import csv_header
-from curation.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
-from curation.grouping import distinct
-from curation.ids import native_of
+from curation.core.csv_table import csv_header
+from curation.core.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
+from curation.core.grouping import distinct
+from curation.core.ids import native_of
 from curation.sources.content import FileContent, check_name
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family, namespace_of
 from curation.sources.integrity import check_label, check_unique
@@ -21,7 +21,7 @@ from curation.sources.source import Categories, FileRecord, Images, Source
 if TYPE_CHECKING:
     import pandas as pd
 
-    from curation.input_files import InputFile
+    from curation.core.input_files import InputFile
 
 IMAGE_COLUMNS = ("image", "image_id", "file_name")
 CLASS_COLUMNS = ("class", "category", "label", "category_id")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.arrow import arrow_of, values_of
-from curation.errors import DamagedFileError
-from curation.grouping import distinct
+from curation.core.arrow import arrow_of, values_of
+from curation.core.errors import DamagedFileError
+from curation.core.grouping import distinct
 from curation.sources.entries import LONGEST_LINE, NO_LABEL, SHARE, SHOWN, Column, Form, OddLine, PublishedList, encoded
 from curation.sources.stems import (
     ANY_FILE,

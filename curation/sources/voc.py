@@ -16,15 +16,15 @@ import numpy as np
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
-from curation.errors import AnnotationFormatError, MissingFileError
-from curation.input_files import utf8_text
+from curation.core.errors import AnnotationFormatError, MissingFileError
+from curation.core.input_files import utf8_text
+from curation.core.storage import inside, read_bytes
+from curation.core.wording import counted
 from curation.sources.content import SmallFiles, check_name, record_of_many
 from curation.sources.datasets import VOC_NAMES, namespace_of
 from curation.sources.integrity import Where, check_unique, sound_objects
 from curation.sources.source import POSES, Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes
-from curation.storage import inside, read_bytes
-from curation.wording import counted
 
 _SETS = "ImageSets/Main"
 _XML = "Annotations"

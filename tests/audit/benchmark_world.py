@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from curation.audit.lists import ListSet, read_lists
-from curation.audit.report import Report
-from curation.audit.rule import Finding
-from curation.audit.target import AuditTarget
-from curation.audit.targets import manifest_target
-from curation.canonical import sha256_of_lines
+from curation.core.canonical import sha256_of_lines
+from curation.extensions.audit.lists import ListSet, read_lists
+from curation.extensions.audit.report import Report
+from curation.extensions.audit.rule import Finding
+from curation.extensions.audit.target import AuditTarget
+from curation.extensions.audit.targets import manifest_target
 from curation.manifest.header import (
     ClassEntry,
     FileEntry,

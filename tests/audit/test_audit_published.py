@@ -3,14 +3,14 @@
 from functools import cache
 from pathlib import Path
 
-from curation.audit.classes import read_tasks
-from curation.audit.lists import read_lists
-from curation.audit.report import Report
-from curation.audit.rule import Finding
-from curation.audit.rules import chosen_rules
-from curation.audit.run import run_audit
-from curation.audit.target import PRINCIPLE
-from curation.audit.targets import FolderOptions, folder_target
+from curation.extensions.audit.classes import read_tasks
+from curation.extensions.audit.lists import read_lists
+from curation.extensions.audit.report import Report
+from curation.extensions.audit.rule import Finding
+from curation.extensions.audit.rules import chosen_rules
+from curation.extensions.audit.run import run_audit
+from curation.extensions.audit.target import PRINCIPLE
+from curation.extensions.audit.targets import FolderOptions, folder_target
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.audit.benchmark_world import count

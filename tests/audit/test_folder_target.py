@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from curation.audit.classes import tasks_of
-from curation.audit.lists import read_lists
-from curation.audit.run import run_audit
-from curation.audit.target import PRINCIPLE, AuditTarget
-from curation.audit.targets import FolderOptions, folder_target
-from curation.errors import UsageError
+from curation.core.errors import UsageError
+from curation.extensions.audit.classes import tasks_of
+from curation.extensions.audit.lists import read_lists
+from curation.extensions.audit.run import run_audit
+from curation.extensions.audit.target import PRINCIPLE, AuditTarget
+from curation.extensions.audit.targets import FolderOptions, folder_target
 from curation.manifest.header import TaskEntry
 from curation.sources.source import Source
 from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World, labels_for_testing, list_set, make_source

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from curation.audit.groups import GroupResult, Groups
-from curation.audit.identity import Images, images_of
-from curation.errors import UsageError
+from curation.core.errors import UsageError
+from curation.extensions.audit.groups import GroupResult, Groups
+from curation.extensions.audit.identity import Images, images_of
 from curation.sources.published_list import read_published
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.audit.identity import Images, ids_of, images_of
-from curation.ids import NATIVE_FORMS
+from curation.core.ids import NATIVE_FORMS
+from curation.extensions.audit.identity import Images, ids_of, images_of
 from curation.manifest.importing import namespaced_by_form
 from curation.sources.entries import PublishedList
 from curation.sources.published_list import read_published

@@ -6,12 +6,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from curation.audit.run import audit
 from curation.cli import main
-from curation.hierarchy.related_classes import NOT_PROVEN
+from curation.extensions.audit.run import audit
 from curation.manifest.header import ClassEntry
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
+from curation.signals.hierarchy.related_classes import NOT_PROVEN
 from tests.protocols.test_ssb import of_imagenet
 
 JAY, BLUE_JAY, BIRD, STONE = "n01580077", "n01580870", "n01503061", "n09416076"

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from curation.audit.judgement import label_warnings
-from curation.audit.report import Report
-from curation.audit.run import run_audit
+from curation.extensions.audit.judgement import label_warnings
+from curation.extensions.audit.report import Report
+from curation.extensions.audit.run import run_audit
 from curation.sources.source import Source
 from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World, findings, labels_for_testing, make_source
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.audit.identity import images_of
-from curation.errors import CurationError
+from curation.core.errors import CurationError
+from curation.extensions.audit.identity import images_of
 from curation.sources.entries import PublishedList
 from curation.sources.published_list import read_published
 

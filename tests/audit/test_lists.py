@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from curation.audit import lists as lists_module
-from curation.audit.lists import ListSet, read_lists
-from curation.canonical import sha256_of_bytes
-from curation.errors import ImageIdError, MissingFileError, PathEscapeError, UsageError
+from curation.core.canonical import sha256_of_bytes
+from curation.core.errors import ImageIdError, MissingFileError, PathEscapeError, UsageError
+from curation.extensions.audit import lists as lists_module
+from curation.extensions.audit.lists import ListSet, read_lists
 from tests.real_files import real_files
 
 

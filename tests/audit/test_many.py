@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from curation.audit.many import audits
-from curation.audit.run import audit
 from curation.cli import main
-from curation.engines.running import EngineName
-from curation.errors import MissingFileError, UsageError
+from curation.core.engines.running import EngineName
+from curation.core.errors import MissingFileError, UsageError
+from curation.extensions.audit.many import audits
+from curation.extensions.audit.run import audit
 
 
 @pytest.fixture

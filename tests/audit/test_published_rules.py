@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from curation.audit.lists import ListSet, read_lists
-from curation.audit.report import Report
-from curation.audit.rule import Finding
-from curation.audit.rules import ON_TASKS, PUBLISHED_RULES, RULES
-from curation.audit.run import audit
-from curation.errors import UsageError
+from curation.core.errors import UsageError
+from curation.extensions.audit.lists import ListSet, read_lists
+from curation.extensions.audit.report import Report
+from curation.extensions.audit.rule import Finding
+from curation.extensions.audit.rules import ON_TASKS, PUBLISHED_RULES, RULES
+from curation.extensions.audit.run import audit
 from tests.real_files import real_files
 
 NUMBERS = [f"{n:012d}" for n in range(1, 2001)]

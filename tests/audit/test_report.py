@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from curation.audit.report import Report
-from curation.audit.rules import RULES, chosen_rules
-from curation.audit.run import audit, run_audit
-from curation.errors import UsageError
-from curation.pages import clean
+from curation.core.errors import UsageError
+from curation.core.pages import clean
+from curation.extensions.audit.report import Report
+from curation.extensions.audit.rules import RULES, chosen_rules
+from curation.extensions.audit.run import audit, run_audit
 from tests.audit.benchmark_world import LISTS, World, list_set
 
 

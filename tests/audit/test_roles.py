@@ -7,10 +7,18 @@ import random
 import numpy as np
 import pytest
 
-from curation.audit.roles import Pair, between_families, comparisons, read_role, said_role, task_roles, tasks_by_name
-from curation.audit.target import PRINCIPLE
-from curation.audit.targets import read_view, role_option
-from curation.errors import UsageError
+from curation.core.errors import UsageError
+from curation.extensions.audit.roles import (
+    Pair,
+    between_families,
+    comparisons,
+    read_role,
+    said_role,
+    task_roles,
+    tasks_by_name,
+)
+from curation.extensions.audit.target import PRINCIPLE
+from curation.extensions.audit.targets import read_view, role_option
 from curation.manifest.header import LabelView
 
 TASK_NAMES = ("t1", "t2", "t3", "t4")

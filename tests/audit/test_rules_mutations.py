@@ -6,11 +6,11 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from curation.audit.report import Report
-from curation.audit.rule import Rule
-from curation.audit.rules import RULES
-from curation.audit.run import run_audit
-from curation.audit.target import AuditTarget
+from curation.extensions.audit.report import Report
+from curation.extensions.audit.rule import Rule
+from curation.extensions.audit.rules import RULES
+from curation.extensions.audit.run import run_audit
+from curation.extensions.audit.target import AuditTarget
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
 from tests.audit.benchmark_world import VIEWS, World, count, labels_for_testing
@@ -257,7 +257,7 @@ def test_a_benchmark_without_tasks_is_not_asked_for_them() -> None:
         taxonomy="OSOD-I",
         parts=tuple(msgspec.structs.replace(part, task="") for part in manifest.header.parts),
     )
-    from curation.audit.targets import manifest_target
+    from curation.extensions.audit.targets import manifest_target
 
     audit = run_audit(manifest_target(Manifest(header, manifest.lists), world.sources()))
     assert audit.verdict("TI1") == audit.verdict("CO2") == audit.verdict("LI1") == "not applicable"

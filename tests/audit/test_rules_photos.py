@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.audit.report import Report
-from curation.audit.run import run_audit
+from curation.extensions.audit.report import Report
+from curation.extensions.audit.run import run_audit
 from tests.audit.benchmark_world import LISTS, World
 
 pytest.importorskip("imagehash", reason="photos are compared with ImageHash")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from curation.audit.report import Report, Statement
-from curation.audit.run import audit
 from curation.cli import main
+from curation.extensions.audit.report import Report, Statement
+from curation.extensions.audit.run import audit
 from tests.audit.test_published_rules import laid
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import curation
-from curation.audit.identity import MOST_HINTED
-from curation.audit.report import Report
 from curation.cli import main
+from curation.extensions.audit.identity import MOST_HINTED
+from curation.extensions.audit.report import Report
 from tests.audit.planted import text, write
 from tests.real_files import real_files
 

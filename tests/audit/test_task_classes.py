@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.audit.classes import ClassNames, classes_of, known_aliases, read_tasks
-from curation.errors import UsageError
+from curation.core.errors import UsageError
+from curation.extensions.audit.classes import ClassNames, classes_of, known_aliases, read_tasks
 from curation.manifest.header import ClassEntry
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import curation
-from curation.baselines.score_vectors import (
+from curation.benchmarks.osod3.score_vectors import (
     Labelled,
     ScoreVectors,
     image_positions,
@@ -16,9 +16,9 @@ from curation.baselines.score_vectors import (
     read_score_vectors,
     write_results,
 )
-from curation.baselines.suppression import detections_of, keep_across_kinds, merge_passes
-from curation.baselines.unknown_boxes import NaiveOptions, calibrate, confirm, expel, naive_unknown
-from curation.errors import PredictionError
+from curation.benchmarks.osod3.suppression import detections_of, keep_across_kinds, merge_passes
+from curation.benchmarks.osod3.unknown_boxes import NaiveOptions, calibrate, confirm, expel, naive_unknown
+from curation.core.errors import PredictionError
 from curation.evaluation.problem import KnownClasses
 from curation.evaluation.truth import ground_truth
 from tests.frozen.commands import read

@@ -9,10 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.baselines.score_vectors import ScoreVectors, read_score_vectors
-from curation.baselines.suppression import detections_of, keep_across_kinds, keep_within_labels, merge_passes
-from curation.baselines.unknown_boxes import ClassThresholds, NaiveOptions, calibrate, confirm, expel, naive_unknown
-from curation.errors import PredictionError, UsageError
+from curation.benchmarks.osod3.score_vectors import ScoreVectors, read_score_vectors
+from curation.benchmarks.osod3.suppression import detections_of, keep_across_kinds, keep_within_labels, merge_passes
+from curation.benchmarks.osod3.unknown_boxes import (
+    ClassThresholds,
+    NaiveOptions,
+    calibrate,
+    confirm,
+    expel,
+    naive_unknown,
+)
+from curation.core.errors import PredictionError, UsageError
 from curation.evaluation.problem import GroundTruth
 
 

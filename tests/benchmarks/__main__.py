@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from time import monotonic
 
-from curation.storage import make_folder, write_text
+from curation.core.storage import make_folder, write_text
 from tests.benchmarks.own_process import Spent
 from tests.benchmarks.rows import ROWS, Row
 

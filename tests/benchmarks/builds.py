@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from curation.core.storage import write_text
 from curation.sources.datasets import COCO_CATEGORIES
-from curation.storage import write_text
 from tests.benchmarks.large_files import coco_file, voc_folder
 from tests.benchmarks.own_process import Clock
 

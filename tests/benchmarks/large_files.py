@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from curation.core.storage import replacing
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES
-from curation.storage import replacing
 
 IMAGES = 118_287
 ANNOTATIONS = 860_001

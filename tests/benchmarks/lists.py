@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.storage import write_text
+from curation.core.storage import write_text
 from tests.benchmarks.own_process import Clock
 
 LISTS, LINES, IMAGES = 40, 25_000, 120_000
@@ -18,9 +18,9 @@ IMAGENET = 1_281_167
 
 def audit(folder: Path, clock: Clock) -> None:
     """Read lists of a million lines and judge them by the audit's rules."""
-    from curation.audit.lists import read_lists
-    from curation.audit.run import run_audit
-    from curation.audit.targets import folder_target
+    from curation.extensions.audit.lists import read_lists
+    from curation.extensions.audit.run import run_audit
+    from curation.extensions.audit.targets import folder_target
 
     with clock:
         judged = run_audit(folder_target(read_lists(folder / "lists")))
@@ -58,7 +58,7 @@ def imagenet_sorted(folder: Path, clock: Clock) -> None:
 
 def draw(folder: Path, clock: Clock) -> None:
     """Write 40 lists of 25,000 COCO ids, some with VOC's among them or with repeats; one of a million paths; names."""
-    from curation.ilsvrc2012 import ilsvrc2012_classes
+    from curation.core.ilsvrc2012 import ilsvrc2012_classes
 
     if (folder / "imagenet.txt").exists():
         return

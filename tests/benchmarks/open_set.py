@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from curation.core.storage import write_bytes
 from curation.evaluation.problem import UNKNOWN, ClassRoles, Detections, GroundTruth
-from curation.storage import write_bytes
 from tests.benchmarks.coco_ap import write_results
 from tests.benchmarks.own_process import Clock
 

@@ -75,7 +75,7 @@ def _images() -> tuple[Any, Any]:
 
 def image_ood(folder: Path, clock: Clock) -> list[float | None]:
     """Return OpenOOD's numbers of one OOD set, twenty times over."""
-    from curation.evaluation.image_ood.measures import OodRules, numbers_of
+    from curation.extensions.image_ood.measures import OodRules, numbers_of
 
     ids, oods = _images()
     rules = OodRules(name="openood", meaning="", fpr="FPR95_ood_positive_vertices")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.similarity.encoder import Encoder
+from curation.signals.similarity.encoder import Encoder
 from tests.benchmarks.own_process import Clock
 
 QUERIES, REFERENCES, DIMENSION, NEAREST = 2_000, 60_000, 512, 50
@@ -17,7 +17,7 @@ PAIRS = 2_000
 
 
 def _graph(folder: Path) -> Any:
-    from curation.cooccurrence.graph import ClassGraph
+    from curation.signals.cooccurrence.graph import ClassGraph
 
     weights = np.load(folder / "graph.npy")
     return ClassGraph(tuple(f"{number:04}" for number in range(len(weights))), weights)
@@ -36,7 +36,7 @@ def cut(folder: Path, clock: Clock) -> float:
     """Return the normalized cut into three that is found."""
     import sklearn.cluster  # noqa: F401 - loaded before the clock starts, as for the peer
 
-    from curation.cooccurrence.cut import normalized_cut
+    from curation.signals.cooccurrence.cut import normalized_cut
 
     graph = _graph(folder)
     with clock:
@@ -48,7 +48,7 @@ def cut_cluster_qr(folder: Path, clock: Clock) -> float:
     """Return the normalized cut of scikit-learn's spectral clustering."""
     from sklearn.cluster import SpectralClustering
 
-    from curation.cooccurrence.search import normalized_cut_value
+    from curation.signals.cooccurrence.search import normalized_cut_value
 
     graph = _graph(folder)
     with clock:
@@ -59,7 +59,7 @@ def cut_cluster_qr(folder: Path, clock: Clock) -> float:
 
 def small_cuts(folder: Path, clock: Clock, count: int) -> None:
     """Cut graphs of nine classes exactly."""
-    from curation.cooccurrence.cut import CutOptions, normalized_cut
+    from curation.signals.cooccurrence.cut import CutOptions, normalized_cut
     from tests.cooccurrence.graphs import small_graph
 
     graphs = [small_graph(seed) for seed in range(count + 1)]
@@ -77,7 +77,7 @@ def _vectors() -> list[Any]:
 
 def neighbors(folder: Path, clock: Clock) -> list[list[float]]:
     """Return the fifty largest products of every twentieth query."""
-    from curation.similarity.neighbors import nearest
+    from curation.signals.similarity.neighbors import nearest
 
     queries, references = _vectors()
     nearest(queries[:10], references[:1000], NEAREST)
@@ -102,10 +102,10 @@ def neighbors_faiss(folder: Path, clock: Clock) -> list[list[float]]:
 
 def wu_palmer(folder: Path, clock: Clock) -> None:
     """Wu-Palmer similarity of all pairs of ImageNet's 1,000 classes."""
-    from curation.hierarchy.related_classes import kinship
-    from curation.hierarchy.related_classes import wu_palmer as similarity
-    from curation.hierarchy.wordnet import imagenet_dag
-    from curation.ilsvrc2012 import ilsvrc2012_classes
+    from curation.core.ilsvrc2012 import ilsvrc2012_classes
+    from curation.signals.hierarchy.related_classes import kinship
+    from curation.signals.hierarchy.related_classes import wu_palmer as similarity
+    from curation.signals.hierarchy.wordnet import imagenet_dag
 
     classes = ilsvrc2012_classes()
     graph = imagenet_dag()
@@ -117,7 +117,7 @@ def wu_palmer_nltk(folder: Path, clock: Clock) -> None:
     """2,000 pairs of the same, one by one."""
     import random
 
-    from curation.ilsvrc2012 import ilsvrc2012_classes
+    from curation.core.ilsvrc2012 import ilsvrc2012_classes
     from tests.hierarchy.nltk_oracle import nltk_reader
 
     chance = random.Random(7)
@@ -130,7 +130,7 @@ def wu_palmer_nltk(folder: Path, clock: Clock) -> None:
 
 
 def _encoder(folder: Path) -> Encoder:
-    from curation.similarity.open_clip import open_clip_encoder
+    from curation.signals.similarity.open_clip import open_clip_encoder
     from tests.similarity.clip_world import write_config
 
     layers = {"layers": 2, "width": 64}
@@ -151,7 +151,7 @@ def embed(folder: Path, clock: Clock) -> None:
     """Embed photos into a store, on all cores."""
     from tempfile import TemporaryDirectory
 
-    from curation.similarity.embed import Photo, embed_photos
+    from curation.signals.similarity.embed import Photo, embed_photos
 
     encoder = _encoder(folder)
     photos = [Photo(f"bench:{number}", path) for number, path in enumerate(_photo_paths(folder))]
@@ -163,8 +163,8 @@ def embed(folder: Path, clock: Clock) -> None:
 
 def embed_on_one_core(folder: Path, clock: Clock) -> None:
     """What every photo needs, on one core: bytes, digest, decoding, resizing, and the model in batches."""
-    from curation.canonical import sha256_of_bytes
-    from curation.similarity.encoder import one_core_each
+    from curation.core.canonical import sha256_of_bytes
+    from curation.signals.similarity.encoder import one_core_each
     from curation.sources.photos import decode_photo
 
     encoder, paths = _encoder(folder), _photo_paths(folder)

@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 import pytest
 
 from curation.cli import outputs
-from curation.ledger import entries_of
+from curation.core.ledger import entries_of
 from tests.small_world import SmallWorld, write_small_world
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.decisions.decision import Decision
-from curation.decisions.files import write_decisions
 from curation.manifest.manifest import read_manifest
+from curation.review.decisions.decision import Decision
+from curation.review.decisions.files import write_decisions
 from tests.shell import Shell
 from tests.small_world import SmallWorld, write_small_world
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.ledger import LEDGER
+from curation.core.ledger import LEDGER
 from tests.shell import Shell
 
 IMAGES = [("a", "b", "c")] * 4 + [("d", "e")] * 5 + [("d", "e", "f")] * 2 + [("g", "h")] * 6 + [("c", "d"), ("f", "g")]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.decisions.files import read_decisions
+from curation.review.decisions.files import read_decisions
 from tests.real_files import real_files
 from tests.shell import Shell
 

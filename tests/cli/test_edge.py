@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from curation import edge
 from curation.cli import main
-from curation.errors import CurationError
+from curation.core import edge
+from curation.core.errors import CurationError
 
 SHOW = ["show", "elephant/val2017"]
 INTERRUPTED = b"interrupted; no partial output is left\n"
@@ -123,7 +123,7 @@ sys.addaudithook(hook)
 
 
 @pytest.mark.parametrize("nth", [1, 2, 3, 5, 9, 17, 33, 60, 100, 180, 300])
-@pytest.mark.parametrize("module", ["curation", "curation.demo"])
+@pytest.mark.parametrize("module", ["curation", "curation.extensions.demo"])
 def test_an_interrupt_in_any_import_is_one_line(nth: int, module: str, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(AT_IMPORT)
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", str(Path(__file__).parents[2]))])
@@ -157,7 +157,7 @@ def main():
 """
     command = f"import sys, types; sys.modules['it'] = it = types.ModuleType('it'); exec({program!r}, it.__dict__)"
     finished = subprocess.run(
-        [sys.executable, "-c", f"{command}; from curation import edge; sys.exit(edge.enter('it:main'))"],
+        [sys.executable, "-c", f"{command}; from curation.core import edge; sys.exit(edge.enter('it:main'))"],
         capture_output=True,
         timeout=15,
     )
@@ -176,7 +176,7 @@ def main():
 """
     command = f"import sys, types; sys.modules['it'] = it = types.ModuleType('it'); exec({program!r}, it.__dict__)"
     finished = subprocess.run(
-        [sys.executable, "-c", f"{command}; from curation import edge; sys.exit(edge.enter('it:main'))"],
+        [sys.executable, "-c", f"{command}; from curation.core import edge; sys.exit(edge.enter('it:main'))"],
         capture_output=True,
         timeout=15,
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from curation.cli import main
-from curation.similarity.embeddings import open_embeddings
+from curation.signals.similarity.embeddings import open_embeddings
 from curation.sources.photos import NO_PHOTO
 from tests.real_files import real_files
 from tests.similarity.clip_world import write_config, write_photos

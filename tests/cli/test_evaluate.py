@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from curation.cli import main
-from curation.ledger import LEDGER, command
+from curation.core.ledger import LEDGER, command
+from curation.core.storage import write_text
 from curation.manifest.manifest import read_manifest
-from curation.storage import write_text
 from tests.evaluation import elephant_rows
 from tests.frozen.version_1 import of_json
 from tests.shell import Shell

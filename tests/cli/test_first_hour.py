@@ -11,7 +11,7 @@ import pytest
 import curation
 from curation.benchmarks.owod.tasks import fitting_validation
 from curation.cli import main
-from curation.errors import CurationWarning
+from curation.core.errors import CurationWarning
 from curation.manifest.built_from import BUILT_FROM_FILE
 from curation.manifest.manifest import read_manifest
 from tests.shell import Shell

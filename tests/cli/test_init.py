@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.owod.tasks import parse_tasks, read_task_file, starter_task_file
 from curation.cli import main
-from curation.errors import ProtocolError
+from curation.core.errors import ProtocolError
 from curation.manifest.manifest import read_manifest
 from tests.audit.benchmark_world import make_source
 from tests.cli.test_build_owod import NAMES, SETTINGS, SOURCES, write_coco

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from curation.cli import main
-from curation.ledger import LEDGER
-from curation.similarity.near_duplicates import look_duplicates
+from curation.core.ledger import LEDGER
+from curation.signals.similarity.near_duplicates import look_duplicates
 from tests.rounding import cosine_error
 from tests.similarity.vectors import embedded, random_set
 

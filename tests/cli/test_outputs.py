@@ -17,7 +17,7 @@ from PIL import Image
 
 from curation.cli import VERBS, main, outputs
 from curation.cli import _parser as parser_of
-from curation.ledger import LEDGER
+from curation.core.ledger import LEDGER
 from tests.evaluation.leaderboard_cases import row_data, write_rows
 from tests.small_world import write_elephant, write_small_world
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.proposals.proposal import read_proposals
+from curation.review.proposals.proposal import read_proposals
 from tests.proposals.embedding_world import stored
 from tests.shell import Shell
 from tests.small_world import write_small_world

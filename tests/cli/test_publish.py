@@ -14,7 +14,7 @@ from curation.cli import main
 from curation.manifest.locate import load_manifest, manifest_folders
 from curation.manifest.manifest import read_manifest
 from curation.publishing.publication import verify_repository
-from curation.review.images import part_images
+from curation.review.app.images import part_images
 from curation.sources.photos import PhotoFolder
 from tests.fake_hub import WRITER, FakeHub
 from tests.publishing.published_world import files_below

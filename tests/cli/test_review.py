@@ -8,11 +8,11 @@ import pytest
 
 from curation.cli import main
 from curation.cli.outputs import FILE_OR_NEW_FOLDER, KEPT, NEW_FOLDER, OUTPUT_FILE, output_folder
-from curation.decisions.files import read_decisions
-from curation.errors import OverwriteError
-from curation.ledger import REVIEW_FILES
-from curation.review.review_folder import ReviewRecord, export_decisions, read_record, write_record
-from curation.review.verdicts import VerdictBook
+from curation.core.errors import OverwriteError
+from curation.core.ledger import REVIEW_FILES
+from curation.review.app.review_folder import ReviewRecord, export_decisions, read_record, write_record
+from curation.review.app.verdicts import VerdictBook
+from curation.review.decisions.files import read_decisions
 from tests.decisions.box_logs import Scribe, write_log
 from tests.review.review_world import write_world
 from tests.shell import Shell

@@ -10,7 +10,7 @@ import pytest
 
 from curation.cli.outputs import OUTPUT_FILE
 from curation.cli.signature import add_arguments, add_commands, call, pairs
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)

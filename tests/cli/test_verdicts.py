@@ -11,9 +11,9 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.decisions.cleaned_lists import judged_counts
-from curation.decisions.files import read_decisions
 from curation.manifest.manifest import read_manifest
+from curation.review.decisions.cleaned_lists import judged_counts
+from curation.review.decisions.files import read_decisions
 from tests.evaluation.image_ood_rows import of_result
 from tests.evaluation.ood_reference import area_under_roc
 from tests.real_files import provided, real_files

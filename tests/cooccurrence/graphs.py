@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from curation.cooccurrence.graph import ClassGraph
+from curation.signals.cooccurrence.graph import ClassGraph
 from tests.worlds.graphs import ncut, partitions
 
 

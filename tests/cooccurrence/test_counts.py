@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.cooccurrence.graph import count_cooccurrence
-from curation.errors import CutError
+from curation.core.errors import CutError
+from curation.signals.cooccurrence.graph import count_cooccurrence
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.real_files import real_files
@@ -51,7 +51,7 @@ def test_some_classes_alone(tmp_path: Path) -> None:
 def test_blocks_count_what_a_product_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int, classes: int
 ) -> None:
-    monkeypatch.setattr("curation.cooccurrence.graph._KEYS_AT_ONCE", at_once)
+    monkeypatch.setattr("curation.signals.cooccurrence.graph._KEYS_AT_ONCE", at_once)
     shown = (np.random.default_rng(classes).random((40, classes)) < 3 / classes).astype(np.int64)
     rows = [f"{image},c{number:02}\n" for image, number in np.argwhere(shown).tolist()]
     counts = count_cooccurrence(source_of(tmp_path, "".join(rows)))

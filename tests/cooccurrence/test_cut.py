@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.cooccurrence.cut import CutOptions, normalized_cut
-from curation.cooccurrence.graph import ClassGraph
-from curation.cooccurrence.search import best_labels, normalized_cut_value, number_of_partitions, partition_of
-from curation.errors import CutError
+from curation.core.errors import CutError
+from curation.signals.cooccurrence.cut import CutOptions, normalized_cut
+from curation.signals.cooccurrence.graph import ClassGraph
+from curation.signals.cooccurrence.search import best_labels, normalized_cut_value, number_of_partitions, partition_of
 from tests.cooccurrence.graphs import best_by_force, from_images, graph_of, planted_graph, small_graph
 from tests.real_files import real_files
 
@@ -133,7 +133,7 @@ def test_a_common_factor_changes_nothing() -> None:
 def test_threads_and_hash_seeds_change_nothing() -> None:
     script = (
         "from tests.cooccurrence.graphs import planted_graph\n"
-        "from curation.cooccurrence.cut import normalized_cut\n"
+        "from curation.signals.cooccurrence.cut import normalized_cut\n"
         "cut = normalized_cut(planted_graph((30, 12, 20), 900, 0.3)[0], 3)\n"
         "print(cut.clusters, cut.value, [(one.name, one.refined) for one in cut.starts])\n"
     )
@@ -188,7 +188,7 @@ def test_as_many_clusters_as_classes() -> None:
 
 @real_files("coco")
 def check_never_above_scikit_learn(shared: Path) -> None:
-    from curation.cooccurrence.graph import class_graph, count_cooccurrence
+    from curation.signals.cooccurrence.graph import class_graph, count_cooccurrence
     from curation.sources.opening import open_source
 
     path = shared / "data/coco/instances_val2017_rebuilt.json"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from curation.cooccurrence.graph import UNIT, Cooccurrence, class_graph
+from curation.signals.cooccurrence.graph import UNIT, Cooccurrence, class_graph
 
 PAIRS = np.array([[0, 4, 0], [4, 0, 1], [0, 1, 0]], np.int64)
 COUNTS = Cooccurrence(("a", "b", "c"), np.array([5, 8, 2], np.int64), PAIRS, 20)

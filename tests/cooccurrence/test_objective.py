@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.cooccurrence.search import between_clusters, labels_of, normalized_cut_value, partition_of, refine
-from curation.errors import CutError
+from curation.core.errors import CutError
+from curation.signals.cooccurrence.search import between_clusters, labels_of, normalized_cut_value, partition_of, refine
 from tests.cooccurrence.graphs import small_graph
 from tests.worlds.graphs import ncut
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from curation.decisions.box_edits import BoxRow, BoxState, operation_of
+from curation.review.decisions.box_edits import BoxRow, BoxState, operation_of
 
 DATE = "2025-03-01T14:05:00Z"
 

@@ -9,13 +9,13 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.decisions.added_boxes import matched_pairs, resolve_boxes
-from curation.decisions.box_edits import Replay
-from curation.errors import DecisionConflictError, DecisionError, DigestMismatchError, ManifestError, UsageError
+from curation.core.errors import DecisionConflictError, DecisionError, DigestMismatchError, ManifestError, UsageError
 from curation.manifest.added_boxes import AddedBoxes, parse_added_boxes
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.manifest.verify import verify_lists, verify_sources
 from curation.publishing.formats.content import gather
+from curation.review.decisions.added_boxes import matched_pairs, resolve_boxes
+from curation.review.decisions.box_edits import Replay
 from tests.decisions.box_logs import Scribe, state, write_log
 from tests.task_world import UNKNOWN, TaskWorld, write_task_world
 
@@ -323,7 +323,7 @@ def test_a_label_must_be_a_class_of_the_manifest(world: TaskWorld, tmp_path: Pat
     anna.add(A, 1, "0 0 10 10", "dragon")
     log = write_log(tmp_path / "boxes.jsonl", [anna])
     write_manifest(world.manifest, tmp_path / "base")
-    from curation.decisions.from_files import apply_from_files
+    from curation.review.decisions.from_files import apply_from_files
 
     with pytest.raises(DecisionError, match="dragon"):
         apply_from_files(str(tmp_path / "base"), boxes=(log,), version="2.0.0")

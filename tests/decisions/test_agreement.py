@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.decisions.agreement import agreement, cohen_kappa, fleiss_kappa
-from curation.decisions.decision import Decision
+from curation.review.decisions.agreement import agreement, cohen_kappa, fleiss_kappa
+from curation.review.decisions.decision import Decision
 
 FLEISS = """
 0 0 0 0 14

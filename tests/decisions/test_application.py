@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from curation.decisions.application import Application, apply_decisions
-from curation.decisions.decision import Decision
-from curation.decisions.resolution import resolve
-from curation.errors import DecisionError, UsageError
+from curation.core.errors import DecisionError, UsageError
 from curation.manifest.manifest import Manifest, manifest_files, read_manifest, write_manifest
+from curation.review.decisions.application import Application, apply_decisions
+from curation.review.decisions.decision import Decision
+from curation.review.decisions.resolution import resolve
 from curation.sources.source import Source
 
 

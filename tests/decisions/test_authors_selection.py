@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from curation.decisions.agreement import count_lists
-from curation.decisions.authors_files import parse_selection
-from curation.decisions.files import read_decisions
-from curation.decisions.resolution import resolve
-from curation.errors import DecisionConflictError, DecisionError
+from curation.core.errors import DecisionConflictError, DecisionError
+from curation.review.decisions.agreement import count_lists
+from curation.review.decisions.authors_files import parse_selection
+from curation.review.decisions.files import read_decisions
+from curation.review.decisions.resolution import resolve
 from tests.real_files import real_files
 
 YAML = b"""FROM_CANDIDATES:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.decisions.box_edits import BoxLog, BoxRow, Replay, pixels, read_box_log, relative
-from curation.errors import CurationError, DecisionError
+from curation.core.errors import CurationError, DecisionError
+from curation.review.decisions.box_edits import BoxLog, BoxRow, Replay, pixels, read_box_log, relative
 from tests.decisions.box_logs import Scribe, state, write_log
 
 A, B = "coco:000000000001", "coco:000000000002"

@@ -2,11 +2,11 @@
 
 import json
 
-from curation.decisions.application import apply_decisions
-from curation.decisions.decision import Decision
-from curation.decisions.resolution import resolve
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import verify_sources
+from curation.review.decisions.application import apply_decisions
+from curation.review.decisions.decision import Decision
+from curation.review.decisions.resolution import resolve
 from curation.sources.source import Source
 from tests.small_world import SmallWorld
 

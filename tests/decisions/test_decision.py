@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from curation.decisions.decision import ACTIONS_OF, Decision, check_decision, moment_of
-from curation.errors import DecisionError
+from curation.core.errors import DecisionError
+from curation.review.decisions.decision import ACTIONS_OF, Decision, check_decision, moment_of
 
 GOOD = Decision(
     image_id="coco:000000000009",

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.canonical import sha256_of_bytes
-from curation.decisions import files
-from curation.decisions.decision import ACTIONS_OF, Decision
-from curation.decisions.files import DecisionLog, read_decisions, write_decisions
-from curation.errors import CurationError, DecisionError, MissingFileError
+from curation.core.canonical import sha256_of_bytes
+from curation.core.errors import CurationError, DecisionError, MissingFileError
+from curation.review.decisions import files
+from curation.review.decisions.decision import ACTIONS_OF, Decision
+from curation.review.decisions.files import DecisionLog, read_decisions, write_decisions
 
 LINES = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")) | st.just(" "), max_size=30)
 NAMES = LINES.filter(lambda text: not set(text) & set(",;|&+/") and " and " not in text.lower())
@@ -130,8 +130,8 @@ def test_a_log_in_a_forbidden_place_is_an_error_of_ours(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from curation.decisions.decision import Decision
-from curation.decisions.files import DecisionLog
+from curation.review.decisions.decision import Decision
+from curation.review.decisions.files import DecisionLog
 log, first = DecisionLog(Path(sys.argv[1])), int(sys.argv[2])
 for number in range(first, first + int(sys.argv[3])):
     one = Decision(image_id=f"coco:{number:012d}", dataset="coco", stage="manual", action="keep", reason="x" * 900)

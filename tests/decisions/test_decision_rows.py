@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from curation.decisions.decision import Decision
-from curation.decisions.files import parse_csv, parse_jsonl
-from curation.errors import DecisionError
+from curation.core.errors import DecisionError
+from curation.review.decisions.decision import Decision
+from curation.review.decisions.files import parse_csv, parse_jsonl
 
 ROW = {"image_id": "coco:000000000009", "dataset": "coco", "stage": "manual", "action": "remove"}
 LINE = json.dumps(ROW)

@@ -1,7 +1,7 @@
 """Counts of lists: rows, different images, and those listed again by one person."""
 
-from curation.decisions.agreement import count_lists
-from curation.decisions.decision import Decision
+from curation.review.decisions.agreement import count_lists
+from curation.review.decisions.decision import Decision
 
 
 def row(image: str, reviewer: str = "", reason: str = "", action: str = "remove") -> Decision:

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from curation.canonical import sha256_of_lines
-from curation.decisions.application import PartSets
-from curation.decisions.decision import Decision
-from curation.errors import UsageError
+from curation.core.canonical import sha256_of_lines
+from curation.core.errors import UsageError
 from curation.manifest.manifest import Manifest
+from curation.review.decisions.application import PartSets
+from curation.review.decisions.decision import Decision
 
 
 def decided(dataset: str, action: str, *images: str, stage: str = "manual") -> list[Decision]:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.canonical import sha256_of_value
-from curation.decisions.decision import Decision, row_of
-from curation.decisions.resolution import RULES, Rule, decisions_digest, resolve, standing_verdicts
-from curation.errors import DecisionConflictError, UsageError
+from curation.core.canonical import sha256_of_value
+from curation.core.errors import DecisionConflictError, UsageError
+from curation.review.decisions.decision import Decision, row_of
+from curation.review.decisions.resolution import RULES, Rule, decisions_digest, resolve, standing_verdicts
 
 
 def verdict(image: int, action: str, reviewer: str = "", date: str = "", **fields: str) -> Decision:

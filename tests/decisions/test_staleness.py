@@ -2,10 +2,10 @@
 
 import pytest
 
-from curation.decisions.application import find_stale, images_in
-from curation.decisions.cleaned_lists import parts_spoken_of
-from curation.decisions.decision import Decision
 from curation.manifest.manifest import Manifest
+from curation.review.decisions.application import find_stale, images_in
+from curation.review.decisions.cleaned_lists import parts_spoken_of
+from curation.review.decisions.decision import Decision
 from curation.sources.source import Source
 
 

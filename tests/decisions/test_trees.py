@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from curation.decisions.authors_files import parse_selection, parse_tree
-from curation.errors import DecisionError
+from curation.core.errors import DecisionError
+from curation.review.decisions.authors_files import parse_selection, parse_tree
 
 
 def test_texts_and_plain_numbers_pass() -> None:

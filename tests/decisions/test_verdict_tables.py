@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from curation.decisions.cleaned_lists import manifest_of_list
-from curation.decisions.from_files import report_decisions
-from curation.decisions.verdict_tables import TableOptions, read_verdicts
-from curation.errors import CurationError, DecisionError
+from curation.core.errors import CurationError, DecisionError
 from curation.manifest.manifest import Manifest
+from curation.review.decisions.cleaned_lists import manifest_of_list
+from curation.review.decisions.from_files import report_decisions
+from curation.review.decisions.verdict_tables import TableOptions, read_verdicts
 from curation.sources.datasets import namespace_of
 
 COLUMNS = ("image_id=image_location,action=decision",)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from curation.demo.run import comparison_lines
+from curation.extensions.demo.run import comparison_lines
 
 
 def result(levels: list[str], impacts: list[float | None], average: float | None) -> dict[str, Any]:

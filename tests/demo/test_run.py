@@ -15,7 +15,8 @@ from curation.cli import main as curation_main
 
 def command(out: Path, *sizes: int) -> list[str]:
     return [
-        sys.executable, "-m", "curation.demo", "--out", str(out), "--images", *map(str, sizes or (40, 25, 70))
+        sys.executable, "-m", "curation.extensions.demo", "--out", str(out),
+        "--images", *map(str, sizes or (40, 25, 70)),
     ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The table of docs/atlas.md: every finding that `curation/identify/lists.toml` declares.
+"""The table of docs/atlas.md: every finding that `curation/extensions/identify/lists.toml` declares.
 
 ``python -m tests.docs.atlas`` says whether the page is as they say; ``--write`` makes it so.
 """
@@ -10,11 +10,11 @@ from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from curation.audit.rules import PUBLISHED_RULES
+from curation.extensions.audit.rules import PUBLISHED_RULES
 from tests.docs.pages import ROOT, kept, with_tables
 
 PAGE = ROOT / "docs/atlas.md"
-DECLARATION = ROOT / "curation/identify/lists.toml"
+DECLARATION = ROOT / "curation/extensions/identify/lists.toml"
 SHORT = 12
 """A file name below this says too little: its folder is shown too."""
 NOT_SHOWN = {rule.name: rule.not_shown for rule in PUBLISHED_RULES}

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.errors import UsageError
-from curation.identify.index import make_index
+from curation.core.errors import UsageError
+from curation.extensions.identify.index import make_index
 from tests.docs.atlas import PAGE, findings, page
 from tests.real_files import real_files
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from curation.audit.rules import RULES
 from curation.cli import VERBS
+from curation.extensions.audit.rules import RULES
 from tests.docs.pages import ROOT
 from tests.docs.pipeline_figure import AUDIT, BOXES, STEM, write
 

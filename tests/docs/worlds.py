@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from curation.cli import main
-from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import read_manifest
 from curation.sources.datasets import COCO_CATEGORIES
 from tests.docs.pages import ROOT, blocks_of
@@ -370,8 +370,8 @@ def publication_and_photos(folder: Path) -> None:
 
 def review_without_a_database(folder: Path) -> None:
     """Draw the folder of a review with verdicts of two people."""
-    from curation.review.review_folder import ReviewRecord, write_record
-    from curation.review.verdicts import VerdictBook
+    from curation.review.app.review_folder import ReviewRecord, write_record
+    from curation.review.app.verdicts import VerdictBook
 
     keys = [(("pool", f"coco:{number:012d}"), "0001") for number in range(4)]
     record = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="", batches={"0001": len(keys)})

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from curation.engines.step import Step
-from curation.errors import UsageError
+from curation.core.engines.step import Step
+from curation.core.errors import UsageError
 
 
 @dataclass(frozen=True)

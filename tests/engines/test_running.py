@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow
 import pytest
 
-from curation.engines import running
-from curation.engines.running import run_step
-from curation.engines.shards import INDEX, JOURNAL, SHARDS, STEP, SUMMARY, open_shards
-from curation.engines.step import content_digest
-from curation.errors import EngineError, MissingFileError, UsageError
+from curation.core.engines import running
+from curation.core.engines.running import run_step
+from curation.core.engines.shards import INDEX, JOURNAL, SHARDS, STEP, SUMMARY, open_shards
+from curation.core.engines.step import content_digest
+from curation.core.errors import EngineError, MissingFileError, UsageError
 from tests.engines.steps import Failing, Mortal, Orphaned, Rows, Squares, rows
 
 BLOCKS = rows(2000, 100)
@@ -74,7 +74,7 @@ def test_ray_gives_the_same_a_worker_killed_too_and_finishes_what_was_begun_here
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from curation.engines.running import run_step
+from curation.core.engines.running import run_step
 from tests.engines.steps import Squares, rows
 
 def blocks():
@@ -122,7 +122,7 @@ def test_a_block_that_kills_every_process_is_an_error(tmp_path: Path, monkeypatc
 SCRIPT = """
 import sys
 from pathlib import Path
-from curation.engines.running import run_step
+from curation.core.engines.running import run_step
 from tests.engines.steps import Squares, rows
 print(run_step(Squares(), rows(2000, 100), out=Path(sys.argv[1]), workers=2).digest)
 """

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from curation.canonical import sha256_of_lines
+from curation.core.canonical import sha256_of_lines
 from curation.manifest.header import ClassEntry, FileEntry, Header, LabelView, Paper, PartEntry, Rule, SourceEntry
 from curation.manifest.manifest import Manifest
 

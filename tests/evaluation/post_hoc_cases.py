@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from curation.evaluation.post_hoc.methods import PostHocInputs
-from curation.evaluation.post_hoc.scores import LastLayer
+from curation.extensions.image_ood.post_hoc.methods import PostHocInputs
+from curation.extensions.image_ood.post_hoc.scores import LastLayer
 
 D, K = 8, 3
 

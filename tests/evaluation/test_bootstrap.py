@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.errors import EvaluationError, UsageError
+from curation.core.errors import EvaluationError, UsageError
 from curation.evaluation import resample
 from curation.evaluation.open_set import READINGS
 from curation.evaluation.problem import Detections, GroundTruth

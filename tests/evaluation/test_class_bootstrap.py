@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from curation.evaluation.class_scores import ClassScores, class_scores
 from curation.evaluation.confidence import confidence
 from curation.evaluation.oscr import QUERIES, auroc_of, oscr

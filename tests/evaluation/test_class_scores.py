@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.errors import PredictionError
+from curation.core.errors import PredictionError
 from curation.evaluation.class_scores import class_scores, numbering_doubt
 from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
 from tests.rounding import DOUBLE, gamma

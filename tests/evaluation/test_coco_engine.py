@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.errors import EngineDisagreementError, MissingExtraError, UsageError
-from curation.evaluation import coco_engine
-from curation.evaluation.coco_engine import STATISTICS, coco_average_precision, coco_precision
+from curation.core.errors import EngineDisagreementError, MissingExtraError, UsageError
+from curation.evaluation import coco_ap
+from curation.evaluation.coco_ap import STATISTICS, coco_average_precision, coco_precision
 from curation.evaluation.problem import Detections, GroundTruth, classes_of_source
 from curation.evaluation.truth import ground_truth
 from curation.sources.coco import read_coco
@@ -184,7 +184,7 @@ def test_hotcoco_has_the_arrays_of_pycocotools_to_the_last_bit(worlds: range) ->
     for seed in worlds:
         truth, detections = random_world(seed)
         arrays = []
-        for make in (coco_engine._in_hotcoco, coco_engine._in_pycocotools):
+        for make in (coco_ap._in_hotcoco, coco_ap._in_pycocotools):
             with contextlib.redirect_stdout(io.StringIO()):
                 evaluation = make(truth, detections)
                 if seed % 3 == 0:
@@ -311,13 +311,13 @@ def test_engines_print_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_difference_between_the_engines_is_an_error_with_status_1() -> None:
-    one, names = (np.zeros(12), np.array([0.5])), [*coco_engine.STATISTICS, "AP of cat"]
+    one, names = (np.zeros(12), np.array([0.5])), [*coco_ap.STATISTICS, "AP of cat"]
     with pytest.raises(EngineDisagreementError) as caught:
-        coco_engine._largest_difference(names, one, (np.zeros(12), np.array([0.5 + 2e-9])))
+        coco_ap._largest_difference(names, one, (np.zeros(12), np.array([0.5 + 2e-9])))
     assert caught.value.where == "AP of cat"
     assert caught.value.exit_code == 1
     with pytest.raises(EngineDisagreementError):
-        coco_engine._largest_difference(names, one, (np.full(12, np.nan), np.array([0.5])))
+        coco_ap._largest_difference(names, one, (np.full(12, np.nan), np.array([0.5])))
 
 
 def test_missing_fast_engine_falls_back_or_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

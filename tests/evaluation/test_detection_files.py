@@ -12,7 +12,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.errors import CurationError
+from curation.core.errors import CurationError
 from curation.evaluation.problem import classes_of_source
 from curation.evaluation.readers import Policy, read_coco_results
 from curation.evaluation.truth import ground_truth

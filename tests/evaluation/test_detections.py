@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.canonical import sha256_of_file
-from curation.errors import MissingFileError, PredictionError
+from curation.core.canonical import sha256_of_file
+from curation.core.errors import MissingFileError, PredictionError
 from curation.evaluation.problem import GroundTruth
 from curation.evaluation.readers import Policy, read_coco_results
 from curation.evaluation.result_records import Records

@@ -8,8 +8,8 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.decisions.added_boxes import add_boxes, resolve_boxes
-from curation.errors import EvaluationError, UsageError
+from curation.core.errors import EvaluationError, UsageError
+from curation.review.decisions.added_boxes import add_boxes, resolve_boxes
 from tests.decisions.box_logs import Scribe
 from tests.decisions.test_added_boxes import SIZE, detections, replayed
 from tests.task_world import write_task_world

@@ -10,7 +10,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.errors import EvaluationError, UsageError
+from curation.core.errors import EvaluationError, UsageError
 from curation.evaluation.diff import ResultDiff
 from curation.evaluation.result import Result
 from tests.worlds import coco, owod

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from curation.benchmarks.elephant.evaluation import ElephantOptions, evaluate_elephant
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from tests.evaluation.elephant_rows import of_evaluated
 from tests.evaluation.reference import World
 from tests.evaluation.worlds import columns_of, worlds

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.measures import TABLE_4_RATIOS, f_beta, fbeta_operating_points, images_at_ratio
-from curation.errors import EvaluationError, UsageError
+from curation.core.errors import EvaluationError, UsageError
 from curation.evaluation.problem import Detections, GroundTruth, Scene
 from tests.evaluation import elephant_rows
 from tests.evaluation.worlds import detections_of_rows, match, truth_of_rows

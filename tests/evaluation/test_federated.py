@@ -12,8 +12,8 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.errors import EvaluationError, PredictionError, UsageError
-from curation.evaluation.federated import KEYS
+from curation.core.errors import EvaluationError, PredictionError, UsageError
+from curation.extensions.detection_ap.federated import KEYS
 from tests.evaluation.lvis_reference import numbers
 from tests.real_files import real_files
 

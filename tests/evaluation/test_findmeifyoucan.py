@@ -12,7 +12,7 @@ from curation.benchmarks.findmeifyoucan.evaluation import (
     evaluate_split,
     paired,
 )
-from curation.errors import EvaluationError, UsageError
+from curation.core.errors import EvaluationError, UsageError
 from curation.evaluation.measures import Measured
 from curation.evaluation.ood.detections import OodDetections, ReadOodDetections
 from curation.evaluation.ood.id_scores import IdScores

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.registry import evaluation
-from curation.errors import CurationError, CurationWarning, EvaluationError, PredictionError, UsageError
-from curation.evaluation.image_ood.evaluation import OodSets, evaluation_as
-from curation.evaluation.image_ood.images import Images, LeftOut, read_image_scores
-from curation.evaluation.image_ood.measures import OodRules, numbers_of, report_as
+from curation.core.errors import CurationError, CurationWarning, EvaluationError, PredictionError, UsageError
 from curation.evaluation.ood.separability import (
     ScoreSteps,
     aupr_trapezoid,
@@ -23,6 +20,9 @@ from curation.evaluation.ood.separability import (
     fpr95_rank,
 )
 from curation.evaluation.result import Result
+from curation.extensions.image_ood.evaluation import OodSets, evaluation_as
+from curation.extensions.image_ood.images import Images, LeftOut, read_image_scores
+from curation.extensions.image_ood.measures import OodRules, numbers_of, report_as
 from tests.evaluation.image_ood_rows import of_result
 from tests.evaluation.ood_reference import area_under_roc, fpr_first, fpr_ood_positive
 from tests.evaluation.ood_reference import aupr_trapezoid as trapezoid

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from curation.evaluation.class_scores import class_scores
 from curation.evaluation.classification import evaluate_classifiers
 from curation.evaluation.oscr import VARIANTS

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.evaluation import ElephantOptions, evaluate_elephant
 from curation.benchmarks.elephant.measures import official
-from curation.evaluation.coco_engine import coco_average_precision
+from curation.evaluation.coco_ap import coco_average_precision
 from curation.evaluation.problem import Detections, GroundTruth, Scene
 from curation.evaluation.voc import voc_average_precision
 from tests.evaluation.elephant_rows import of_evaluated, of_measured

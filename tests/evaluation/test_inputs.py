@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from curation.evaluation.inputs import by_name
 
 A, B = Path("a.json"), Path("b.json")

@@ -12,7 +12,7 @@ import pytest
 
 from curation.benchmarks.leaderboard import FORMS, Group, Leaderboard, csv, grouped, latex, leaderboard, markdown
 from curation.cli import main
-from curation.errors import LeaderboardError, UsageError
+from curation.core.errors import LeaderboardError, UsageError
 from tests.evaluation.leaderboard_cases import MANIFEST, numbered, row_data, write_rows
 
 AWI = "AWI@0.3"

@@ -11,7 +11,7 @@ import pytest
 
 from curation.benchmarks.leaderboard import grouped, leaderboard
 from curation.benchmarks.registry import report_of
-from curation.errors import LeaderboardError, UsageError
+from curation.core.errors import LeaderboardError, UsageError
 from curation.evaluation import leaderboard_rows
 from curation.evaluation.leaderboard_rows import Row, append_rows, read_rows, rows_of
 from curation.evaluation.measures import Measured, Value

@@ -13,7 +13,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.errors import CurationError
+from curation.core.errors import CurationError
 from curation.manifest.header import LabelView
 from curation.sources.source import Source
 from tests.audit.benchmark_world import World

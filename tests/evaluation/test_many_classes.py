@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import curation
-from curation import memory
-from curation.errors import CurationWarning, EvaluationError
-from curation.evaluation import coco_engine, inputs
-from curation.near_names import near_names
+from curation.core import memory
+from curation.core.errors import CurationWarning, EvaluationError
+from curation.core.near_names import near_names
+from curation.evaluation import coco_ap, inputs
 from tests.frozen.version_1 import json_data
 
 USED = 10
@@ -56,7 +56,7 @@ def world(n: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 @pytest.mark.parametrize("engine", ["hotcoco", "pycocotools"])
 def test_classes_that_nothing_shows_move_no_number_of_coco(engine: str) -> None:
     few, many = (curation.evaluate("coco", truth=one, detections=found, engine=engine) for one, found in _both())
-    assert {key: few[key] for key in coco_engine.STATISTICS} == {key: many[key] for key in coco_engine.STATISTICS}
+    assert {key: few[key] for key in coco_ap.STATISTICS} == {key: many[key] for key in coco_ap.STATISTICS}
     rows = json_data(many)["per_class"]
     assert len(rows) == 500
     defined = [value for value in rows.values() if value is not None]
@@ -72,7 +72,7 @@ def _both() -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
 
 def test_engines_are_given_the_classes_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(coco_engine, "require_memory", lambda needed, *_, **__: asked.append(needed))
+    monkeypatch.setattr(coco_ap, "require_memory", lambda needed, *_, **__: asked.append(needed))
     truth, found = world(500)
     curation.evaluate("coco", truth=truth, detections=found, engine="hotcoco")
     assert asked == [USED * 150_000]
@@ -94,7 +94,7 @@ def test_what_would_need_more_memory_than_there_is_is_refused_in_words(monkeypat
     memory.require_memory(1 << 30, "things")
     with pytest.raises(EvaluationError, match=r"(?s)things need more memory.*about 2\.0 GiB.*found: 1\.0 GiB"):
         memory.require_memory(2 << 30, "things")
-    assert memory.require_memory.__module__ == "curation.memory"
+    assert memory.require_memory.__module__ == "curation.core.memory"
 
 
 @pytest.fixture(scope="module")

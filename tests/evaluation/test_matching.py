@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from curation.evaluation import matching
 from curation.evaluation.matching import best_overlap, pair_iou, rows_by_class, thresholds
 from tests.evaluation import reference

@@ -8,7 +8,7 @@ import pytest
 
 import curation
 from curation.benchmarks.registry import measures_of, report_of
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from curation.evaluation import voc
 from curation.evaluation.leaderboard_rows import Row
 from curation.evaluation.measures import UNITS, Measure, definitions, measure_of, place_of, ranked
@@ -77,7 +77,7 @@ def test_scores_that_are_all_equal_are_scored_and_saved_with_a_reason_for_what_i
 
 
 def test_a_protocol_that_is_not_known_has_no_measures() -> None:
-    assert all(measures_of(name) == () for name in ("none", "../voc", "curation.errors", "evaluation"))
+    assert all(measures_of(name) == () for name in ("none", "../voc", "curation.core.errors", "evaluation"))
     with pytest.raises(UsageError, match="No such benchmark"):
         report_of("none")
 

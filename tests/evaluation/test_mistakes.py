@@ -14,8 +14,8 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.errors import AnnotationFormatError, CurationError
-from curation.evaluation.diagnosis import diagnose, mended
+from curation.core.errors import AnnotationFormatError, CurationError
+from curation.extensions.diagnosis.diagnosis import diagnose, mended
 from tests.evaluation.mistaken import MISTAKES, NUMBERS, Rows, Truth, world, written
 from tests.real_files import real_files
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.findmeifyoucan.evaluation import NO_KNOWN
-from curation.errors import PredictionError
+from curation.core.errors import PredictionError
 from curation.evaluation.ood.detections import (
     ReadOodDetections,
     image_key,

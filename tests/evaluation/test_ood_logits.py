@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from curation.errors import PredictionError, UsageError
+from curation.core.errors import PredictionError, UsageError
 from curation.evaluation.ood.detections import (
     ClassReading,
     ReadClasses,

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.benchmarks.findmeifyoucan.measures import quantile_threshold, threshold_of, zscore_threshold
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from tests.evaluation import ood_reference as reference
 
 FINITE = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80)

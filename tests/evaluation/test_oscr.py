@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from curation.evaluation.class_scores import ClassScores, class_scores
 from curation.evaluation.oscr import (
     auroc_of,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from curation.errors import EvaluationError
+from curation.core.errors import EvaluationError
 from curation.evaluation.class_scores import class_scores
 from curation.evaluation.oscr import oscr_figure, score_histograms
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table

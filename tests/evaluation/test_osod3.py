@@ -23,7 +23,7 @@ from curation.benchmarks.osod3.evaluation import (
     thresholds_of,
     truth_view,
 )
-from curation.errors import EvaluationError, PredictionError, UsageError
+from curation.core.errors import EvaluationError, PredictionError, UsageError
 from curation.evaluation.measures import Measured, Value
 from curation.evaluation.readers import read_task_detections
 from curation.manifest.manifest import Manifest

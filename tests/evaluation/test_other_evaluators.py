@@ -9,7 +9,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.errors import EvaluationError, UsageError
+from curation.core.errors import EvaluationError, UsageError
 from curation.evaluation.other_evaluators import TORCHMETRICS, compare_with_external
 from tests.frozen.version_1 import json_data
 from tests.worlds import coco

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import curation
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from curation.evaluation.outcomes import (
     BACKGROUND,
     CALLED_KNOWN,

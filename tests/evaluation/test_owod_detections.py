@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from curation.errors import PredictionError
+from curation.core.errors import PredictionError
 from curation.evaluation.problem import ClassRoles
 from curation.evaluation.readers import Policy, ReadDetections, read_task_detections
 from curation.evaluation.truth import task_truth

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.errors import EvaluationError
+from curation.core.errors import EvaluationError
 from curation.evaluation.open_world_figures import impact_figure, unknown_figure
 from tests.evaluation.owod_cases import example, measured
 

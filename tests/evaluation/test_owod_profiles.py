@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.benchmarks.registry import variants_of
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from curation.evaluation.matching import overlapping_pairs, pair_intersection, pair_iou
 from curation.evaluation.open_world import TaskScene
 from curation.evaluation.problem import Detections, GroundTruth

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from curation.errors import EvaluationError, MissingFileError
+from curation.core.errors import EvaluationError, MissingFileError
 from curation.evaluation.problem import ClassRoles, choose_tasks, known_classes, task_of_truth, tasks_of_file
 from curation.sources.opening import open_source
 from curation.sources.source import Source

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.errors import EvaluationError, MissingFileError
+from curation.core.errors import EvaluationError, MissingFileError
 from curation.evaluation.problem import ClassRoles
 from curation.evaluation.truth import read_image_list, task_truth
 from curation.sources.opening import open_source

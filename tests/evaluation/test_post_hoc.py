@@ -10,25 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.benchmarks.findmeifyoucan.measures import separability
-from curation.errors import EvaluationError, UsageError
-from curation.evaluation.post_hoc.methods import METHODS, PostHocInputs, compute, possible
-from curation.evaluation.post_hoc.scores import (
+from curation.core.errors import EvaluationError, UsageError
+from curation.evaluation.ood.logit_scores import energy, generalized_entropy, log_sum_exp, max_softmax, softmax
+from curation.extensions.image_ood.post_hoc.methods import METHODS, PostHocInputs, compute, possible
+from curation.extensions.image_ood.post_hoc.scores import (
     LastLayer,
     ash_s,
     cholesky_factors,
     clipped,
     dice,
     dice_react,
-    energy,
     gaussian_density,
-    generalized_entropy,
     knn,
-    log_sum_exp,
     mahalanobis,
-    max_softmax,
     principal_dimension,
     react,
-    softmax,
     sparse_layer,
     unit_rows,
     vim,

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.errors import MissingFileError, PredictionError
-from curation.evaluation.post_hoc.methods import read_inputs
+from curation.core.errors import MissingFileError, PredictionError
+from curation.extensions.image_ood.post_hoc.methods import read_inputs
 
 
 def save(path: Path, **arrays: Any) -> Path:

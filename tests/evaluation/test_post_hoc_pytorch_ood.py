@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.evaluation.post_hoc.methods import METHODS
-from curation.similarity.open_clip import import_torchvision
+from curation.extensions.image_ood.post_hoc.methods import METHODS
+from curation.signals.similarity.open_clip import import_torchvision
 from tests.evaluation.post_hoc_cases import D, K, drawn
 
 torch = pytest.importorskip("torch")

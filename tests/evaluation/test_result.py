@@ -11,12 +11,13 @@ import jsonschema  # type: ignore[import-untyped]
 import pandas as pd
 import pytest
 
-from curation.errors import UsageError
-from curation.evaluation import coco_engine, voc
+from curation.core.errors import UsageError
+from curation.evaluation import voc
 from curation.evaluation.inputs import Reading
 from curation.evaluation.leaderboard_rows import read_rows
 from curation.evaluation.measures import Measure, Measured, Value
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Table, schema_text, shown
+from curation.extensions.detection_ap import coco_engine
 from tests.worlds import coco as coco_world
 from tests.worlds import voc as voc_world
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.errors import MissingFileError, PredictionError
+from curation.core.errors import MissingFileError, PredictionError
 from curation.evaluation import score_files
 from curation.evaluation.score_files import keys_of_npz, read_npy, read_npz
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from curation.canonical import sha256_of_file
-from curation.errors import PredictionError, UsageError
+from curation.core.canonical import sha256_of_file
+from curation.core.errors import PredictionError, UsageError
 from curation.evaluation.class_scores import part_samples, protocol_classes
 from curation.evaluation.score_files import Keys, read_npy, read_scores
 from tests.evaluation.open_set_manifests import LISTS, TEST_CLASSES, TEST_LABELS, WNIDS, open_set_manifest, write_truth

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import curation
-from curation.errors import PredictionError, UsageError
-from curation.evaluation import score_free
-from curation.evaluation.coco_engine import coco_average_precision
+from curation.core.errors import PredictionError, UsageError
+from curation.evaluation.coco_ap import coco_average_precision
 from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.readers import Policy
+from curation.extensions.detection_ap import score_free
 from tests.evaluation.worlds import truth_of_rows
 from tests.real_files import real_files
 

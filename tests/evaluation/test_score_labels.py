@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from curation.errors import ManifestError, PredictionError, UsageError
+from curation.core.errors import ManifestError, PredictionError, UsageError
 from curation.evaluation.class_scores import (
     labels_of_names,
     native_name,

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from curation.errors import PredictionError
+from curation.core.errors import PredictionError
 from curation.evaluation.score_files import Keys, read_score_table
 
 NUMBERED = "image,label,score_0,score_1\na,0,.75,.25\nb,-1,1,0\n"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import curation
-from curation.errors import CurationError
+from curation.core.errors import CurationError
 from tests.evaluation.ood_reference import EXAMPLE
 from tests.evaluation.ood_worlds import example_files, write
 from tests.worlds import owod

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from curation.errors import EvaluationError, PresenceOnlyError
+from curation.core.errors import EvaluationError, PresenceOnlyError
 from curation.evaluation.problem import KnownClasses, classes_of_file, classes_of_source
 from curation.evaluation.truth import _stem, check_closed, check_wilderness, ground_truth
 from curation.sources.coco import read_coco

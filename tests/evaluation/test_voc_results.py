@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.errors import MissingFileError, PredictionError
+from curation.core.errors import MissingFileError, PredictionError
 from curation.evaluation.problem import GroundTruth
 from curation.evaluation.readers import Policy, is_voc_results, read_voc_results
 from tests.evaluation.worlds import truth_of

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import curation
-from curation.errors import UsageError
-from curation.evaluation.image_ood.evaluation import OodSets, evaluation_as
-from curation.evaluation.image_ood.images import LeftOut, kin_left_out
-from curation.evaluation.image_ood.measures import OodRules, report_as
-from curation.hierarchy.related_classes import NOT_PROVEN
+from curation.core.errors import UsageError
+from curation.extensions.image_ood.evaluation import OodSets, evaluation_as
+from curation.extensions.image_ood.images import LeftOut, kin_left_out
+from curation.extensions.image_ood.measures import OodRules, report_as
+from curation.signals.hierarchy.related_classes import NOT_PROVEN
 from tests.evaluation.image_ood_rows import of_result
 from tests.evaluation.test_image_ood import numbers, write
 from tests.real_files import real_files

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from curation.cli import main
-from curation.ledger import LEDGER
+from curation.core.ledger import LEDGER
 from curation.version import __version__
 from tests.docs.pages import ROOT
 from tests.frozen.commands import WORLDS

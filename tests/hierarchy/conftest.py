@@ -5,7 +5,7 @@ from collections.abc import Callable
 import networkx as nx
 import pytest
 
-from curation.hierarchy.wordnet import wordnet
+from curation.signals.hierarchy.wordnet import wordnet
 
 Edges = Callable[..., "nx.DiGraph[str]"]
 

@@ -1,7 +1,7 @@
 """Makes the built-in table of nouns from WordNet's own files: ``python -m tests.hierarchy.generate_wordnet FOLDER``.
 
 FOLDER holds ``data.noun`` and ``index.noun`` of WordNet 3.0. The streams are written beside
-`curation.hierarchy.noun_table`, or to a second folder.
+`curation.signals.hierarchy.noun_table`, or to a second folder.
 """
 
 import hashlib
@@ -11,8 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.hierarchy import noun_table
-from curation.hierarchy.noun_table import DIGESTS, SYNSETS, NounLine, NounTable, noun_lines, senses_in, table_from
+from curation.signals.hierarchy import noun_table
+from curation.signals.hierarchy.noun_table import (
+    DIGESTS,
+    SYNSETS,
+    NounLine,
+    NounTable,
+    noun_lines,
+    senses_in,
+    table_from,
+)
 
 LAYOUTS = ("", "dict", "corpora/wordnet", "wordnet", "share/wordnet", "usr/share/wordnet")
 

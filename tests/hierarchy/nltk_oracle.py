@@ -1,4 +1,4 @@
-"""WordNet's nouns through NLTK's own reader, as an independent reference of `curation.hierarchy.wordnet`.
+"""WordNet's nouns through NLTK's own reader, as an independent reference of `curation.signals.hierarchy.wordnet`.
 
 NLTK keeps the pointers of a synset in a set, so the order of the parents is lost: here they stand sorted.
 """
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from curation.hierarchy.wordnet import wnid
+from curation.signals.hierarchy.wordnet import wnid
 
 if TYPE_CHECKING:
-    from curation.hierarchy.hierarchy import Graph
+    from curation.signals.hierarchy.hierarchy import Graph
 
 _LEXNAMES = """
 adj.all adj.pert adv.all noun.Tops noun.act noun.animal noun.artifact noun.attribute noun.body noun.cognition

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from curation.cli import main
-from curation.errors import CurationError, UsageError
-from curation.hierarchy.class_lists import class_in, read_classes
-from curation.hierarchy.questions import Hierarchy, kin
-from curation.hierarchy.related_classes import class_kin, relatives
-from curation.hierarchy.wordnet import wordnet
-from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.errors import CurationError, UsageError
+from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.signals.hierarchy.class_lists import class_in, read_classes
+from curation.signals.hierarchy.questions import Hierarchy, kin
+from curation.signals.hierarchy.related_classes import class_kin, relatives
+from curation.signals.hierarchy.wordnet import wordnet
 from tests.real_files import provided, real_files
 
 JAY, BLUE_JAY, BIRD, STONE = "n01580077", "n01580870", "n01503061", "n09416076"
@@ -214,7 +214,7 @@ EASY = "2f4e7d7029bc47a6280b34bcaffa3d847721045e5fbe6e3bfe3c6ec3189822fa"
 
 def test_kin_of_ssbs_classes() -> None:
     """The room's class lists need no file: the numbers of its imagenet classes run everywhere."""
-    from curation.benchmarks.ssb import PROBLEMS
+    from curation.extensions.benchmarks.ssb import PROBLEMS
 
     classes = PROBLEMS["imagenet"]["classes"]
     hard, easy = (class_kin(classes[level], ilsvrc2012_classes()) for level in ("hard", "easy"))
@@ -242,7 +242,7 @@ def test_kin_of_ssbs_classes() -> None:
 
 
 def test_relatives_by_name() -> None:
-    from curation.benchmarks.ssb import PROBLEMS
+    from curation.extensions.benchmarks.ssb import PROBLEMS
 
     hard = class_kin(PROBLEMS["imagenet"]["classes"]["hard"], ilsvrc2012_classes())
     known = {name: hard.labels[one.known[0]].partition(" ")[2] for name, one in hard.relatives.items()}
@@ -259,7 +259,7 @@ def test_relatives_by_name() -> None:
 
 
 def test_siblings_are_not_counted() -> None:
-    from curation.benchmarks.ssb import PROBLEMS
+    from curation.extensions.benchmarks.ssb import PROBLEMS
 
     hard = PROBLEMS["imagenet"]["classes"]["hard"]
     graph = wordnet(above=[*hard, *ilsvrc2012_classes()])

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import HierarchyError
-from curation.hierarchy.hierarchy import (
+from curation.core.errors import HierarchyError
+from curation.signals.hierarchy.hierarchy import (
     Edits,
     above,
     ancestors,

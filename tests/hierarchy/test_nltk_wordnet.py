@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.errors import HierarchyError, MissingExtraError, MissingFileError
-from curation.hierarchy import open_wordnet
-from curation.hierarchy.hierarchy import parents
-from curation.hierarchy.noun_table import embedded_sense_keys
-from curation.hierarchy.wordnet import wnid, wordnet
+from curation.core.errors import HierarchyError, MissingExtraError, MissingFileError
+from curation.signals.hierarchy import open_wordnet
+from curation.signals.hierarchy.hierarchy import parents
+from curation.signals.hierarchy.noun_table import embedded_sense_keys
+from curation.signals.hierarchy.wordnet import wnid, wordnet
 from tests.hierarchy.drawn_wordnet import CANINE, DOG, SMALL, database, written
 from tests.hierarchy.generate_wordnet import read_noun_lines
 from tests.hierarchy.nltk_oracle import nltk_graph

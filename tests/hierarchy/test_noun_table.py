@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.errors import DigestMismatchError, HierarchyError
-from curation.hierarchy import noun_table
-from curation.hierarchy.noun_table import (
+from curation.core.errors import DigestMismatchError, HierarchyError
+from curation.signals.hierarchy import noun_table
+from curation.signals.hierarchy.noun_table import (
     DIGESTS,
     LEMMA_FILE,
     STRUCTURE_FILE,
@@ -24,7 +24,7 @@ from tests.hierarchy.generate_wordnet import main, read_noun_lines, structure_by
 
 
 def test_it_is_small_and_its_licence_lies_beside_it() -> None:
-    folder = resources.files("curation.hierarchy")
+    folder = resources.files("curation.signals.hierarchy")
     assert sum(len(folder.joinpath(name).read_bytes()) for name in (STRUCTURE_FILE, LEMMA_FILE)) < 1_200_000
     licence = folder.joinpath("WORDNET_LICENSE").read_text(encoding="utf-8")
     assert "WordNet 3.0 Copyright 2006 by Princeton University" in licence
@@ -32,7 +32,7 @@ def test_it_is_small_and_its_licence_lies_beside_it() -> None:
 
 
 def test_damage_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = lzma.decompress(resources.files("curation.hierarchy").joinpath(STRUCTURE_FILE).read_bytes())
+    data = lzma.decompress(resources.files("curation.signals.hierarchy").joinpath(STRUCTURE_FILE).read_bytes())
     monkeypatch.setattr(noun_table.lzma, "decompress", lambda packed: data[:-1] + b"\x07")
     with pytest.raises(DigestMismatchError, match="damaged"):
         embedded_structure.__wrapped__()

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.errors import HierarchyError
-from curation.hierarchy.related_classes import (
+from curation.core.errors import HierarchyError
+from curation.signals.hierarchy.related_classes import (
     distances,
     kinship,
     leacock_chodorow,
@@ -22,7 +22,7 @@ from curation.hierarchy.related_classes import (
     path_similarity,
     wu_palmer,
 )
-from curation.hierarchy.wordnet import wordnet
+from curation.signals.hierarchy.wordnet import wordnet
 from tests.hierarchy.nltk_oracle import nltk_reader
 
 Edges = Callable[..., Any]

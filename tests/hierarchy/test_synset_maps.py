@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from curation.errors import UsageError
-from curation.hierarchy.hierarchy import ancestors
-from curation.hierarchy.synset_maps import DATASETS, synset_choices, synset_map
+from curation.core.errors import UsageError
+from curation.signals.hierarchy.hierarchy import ancestors
+from curation.signals.hierarchy.synset_maps import DATASETS, synset_choices, synset_map
 from tests.hierarchy.nltk_oracle import nltk_reader
 from tests.real_files import real_files
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from curation.errors import HierarchyError
-from curation.hierarchy.hierarchy import ancestors, parents
-from curation.hierarchy.questions import Hierarchy
-from curation.hierarchy.wordnet import open_wordnet, wordnet
+from curation.core.errors import HierarchyError
+from curation.signals.hierarchy.hierarchy import ancestors, parents
+from curation.signals.hierarchy.questions import Hierarchy
+from curation.signals.hierarchy.wordnet import open_wordnet, wordnet
 
 
 def test_figures_of_the_database(nouns: Any) -> None:

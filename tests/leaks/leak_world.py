@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from curation.leaks.run import ALTERATIONS
+from curation.extensions.leaks.run import ALTERATIONS
 from curation.manifest.header import ClassEntry
 from tests.toy_manifests import write_toy
 

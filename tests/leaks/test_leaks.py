@@ -19,14 +19,14 @@ from PIL import Image
 from pyarrow import parquet
 
 import curation
-from curation.audit.run import audit
 from curation.cli import main
-from curation.errors import MissingFileError, UsageError
-from curation.evaluation.image_ood.images import LeftOut
+from curation.core.errors import MissingFileError, UsageError
 from curation.evaluation.result import schema_text
-from curation.leaks.report import Leaks
-from curation.leaks.run import ALTERATIONS, leaks, wilson
-from curation.leaks.step import VARIANTS, code_of, fingerprints, near_codes, pictures_of
+from curation.extensions.audit.run import audit
+from curation.extensions.image_ood.images import LeftOut
+from curation.extensions.leaks.report import Leaks
+from curation.extensions.leaks.run import ALTERATIONS, leaks, wilson
+from curation.extensions.leaks.step import VARIANTS, code_of, fingerprints, near_codes, pictures_of
 from tests.leaks.leak_world import COPIES, copies_of, jpeg, picture, write_benchmark, write_tar
 from tests.real_files import real_files
 

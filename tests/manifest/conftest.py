@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from curation.canonical import sha256_of_lines
+from curation.core.canonical import sha256_of_lines
 from curation.manifest.header import ClassEntry, FileEntry, Header, LabelView, Paper, PartEntry, Rule, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source

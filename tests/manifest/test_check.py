@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from curation.errors import ManifestError
+from curation.core.errors import ManifestError
 from curation.manifest.header import ClassEntry, Header, Supersedes, TaskEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_lists

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from curation.errors import MissingFileError
+from curation.core.errors import MissingFileError
 from tests.audit.benchmark_world import World
 
 image = pytest.importorskip("PIL.Image")

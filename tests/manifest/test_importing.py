@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from curation.canonical import sha256_of_bytes
-from curation.errors import (
+from curation.core.canonical import sha256_of_bytes
+from curation.core.errors import (
     CurationError,
     DigestMismatchError,
     ManifestError,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.errors import ManifestError
+from curation.core.errors import ManifestError
 from curation.manifest.header import Supersedes
 from curation.manifest.locate import find_manifest, load_manifest, manifest_folders
 from curation.manifest.manifest import Manifest, packaged_manifests, write_manifest

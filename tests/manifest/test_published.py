@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.errors import CurationError, ManifestError, MissingFileError
+from curation.core.errors import CurationError, ManifestError, MissingFileError
 from curation.manifest.importing import PublishedFile, namespaced_by_form, read_published
 
 COCO = ["coco:000000000009", "coco:000000397133"]

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from curation.cli import main
-from curation.errors import DigestMismatchError, ManifestError, VersionChainError
+from curation.core.errors import DigestMismatchError, ManifestError, VersionChainError
 from curation.manifest.header import Header, Supersedes
 from curation.manifest.locate import superseded_by
 from curation.manifest.manifest import Manifest, manifest_files, write_manifest

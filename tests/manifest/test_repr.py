@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from curation.audit.run import run_audit
+from curation.extensions.audit.run import run_audit
 from curation.manifest.diff import diff_manifests
 from curation.manifest.locate import manifest_folders
 from curation.manifest.manifest import Manifest, read_manifest

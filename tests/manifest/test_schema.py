@@ -11,7 +11,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from curation.errors import ManifestError
+from curation.core.errors import ManifestError
 from curation.manifest import header as header_module
 from curation.manifest.header import DIGEST, Header, header_as_data
 from curation.manifest.manifest import Manifest, StoredHeader, manifest_files

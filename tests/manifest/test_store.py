@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from curation.canonical import sha256_of_bytes, sha256_of_lines
-from curation.errors import (
+from curation.core.canonical import sha256_of_bytes, sha256_of_lines
+from curation.core.errors import (
     CurationError,
     DigestMismatchError,
     ManifestError,

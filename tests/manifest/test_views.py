@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from curation.errors import ManifestError, MissingListError, PresenceOnlyError
+from curation.core.errors import ManifestError, MissingListError, PresenceOnlyError
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, count_annotated, locate_images, positions_of, select_objects, view_objects

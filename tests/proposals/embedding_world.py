@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from curation.similarity.embeddings import EmbeddingStore, Row, StoreHeader
+from curation.signals.similarity.embeddings import EmbeddingStore, Row, StoreHeader
 from tests.similarity.vectors import embedded
 
 

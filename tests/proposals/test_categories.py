@@ -5,9 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from curation.errors import ProposalError
-from curation.hierarchy.synset_maps import Reading, synset_map
-from curation.proposals.categories import (
+from curation.core.errors import ProposalError
+from curation.review.proposals.categories import (
     Lists,
     Nearest,
     Relation,
@@ -20,8 +19,9 @@ from curation.proposals.categories import (
     label_evidence,
     nearest_classes,
 )
-from curation.proposals.id_classes import IdClass, checked_classes, synsets_of
-from curation.proposals.proposal import Thresholds
+from curation.review.proposals.id_classes import IdClass, checked_classes, synsets_of
+from curation.review.proposals.proposal import Thresholds
+from curation.signals.hierarchy.synset_maps import Reading, synset_map
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, VOC_NAMES
 from tests.proposals.proposal_world import source_of
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import ProposalError
-from curation.proposals.proposal import KINDS, OVERLAPS, SUSPICIONS, Evidence, Kind
-from curation.proposals.propose import Suspect, combine, finding, ordered
+from curation.core.errors import ProposalError
+from curation.review.proposals.proposal import KINDS, OVERLAPS, SUSPICIONS, Evidence, Kind
+from curation.review.proposals.propose import Suspect, combine, finding, ordered
 
 
 def piece(kind: Kind, id_class: str = "", score: str = "") -> Evidence:

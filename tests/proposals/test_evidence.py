@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.errors import MissingFileError, ProposalError, SimilarityError
-from curation.proposals.evidence import detector_evidence, digest_of, look_evidence, read_categories, text_evidence
-from curation.proposals.id_classes import IdClass
-from curation.similarity.set_similarity import SetSimilarity
+from curation.core.errors import MissingFileError, ProposalError, SimilarityError
+from curation.review.proposals.evidence import (
+    detector_evidence,
+    digest_of,
+    look_evidence,
+    read_categories,
+    text_evidence,
+)
+from curation.review.proposals.id_classes import IdClass
+from curation.signals.similarity.set_similarity import SetSimilarity
 from tests.proposals.proposal_world import source_of
 from tests.similarity.vectors import embedded
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.errors import CurationError, MissingFileError, ProposalError
-from curation.proposals.id_classes import (
+from curation.core.errors import CurationError, MissingFileError, ProposalError
+from curation.review.proposals.id_classes import (
     IdClass,
     checked_classes,
     name_key,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import MissingFileError, ProposalError, UsageError
-from curation.proposals.proposal import (
+from curation.core.errors import MissingFileError, ProposalError, UsageError
+from curation.review.proposals.proposal import (
     NOTE,
     Evidence,
     Input,

@@ -6,12 +6,19 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from curation.errors import ProposalError
-from curation.proposals.categories import Lists
-from curation.proposals.id_classes import IdClass
-from curation.proposals.proposal import Thresholds
-from curation.proposals.propose import OodPool, SetStatistics, farther_pools, propose, propose_sets, set_statistics
-from curation.similarity.set_similarity import SetSimilarity
+from curation.core.errors import ProposalError
+from curation.review.proposals.categories import Lists
+from curation.review.proposals.id_classes import IdClass
+from curation.review.proposals.proposal import Thresholds
+from curation.review.proposals.propose import (
+    OodPool,
+    SetStatistics,
+    farther_pools,
+    propose,
+    propose_sets,
+    set_statistics,
+)
+from curation.signals.similarity.set_similarity import SetSimilarity
 from tests.proposals.proposal_world import source_of
 from tests.rounding import SINGLE, cosine_error
 from tests.similarity.vectors import embedded

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from curation.ids import coco_native
+from curation.core.ids import coco_native
 from curation.sources.source import Source
 from tests.made_source import as_table, image_rows, make_source
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.findmeifyoucan.layout import Category
 from curation.benchmarks.registry import find_benchmark
-from curation.decisions.decision import Decision
-from curation.decisions.resolution import recorded_form
 from curation.manifest.manifest import Manifest
+from curation.review.decisions.decision import Decision
+from curation.review.decisions.resolution import recorded_form
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Source
 from tests.made_source import as_table, image_rows, make_source

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.benchmarks.osod3.problems import Generator, rotation, split_classes
-from curation.errors import ProtocolError
+from curation.core.errors import ProtocolError
 
 NAMES = [f"/m/{number:02}" for number in range(24)]
 

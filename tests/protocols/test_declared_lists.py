@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import curation
-from curation.errors import CurationError
+from curation.core.errors import CurationError
 
 DECLARED = """
 [paper]

@@ -15,7 +15,7 @@ from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
 from curation.benchmarks.parts import UNKNOWN_TO_VOC as UNKNOWN
 from curation.benchmarks.parts import voc_classes as class_entries
 from curation.benchmarks.registry import find_benchmark
-from curation.errors import PresenceOnlyError, ProtocolError
+from curation.core.errors import PresenceOnlyError, ProtocolError
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_lists
 from curation.manifest.verify import verify_lists, verify_sources

@@ -8,7 +8,7 @@ import pytest
 
 from curation.benchmarks.registry import find_recipe, recipes
 from curation.cli import main
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from curation.manifest.importing import list_slices, pin_lists
 from curation.manifest.manifest import read_manifest
 from tests.real_files import provided, real_files

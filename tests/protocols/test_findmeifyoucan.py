@@ -8,7 +8,7 @@ import pytest
 
 from curation.benchmarks.building import complete, read_parameters, rebuild
 from curation.benchmarks.registry import find_benchmark
-from curation.errors import ProtocolError
+from curation.core.errors import ProtocolError
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_lists
 from curation.manifest.views import view_objects

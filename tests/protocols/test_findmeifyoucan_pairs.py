@@ -25,9 +25,9 @@ from curation.benchmarks.findmeifyoucan.pairs import (
     unmatched_datasets,
 )
 from curation.cli import main
-from curation.decisions.files import write_decisions
-from curation.decisions.resolution import recorded_digest, recorded_form
-from curation.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
+from curation.core.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
+from curation.review.decisions.files import write_decisions
+from curation.review.decisions.resolution import recorded_digest, recorded_form
 from curation.sources.datasets import COCO_CATEGORIES
 from tests.protocols.findmeifyoucan_world import decided
 

@@ -10,8 +10,8 @@ from curation.benchmarks.building import complete, read_parameters
 from curation.benchmarks.findmeifyoucan.lists import AUTHORS_DECISIONS, START
 from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC, read_recorded
 from curation.benchmarks.registry import find_benchmark
-from curation.decisions.resolution import recorded_digest
 from curation.manifest.manifest import Manifest
+from curation.review.decisions.resolution import recorded_digest
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import OI_NAMES, coco, listed, source_of

@@ -18,8 +18,8 @@ from curation.benchmarks.findmeifyoucan.lists import (
 from curation.benchmarks.findmeifyoucan.pairs import VOC, Pool, Wanted
 from curation.benchmarks.registry import find_benchmark
 from curation.benchmarks.selection import images_with
-from curation.decisions.resolution import recorded_form
-from curation.errors import CurationError, PresenceOnlyError, ProtocolError
+from curation.core.errors import CurationError, PresenceOnlyError, ProtocolError
+from curation.review.decisions.resolution import recorded_form
 from curation.sources.source import Objects, Source
 from tests.protocols.findmeifyoucan_world import coco, decided, listed
 

@@ -22,12 +22,12 @@ from curation.benchmarks.imagenet import (
     read_protocol,
 )
 from curation.cli import main
-from curation.errors import ProtocolError
-from curation.hierarchy.hierarchy import as_tree
-from curation.hierarchy.wordnet import imagenet_dag, imagenet_tree, published_parents
-from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.errors import ProtocolError
+from curation.core.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.locate import manifest_folders
 from curation.manifest.manifest import read_manifest
+from curation.signals.hierarchy.hierarchy import as_tree
+from curation.signals.hierarchy.wordnet import imagenet_dag, imagenet_tree, published_parents
 from curation.sources.imagenet import read_imagenet
 from tests.real_files import real_files
 

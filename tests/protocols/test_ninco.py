@@ -9,9 +9,9 @@ import pytest
 from curation.benchmarks.building import import_lists
 from curation.benchmarks.facts import facts_of
 from curation.benchmarks.registry import find_recipe
-from curation.errors import DigestMismatchError
-from curation.evaluation.image_ood.evaluation import sets_of
-from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.errors import DigestMismatchError
+from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.extensions.image_ood.evaluation import sets_of
 from curation.manifest.importing import list_slices, pin_lists
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.published_list import read_published
@@ -39,7 +39,7 @@ def test_the_draft_says_which_file_is_which_part(name: str) -> None:
 
 def test_the_sets_that_are_scored() -> None:
     ninco, imagenetood = (
-        sets_of(facts_of(f"curation.benchmarks.{name}")["evaluation"]) for name in ("ninco", "imagenetood")
+        sets_of(facts_of(f"curation.extensions.benchmarks.{name}")["evaluation"]) for name in ("ninco", "imagenetood")
     )
     assert (ninco.sets, list(ninco.variants)) == (("imagenet", "ninco"), ["exact", "ninco"])
     assert (imagenetood.sets, list(imagenetood.variants)) == (("imagenet", "imagenetood"), ["exact"])

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.building import read_parameters, rebuild
-from curation.benchmarks.opendet import OTHERS
 from curation.benchmarks.registry import find_benchmark
+from curation.extensions.benchmarks.opendet import OTHERS
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_lists
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC

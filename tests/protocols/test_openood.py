@@ -11,14 +11,14 @@ import pytest
 
 from curation.benchmarks.building import import_lists
 from curation.benchmarks.facts import facts_of
-from curation.benchmarks.openood import SLOTS, build, hard_classes
 from curation.benchmarks.registry import find_recipe
 from curation.cli import main
-from curation.errors import AnnotationFormatError, ExportError, ProtocolError
-from curation.evaluation.image_ood.evaluation import sets_of
-from curation.evaluation.image_ood.images import listed_set
-from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.interface import export
+from curation.core.errors import AnnotationFormatError, ExportError, ProtocolError
+from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.interface import export
+from curation.extensions.benchmarks.openood import SLOTS, build, hard_classes
+from curation.extensions.image_ood.evaluation import sets_of
+from curation.extensions.image_ood.images import listed_set
 from curation.manifest.importing import list_slices
 from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_source
@@ -27,7 +27,7 @@ from tests.evaluation.image_ood_rows import of_result
 from tests.real_files import provided, real_files
 from tests.worlds.openood import lay
 
-SETS = sets_of(facts_of("curation.benchmarks.openood")["evaluation"])
+SETS = sets_of(facts_of("curation.extensions.benchmarks.openood")["evaluation"])
 NAME = "openood/imagenet-1k-published"
 RULES = ("imagenet", "val_imagenet", "ssb_hard", "ninco", "inaturalist", "textures", "openimage_o", "val_openimage_o")
 

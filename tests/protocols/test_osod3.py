@@ -14,7 +14,7 @@ from curation.benchmarks.building import read_parameters, rebuild
 from curation.benchmarks.osod3.lists import declare
 from curation.benchmarks.osod3.problems import INNER_NODES, NAMES, SUPERCLASSES, read_superclass
 from curation.benchmarks.registry import find_benchmark
-from curation.errors import CurationError, ManifestError, ProtocolError
+from curation.core.errors import CurationError, ManifestError, ProtocolError
 from curation.manifest.header import ClassEntry, header_as_data
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.manifest.validation import check_header
@@ -55,7 +55,7 @@ def test_superclasses_are_the_published_numbers() -> None:
 
 @real_files("openimages")
 def check_superclasses_are_those_of_the_real_tree(shared: Path) -> None:
-    from curation.hierarchy.class_trees import superclass
+    from curation.signals.hierarchy.class_trees import superclass
 
     tree = shared / "data/openimages/bbox_labels_600_hierarchy.json"
     for word, root in {"animal": "/m/0jbk", "vehicle": "/m/07yv9"}.items():

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.ovcoco import BASE, LEFT_OUT, NOVEL, OUTSIDE, evaluate
 from curation.benchmarks.registry import declared
-from curation.errors import EvaluationError, PredictionError, ProtocolError
+from curation.core.errors import EvaluationError, PredictionError, ProtocolError
+from curation.extensions.benchmarks.ovcoco import BASE, LEFT_OUT, NOVEL, OUTSIDE, evaluate
 from curation.manifest.header import PartEntry
 from curation.manifest.manifest import Manifest
 from curation.sources.coco import read_coco

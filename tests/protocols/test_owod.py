@@ -11,7 +11,7 @@ import pytest
 from curation.benchmarks.building import complete, is_approximate, read_parameters, rebuild
 from curation.benchmarks.owod.splits import SPLITS, VOC_CLASSES
 from curation.benchmarks.registry import find_benchmark
-from curation.errors import ProtocolError, UsageError
+from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_lists
 from curation.manifest.views import view_objects

@@ -9,7 +9,7 @@ import pytest
 from curation.benchmarks.building import complete, read_parameters
 from curation.benchmarks.owod.splits import COCO_CLASSES, SPLITS, TASKS, VOC_CLASSES
 from curation.benchmarks.registry import find_benchmark
-from curation.errors import ProtocolError
+from curation.core.errors import ProtocolError
 from curation.manifest.header import TaskEntry
 from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_source

@@ -8,7 +8,7 @@ import pytest
 
 from curation.benchmarks.owod.splits import RECIPES
 from curation.benchmarks.registry import find_recipe
-from curation.errors import DigestMismatchError
+from curation.core.errors import DigestMismatchError
 from curation.manifest.header import classes_in, unknown_index
 from curation.manifest.importing import import_lists, list_slices, pin_lists
 from curation.manifest.manifest import Manifest, read_manifest

@@ -8,7 +8,7 @@ import pytest
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.owod.splits import SPLITS
 from curation.benchmarks.registry import find_benchmark
-from curation.canonical import sha256_of_lines
+from curation.core.canonical import sha256_of_lines
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.opening import open_source
 from curation.sources.source import Source

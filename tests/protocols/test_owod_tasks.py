@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.owod.tasks import EXAMPLE, parse_tasks, read_task_file, read_task_settings
-from curation.errors import MissingFileError, ProtocolError
+from curation.core.errors import MissingFileError, ProtocolError
 
 FULL = """
 name = "mylab/shapes"

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.opendet import OTHERS
 from curation.benchmarks.owod.splits import TASKS
 from curation.benchmarks.registry import find_benchmark, find_recipe, recipes
 from curation.cli import main
-from curation.errors import DigestMismatchError, ProtocolError
+from curation.core.errors import DigestMismatchError, ProtocolError
+from curation.extensions.benchmarks.opendet import OTHERS
 from curation.manifest.header import Header, classes_in
 from curation.manifest.importing import LISTS, import_lists, list_slices, pin_lists
 from curation.manifest.manifest import Manifest, read_manifest

@@ -19,11 +19,11 @@ from curation.benchmarks.osod3 import problems
 from curation.benchmarks.owod import splits
 from curation.benchmarks.parameters import Parameter
 from curation.benchmarks.registry import benchmarks, find_benchmark
-from curation.cooccurrence.graph import WEIGHTINGS
-from curation.errors import ProtocolError, UsageError
+from curation.core.errors import ProtocolError, UsageError
 from curation.evaluation.variants import Rules
 from curation.manifest.locate import manifest_folders
 from curation.manifest.manifest import read_manifest
+from curation.signals.cooccurrence.graph import WEIGHTINGS
 from curation.sources.source_specs import SourceSlot
 
 
@@ -59,7 +59,7 @@ def test_what_a_benchmark_names_is_imported_when_it_is_asked_for() -> None:
     program = "import sys; from curation.benchmarks.registry import benchmarks; benchmarks(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert "curation.benchmarks.registry" in loaded
-    assert not {"numpy", "curation.hierarchy", "curation.benchmarks.elephant.lists"} & set(loaded)
+    assert not {"numpy", "curation.signals.hierarchy", "curation.benchmarks.elephant.lists"} & set(loaded)
 
 
 def test_a_name_that_cannot_be_imported_is_told() -> None:

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.lists import difference_order, walk_of_additions, walk_of_dict, walks_of
-from curation.errors import ProtocolError
+from curation.core.errors import ProtocolError
 from curation.sources.source import Source
 
 same_implementation = pytest.mark.skipif(

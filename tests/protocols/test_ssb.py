@@ -10,13 +10,13 @@ import pytest
 
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.registry import find_benchmark
-from curation.benchmarks.ssb import PROBLEMS, build, declare
 from curation.cli import main
-from curation.errors import ProtocolError
-from curation.hierarchy.hierarchy import ancestors
-from curation.hierarchy.wordnet import wordnet
-from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.errors import ProtocolError
+from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.extensions.benchmarks.ssb import PROBLEMS, build, declare
 from curation.manifest.manifest import Manifest, read_manifest
+from curation.signals.hierarchy.hierarchy import ancestors
+from curation.signals.hierarchy.wordnet import wordnet
 from curation.sources.imagenet import read_imagenet
 from curation.sources.published_list import read_published
 from tests.evaluation.classification_rows import of_result

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.errors import ProtocolError
+from curation.core.errors import ProtocolError
 from tests.protocols.stratified_items import stratified_split
 from tests.real_files import real_files
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.canonical import sha256_of_lines
 from curation.cli import main
+from curation.core.canonical import sha256_of_lines
 from curation.manifest.manifest import read_manifest
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from tests.real_files import provided, real_files

@@ -10,7 +10,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.errors import LeaderboardError, PublishError
+from curation.core.errors import LeaderboardError, PublishError
 from curation.evaluation.leaderboard_rows import Evaluator, ManifestName, Metric, ReadRows, Row, read_rows
 from curation.manifest.header import ClassEntry, Paper, Supersedes
 from curation.manifest.manifest import Manifest, write_manifest

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import ExportError
+from curation.core.errors import ExportError
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import corners, plain_number, plan_coco

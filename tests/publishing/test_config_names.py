@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import PublishError
+from curation.core.errors import PublishError
 from curation.manifest.header import PART_NAME
 from curation.publishing.member import config_names, split_names
 from tests.publishing.published_world import changed, tiny

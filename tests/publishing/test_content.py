@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from curation.canonical import sha256_of_lines
-from curation.errors import PresenceOnlyError
+from curation.core.canonical import sha256_of_lines
+from curation.core.errors import PresenceOnlyError
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import gather

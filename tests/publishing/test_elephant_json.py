@@ -11,7 +11,7 @@ import pytest
 
 from curation.benchmarks.elephant import lists as elephant
 from curation.benchmarks.elephant.layout import plan_elephant_json
-from curation.errors import ExportError
+from curation.core.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.plan import Plan
 from curation.sources.coco import read_coco

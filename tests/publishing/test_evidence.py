@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from curation.decisions.decision import Decision
-from curation.decisions.files import json_lines, parse_jsonl
-from curation.decisions.resolution import decisions_digest, recorded_digest, recorded_form, resolve
-from curation.errors import PublishError
+from curation.core.errors import PublishError
 from curation.publishing.member import evidence_of
+from curation.review.decisions.decision import Decision
+from curation.review.decisions.files import json_lines, parse_jsonl
+from curation.review.decisions.resolution import decisions_digest, recorded_digest, recorded_form, resolve
 from tests.publishing.published_world import changed, tiny
 
 MANIFEST = tiny()[0]

@@ -18,7 +18,7 @@ from curation.benchmarks.findmeifyoucan.layout import (
     split_parts,
     upstream_name,
 )
-from curation.errors import ExportError, HierarchyError, PublishError
+from curation.core.errors import ExportError, HierarchyError, PublishError
 from curation.manifest.manifest import Manifest
 from curation.publishing.member import Member, Request
 from curation.publishing.publication import verify_repository

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import PublishError, UsageError
+from curation.core.errors import PublishError, UsageError
 from curation.publishing import hub
 from curation.publishing.hub import shown_endpoint, translate_errors, without_secrets
 

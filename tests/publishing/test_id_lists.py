@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from curation.canonical import sha256_of_bytes
-from curation.errors import ExportError, ManifestError, MissingListError
+from curation.core.canonical import sha256_of_bytes
+from curation.core.errors import ExportError, ManifestError, MissingListError
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.id_lists import plan_lists
 from curation.publishing.formats.plan import Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from curation.errors import PublishError
+from curation.core.errors import PublishError
 from curation.manifest.header import SourceEntry
 from curation.publishing.licences import STATED, TERMS, require_labels, terms_of
 from curation.sources.datasets import facts_of

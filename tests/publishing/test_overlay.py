@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from curation.decisions.added_boxes import add_boxes, resolve_boxes
-from curation.decisions.box_edits import Replay
-from curation.errors import CurationError
+from curation.core.errors import CurationError
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.publishing.hub import HubRepository, pull, push
 from curation.publishing.publication import verify_repository
+from curation.review.decisions.added_boxes import add_boxes, resolve_boxes
+from curation.review.decisions.box_edits import Replay
 from tests.decisions.box_logs import Scribe
 from tests.fake_hub import FakeHub
 from tests.publishing.published_world import CLOSED, REPOSITORY, request_of, tiny, write

@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from curation.canonical import sha256_of_lines
-from curation.errors import ExportError
+from curation.core.canonical import sha256_of_lines
+from curation.core.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import plan_coco
 from curation.publishing.formats.id_lists import plan_lists

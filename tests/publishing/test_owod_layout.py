@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.benchmarks.owod.layout import plan_owod_layout, upstream_corners, upstream_lists
-from curation.errors import ExportError
+from curation.core.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.plan import Plan
 from curation.sources.source import Source

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from curation.errors import PublicationMismatchError
+from curation.core.errors import PublicationMismatchError
 from curation.publishing.parquet import content_digest, read_parquet, schema_of, write_parquet
 from curation.publishing.tables import part_schema, part_table
 from tests.publishing.published_world import tiny
@@ -81,7 +81,7 @@ def test_a_schema_that_lies_is_refused_and_does_not_end_the_process(tmp_path: Pa
     assert data.count(b"%\x02\x18\x08image_id") == 1
     path.write_bytes(data.replace(b"%\x02\x18\x08image_id", b"%\x12\x18\x08image_id"))
     code = "import sys; from pathlib import Path; from curation.publishing.parquet import read_parquet\n"
-    code += "from curation.errors import PublicationMismatchError\n"
+    code += "from curation.core.errors import PublicationMismatchError\n"
     code += "try: list(read_parquet(Path(sys.argv[1])))\nexcept PublicationMismatchError: sys.exit(3)"
     assert subprocess.run([sys.executable, "-c", code, path], check=False).returncode == 3
 

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from curation.canonical import sha256_of_lines
-from curation.decisions.decision import Decision
-from curation.errors import ManifestError
+from curation.core.canonical import sha256_of_lines
+from curation.core.errors import ManifestError
 from curation.manifest.header import ClassEntry, LabelView, TaskEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import plan_coco
 from curation.publishing.tables import part_schema, part_table
+from curation.review.decisions.decision import Decision
 from curation.sources.source import Source
 from tests.publishing.published_world import CLOSED, WILDERNESS, changed, tiny
 from tests.publishing.tiny_sources import make_manifest

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from curation.errors import ExportError, MissingFileError, PathEscapeError
+from curation.core.errors import ExportError, MissingFileError, PathEscapeError
 from curation.manifest.manifest import Manifest
 from curation.publishing.photos import photo_sizes, size_of_photo
 from curation.sources.source import Source

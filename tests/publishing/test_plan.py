@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.errors import CurationError, ExportError, PathEscapeError
+from curation.core.errors import CurationError, ExportError, PathEscapeError
 from curation.publishing.formats.plan import (
     SUMMARY_FILE,
     Plan,

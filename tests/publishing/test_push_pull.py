@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.errors import DigestMismatchError, PublicationMismatchError, PublishError, UsageError
+from curation.core.errors import DigestMismatchError, PublicationMismatchError, PublishError, UsageError
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.publishing.hub import HubRepository, pull, push
 from curation.publishing.publication import RECORD_FILE, Publication, parse_record, record_bytes, verify_repository

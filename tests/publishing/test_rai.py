@@ -8,7 +8,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.errors import PublishError, UsageError
+from curation.core.errors import PublishError, UsageError
 from curation.manifest.locate import manifest_folders
 from curation.manifest.manifest import read_manifest
 from curation.publishing.croissant import PROPERTIES, REQUIRED, check_croissant, read_statements

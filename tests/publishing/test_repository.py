@@ -11,16 +11,16 @@ import msgspec
 import pytest
 import yaml
 
-from curation.canonical import sha256_of_bytes, sha256_of_lines
-from curation.decisions.decision import Decision
-from curation.decisions.resolution import decisions_digest
-from curation.errors import PublishError, UsageError
+from curation.core.canonical import sha256_of_bytes, sha256_of_lines
+from curation.core.errors import PublishError, UsageError
 from curation.manifest.header import FileEntry
 from curation.manifest.manifest import Manifest, manifest_files
 from curation.publishing.croissant import check_croissant
 from curation.publishing.member import Member, published_lists
 from curation.publishing.publication import RECORD_FILE, read_publication, verify_repository
 from curation.publishing.repository import check_repository_name, check_request
+from curation.review.decisions.decision import Decision
+from curation.review.decisions.resolution import decisions_digest
 from tests.publishing.published_world import (
     CLOSED,
     REPOSITORY,

@@ -12,7 +12,7 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import ExportError
+from curation.core.errors import ExportError
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.plan import Plan

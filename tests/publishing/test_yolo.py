@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import ExportError
+from curation.core.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.plan import Plan
 from curation.publishing.formats.yolo import normalised, plan_yolo

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from curation.review.live_review import LiveReview
-from curation.review.session import start_review
+from curation.review.app.live_review import LiveReview
+from curation.review.app.session import start_review
 from tests.review.review_world import ReviewWorld, write_world
 
 

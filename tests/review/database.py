@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from curation.fiftyone_database import load_fiftyone
+from curation.core.fiftyone_database import load_fiftyone
 
-PLUGIN = Path(__file__).parents[2] / "curation" / "review" / "plugin"
+PLUGIN = Path(__file__).parents[2] / "curation" / "review" / "app" / "plugin"
 
 
 def free_port() -> int:
@@ -82,7 +82,7 @@ def review_environment(database_uri: str, tmp_path_factory: pytest.TempPathFacto
         "CURATION_REVIEWER": "anna",
         "HOME": str(tmp_path_factory.mktemp("home")),
         "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join([str(PLUGIN.parents[2]), *sys.path[:0], os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join([str(PLUGIN.parents[3]), *sys.path[:0], os.environ.get("PYTHONPATH", "")]),
     }
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-from curation.canonical import sha256_of_lines
+from curation.core.canonical import sha256_of_lines
 from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, LabelView, Paper, PartEntry, Rule, SourceEntry
 from curation.manifest.manifest import Manifest
-from curation.proposals.proposal import Evidence, Proposal
-from curation.review.images import ReviewImages, arranged, source_images
+from curation.review.app.images import ReviewImages, arranged, source_images
+from curation.review.proposals.proposal import Evidence, Proposal
 from curation.sources.opening import open_source
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Source

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.errors import ReviewError
-from curation.review.dataset import BOX_FIELDS, EMBEDDING_KEY, FIELDS, build_dataset, info_of, state_of
-from curation.review.live_review import LiveReview
-from curation.similarity.embeddings import Embeddings
+from curation.core.errors import ReviewError
+from curation.review.app.dataset import BOX_FIELDS, EMBEDDING_KEY, FIELDS, build_dataset, info_of, state_of
+from curation.review.app.live_review import LiveReview
+from curation.signals.similarity.embeddings import Embeddings
 from tests.review.review_world import HEIGHT, WIDTH, ReviewWorld, coco_id, write_world
 
 # FiftyOne's own use of its packages is not ours to mend.

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from PIL import Image
 
-from curation.decisions.box_edits import BoxRow, Replay, read_box_log
-from curation.decisions.files import read_decisions
-from curation.proposals.proposal import Evidence, ProposalSet, write_proposals
-from curation.review.missing_boxes import BOXES_FILE
+from curation.review.app.missing_boxes import BOXES_FILE
+from curation.review.decisions.box_edits import BoxRow, Replay, read_box_log
+from curation.review.decisions.files import read_decisions
+from curation.review.proposals.proposal import Evidence, ProposalSet, write_proposals
 from tests.review.review_world import HEIGHT, WIDTH, coco_id, write_world
 from tests.review.scripted_reviewer import Reviewer, ReviewServer, browser_page, keep_picture
 

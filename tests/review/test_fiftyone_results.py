@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import curation
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from curation.evaluation.fiftyone_fields import view_name
 from curation.evaluation.result import Result
 from tests.evaluation.open_world_rows import of_result

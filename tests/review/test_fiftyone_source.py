@@ -11,7 +11,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.errors import CurationError, CurationWarning, UsageError
+from curation.core.errors import CurationError, CurationWarning, UsageError
 from curation.sources.fiftyone_view import in_pixels
 
 pytestmark = pytest.mark.mongo

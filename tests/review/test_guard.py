@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from curation.review.app_requests import JUDGE, EditRequest, Refusal, Reviewed, read_edit
-from curation.review.guard import Guard, real_files
-from curation.review.live_review import LiveReview
+from curation.review.app.app_requests import JUDGE, EditRequest, Refusal, Reviewed, read_edit
+from curation.review.app.guard import Guard, real_files
+from curation.review.app.live_review import LiveReview
 
 SAMPLE = "5f00000000000000000000aa"
 DATASET = "5f00000000000000000000dd"

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from curation.decisions.decision import Decision
-from curation.decisions.files import DecisionLog, read_decisions
-from curation.errors import CurationError, MissingFileError, ReviewError
-from curation.review.live_review import LiveReview, offer_own_view, open_review, waiting_view
-from curation.review.session import resume_review, start_review
+from curation.core.errors import CurationError, MissingFileError, ReviewError
+from curation.review.app.live_review import LiveReview, offer_own_view, open_review, waiting_view
+from curation.review.app.session import resume_review, start_review
+from curation.review.decisions.decision import Decision
+from curation.review.decisions.files import DecisionLog, read_decisions
 from tests.review.review_world import ReviewWorld, coco_id
 
 # FiftyOne's own use of its packages is not ours to mend.

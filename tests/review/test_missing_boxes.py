@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from curation.decisions.box_edits import BoxState, read_box_log
-from curation.review.app_requests import EditRequest, Refusal
-from curation.review.dataset import BOXED_FIELD, MISSING
-from curation.review.live_review import LiveReview
-from curation.review.missing_boxes import BOXES_FILE, MissingBoxes
-from curation.review.session import start_review
+from curation.review.app.app_requests import EditRequest, Refusal
+from curation.review.app.dataset import BOXED_FIELD, MISSING
+from curation.review.app.live_review import LiveReview
+from curation.review.app.missing_boxes import BOXES_FILE, MissingBoxes
+from curation.review.app.session import start_review
+from curation.review.decisions.box_edits import BoxState, read_box_log
 from tests.review.review_world import HEIGHT, WIDTH, ReviewWorld, coco_id, write_world
 
 # FiftyOne's own use of its packages is not ours to mend.

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from curation.errors import CurationError
-from curation.private_database import open_database
+from curation.core.errors import CurationError
+from curation.core.private_database import open_database
 from tests.review.database import find_program
 
 pytestmark = [
@@ -24,7 +24,7 @@ pytestmark = [
 CLIENT = """
 import sys
 from pathlib import Path
-from curation.private_database import open_database
+from curation.core.private_database import open_database
 print(open_database(Path(sys.argv[1]), Path(sys.argv[2])), flush=True)
 sys.stdin.read()
 """

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from curation.decisions.files import read_decisions
+from curation.review.decisions.files import read_decisions
 from tests.review.review_world import coco_id
 from tests.review.scripted_reviewer import (
     ACTIONS,

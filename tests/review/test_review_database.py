@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from curation import fiftyone_database as database
-from curation.errors import MissingExtraError, ReviewError
+from curation.core import fiftyone_database as database
+from curation.core.errors import MissingExtraError, ReviewError
 
 
 def test_a_dead_address_is_told_at_once_and_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:

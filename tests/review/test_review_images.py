@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from curation.errors import ReviewError
-from curation.proposals.proposal import CategoryJudgement, Evidence, ProposalSet
-from curation.review.images import arranged, box_slices, known_names, part_images, source_images
+from curation.core.errors import ReviewError
+from curation.review.app.images import arranged, box_slices, known_names, part_images, source_images
+from curation.review.proposals.proposal import CategoryJudgement, Evidence, ProposalSet
 from curation.sources.opening import open_source
 from curation.sources.photos import PhotoFolder
 from tests.review.review_world import BOX, ReviewWorld, coco_id, two_parts

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from curation.decisions.files import read_decisions
-from curation.review.live_review import LiveReview, answered
-from curation.review.progress import progress_markdown
-from curation.review.verdicts import UNDO
+from curation.review.app.live_review import LiveReview, answered
+from curation.review.app.progress import progress_markdown
+from curation.review.app.verdicts import UNDO
+from curation.review.decisions.files import read_decisions
 from tests.review.database import PLUGIN
 
 # FiftyOne's own use of its packages is not ours to mend.
@@ -169,7 +169,7 @@ def test_a_key_records_and_tells_what_the_page_has_to_know(execute: Any, review:
 def test_the_way_through_the_enlarged_view_is_the_order_of_the_grid(fiftyone: Any, review: LiveReview) -> None:
     import fiftyone.operators as foo
 
-    from curation.review.plugin.operators import InOrder
+    from curation.review.app.plugin.operators import InOrder
 
     def ids(context: dict[str, Any], **params: Any) -> list[str]:
         found = foo.execute_operator("@curation/review/in_order", ctx=context, params=params)
@@ -211,7 +211,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(
 
     ids = chosen(review, 1)
     with monkeypatch.context() as patched:
-        patched.setattr("curation.append_log._write_all", full)
+        patched.setattr("curation.core.append_log._write_all", full)
         answer = execute("judge", ids=ids, verdict="near")
     assert answer["message"].startswith("Nothing was recorded: the log cannot be written. Free some disk space")
     assert answer["found"] == "No space left on device"
@@ -232,7 +232,7 @@ def test_the_grid_is_reloaded_where_it_stands(fiftyone: Any, review: LiveReview)
 def test_the_app_is_handed_the_script() -> None:
     declared = (PLUGIN / "fiftyone.yml").read_text()
     pytest.importorskip("fiftyone")
-    from curation.review.plugin.operators import KEYS, OPERATORS
+    from curation.review.app.plugin.operators import KEYS, OPERATORS
 
     assert "js_bundle: review.js\n" in declared
     script = (PLUGIN / "review.js").read_text()

@@ -1,8 +1,8 @@
 import pytest
 
-from curation.decisions.decision import Decision
-from curation.review.progress import measure_progress, next_batch, progress_markdown, progress_text, share_text
-from curation.review.verdicts import Key, Standing
+from curation.review.app.progress import measure_progress, next_batch, progress_markdown, progress_text, share_text
+from curation.review.app.verdicts import Key, Standing
+from curation.review.decisions.decision import Decision
 
 KEYS: list[Key] = [("pool", f"coco:{number}") for number in range(10)]
 BATCHES = {key: f"{1 + place // 5:04}" for place, key in enumerate(KEYS)}

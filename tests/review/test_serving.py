@@ -26,13 +26,13 @@ from urllib.parse import quote
 import pytest
 
 from curation.cli import main
-from curation.decisions.box_edits import BoxState, read_box_log
-from curation.decisions.files import read_decisions
-from curation.errors import CurationError, ReviewError, UsageError
-from curation.ledger import REVIEW_FILES
-from curation.review.missing_boxes import BOXES_FILE
-from curation.review.serving import find_port
-from curation.review.session import review_from_files
+from curation.core.errors import CurationError, ReviewError, UsageError
+from curation.core.ledger import REVIEW_FILES
+from curation.review.app.missing_boxes import BOXES_FILE
+from curation.review.app.serving import find_port
+from curation.review.app.session import review_from_files
+from curation.review.decisions.box_edits import BoxState, read_box_log
+from curation.review.decisions.files import read_decisions
 from tests.review.database import find_program
 from tests.review.review_world import HEIGHT, WIDTH, ReviewWorld, coco_id, write_world
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from curation.decisions.files import read_decisions
-from curation.errors import CurationWarning, MissingFileError, ReviewError
+from curation.core.errors import CurationWarning, MissingFileError, ReviewError
 from curation.manifest.built_from import BuiltFrom
-from curation.review.review_folder import ReviewRecord, read_record, require_log, write_record
-from curation.review.session import resume_review, review_from_files, start_review
+from curation.review.app.review_folder import ReviewRecord, read_record, require_log, write_record
+from curation.review.app.session import resume_review, review_from_files, start_review
+from curation.review.decisions.files import read_decisions
 from tests.review.review_world import ReviewWorld, coco_id, two_parts
 
 RECORD = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="sha256:0", batches={"0001": 3})

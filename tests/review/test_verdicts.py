@@ -5,12 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.decisions.decision import ACTIONS_OF, Decision
-from curation.decisions.files import DecisionLog, read_decisions
-from curation.decisions.resolution import standing_verdicts
-from curation.errors import CurationError, ReviewError
-from curation.review import verdicts
-from curation.review.verdicts import (
+from curation.core.errors import CurationError, ReviewError
+from curation.review.app import verdicts
+from curation.review.app.verdicts import (
     ACTIONS,
     CONFLICT,
     VERDICTS,
@@ -20,6 +17,9 @@ from curation.review.verdicts import (
     standing_rows,
     word_of,
 )
+from curation.review.decisions.decision import ACTIONS_OF, Decision
+from curation.review.decisions.files import DecisionLog, read_decisions
+from curation.review.decisions.resolution import standing_verdicts
 
 KEYS = [("pool", f"coco:{number:012d}") for number in range(4)]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from curation.similarity.embeddings import EncoderIdentity, Vectors
-from curation.similarity.encoder import Prepared
+from curation.signals.similarity.embeddings import EncoderIdentity, Vectors
+from curation.signals.similarity.encoder import Prepared
 
 TINY = {
     "embed_dim": 24,

@@ -5,9 +5,9 @@ import colorsys
 import numpy as np
 import pytest
 
-from curation.errors import EncoderError
-from curation.similarity.embeddings import unit_rows
-from curation.similarity.encoder import ColourEncoder, _hues
+from curation.core.errors import EncoderError
+from curation.signals.similarity.embeddings import unit_rows
+from curation.signals.similarity.encoder import ColourEncoder, _hues
 from tests.rounding import cosine_error
 from tests.similarity.clip_world import picture
 from tests.similarity.vectors import encode_images

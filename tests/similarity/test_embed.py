@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.engines.running import EngineName
-from curation.engines.shards import open_shards
-from curation.errors import CurationWarning, DuplicateIdError, EmbeddingError, EncoderError, UsageError
-from curation.similarity.embed import (
+from curation.core.engines.running import EngineName
+from curation.core.engines.shards import open_shards
+from curation.core.errors import CurationWarning, DuplicateIdError, EmbeddingError, EncoderError, UsageError
+from curation.signals.similarity.embed import (
     Photo,
     embed_corpus,
     embed_photos,
@@ -28,10 +28,10 @@ from curation.similarity.embed import (
     photos_of_folder,
     photos_of_sources,
 )
-from curation.similarity.embeddings import open_embeddings
-from curation.similarity.encoder import ColourEncoder
-from curation.similarity.from_files import EncoderOptions, duplicates, embed
-from curation.similarity.near_duplicates import HashPhotos, hash_photos
+from curation.signals.similarity.embeddings import open_embeddings
+from curation.signals.similarity.encoder import ColourEncoder
+from curation.signals.similarity.from_files import EncoderOptions, duplicates, embed
+from curation.signals.similarity.near_duplicates import HashPhotos, hash_photos
 from curation.sources.opening import open_source
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Source

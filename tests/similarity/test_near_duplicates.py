@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from curation.errors import UsageError
-from curation.similarity.near_duplicates import (
+from curation.core.errors import UsageError
+from curation.signals.similarity.near_duplicates import (
     LARGEST_DISTANCE,
     AlikePhotos,
     PhotoHashes,

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.engines.running import EngineName
-from curation.errors import SimilarityError, UsageError
-from curation.similarity import neighbors
-from curation.similarity.embeddings import EmbeddingStore, Row, StoreHeader, open_embeddings
-from curation.similarity.encoder import ColourEncoder
-from curation.similarity.from_files import Pairs, embed
-from curation.similarity.from_files import neighbors as search
-from curation.similarity.neighbors import nearest, nearest_in_corpus, nearest_others
+from curation.core.engines.running import EngineName
+from curation.core.errors import SimilarityError, UsageError
+from curation.signals.similarity import neighbors
+from curation.signals.similarity.embeddings import EmbeddingStore, Row, StoreHeader, open_embeddings
+from curation.signals.similarity.encoder import ColourEncoder
+from curation.signals.similarity.from_files import Pairs, embed
+from curation.signals.similarity.from_files import neighbors as search
+from curation.signals.similarity.neighbors import nearest, nearest_in_corpus, nearest_others
 from tests.rounding import cosine_error
 from tests.similarity.clip_world import write_photos
 

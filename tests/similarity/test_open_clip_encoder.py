@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.errors import EncoderError, MissingFileError
-from curation.similarity.embed import embed_photos, photos_of_folder
-from curation.similarity.open_clip import OpenClipEncoder, import_open_clip, load_model, open_clip_encoder
+from curation.core.errors import EncoderError, MissingFileError
+from curation.signals.similarity.embed import embed_photos, photos_of_folder
+from curation.signals.similarity.open_clip import OpenClipEncoder, import_open_clip, load_model, open_clip_encoder
 from curation.sources.photos import PhotoFolder
 from tests.rounding import product_error
 from tests.similarity.clip_world import TINY, picture, write_config, write_photos
@@ -123,7 +123,7 @@ def saved(folder: Path, state: dict[str, Any], kind: str) -> Path:
 
 @pytest.mark.parametrize("kind", ["plain", "nested", "safetensors"])
 def test_every_kind_of_weights_file_gives_the_same_vectors(config: str, tmp_path: Path, kind: str) -> None:
-    from curation.canonical import sha256_of_file
+    from curation.core.canonical import sha256_of_file
 
     source = load_model(config, random_weights=9)
     path = saved(tmp_path, source.model.state_dict(), kind)
@@ -229,7 +229,7 @@ import importlib.util
 if importlib.util.find_spec("torchvision") is None:
     print("absent")
 else:
-    from curation.similarity.open_clip import import_torchvision
+    from curation.signals.similarity.open_clip import import_torchvision
     first, again = import_torchvision(), import_torchvision()
     import torch
     boxes = torch.tensor([[0.0, 0.0, 2.0, 2.0], [1.0, 0.0, 3.0, 2.0]])

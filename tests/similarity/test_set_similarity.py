@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.errors import SimilarityError, UsageError
-from curation.similarity.set_similarity import (
+from curation.core.errors import SimilarityError, UsageError
+from curation.signals.similarity.set_similarity import (
     leave_one_out,
     reference_statistics,
     sample_rows,

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from curation.canonical import sha256_of_file
-from curation.errors import EmbeddingError, MissingFileError
-from curation.similarity.embeddings import (
+from curation.core.canonical import sha256_of_file
+from curation.core.errors import EmbeddingError, MissingFileError
+from curation.signals.similarity.embeddings import (
     Embeddings,
     EmbeddingStore,
     EncoderIdentity,

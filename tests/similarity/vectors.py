@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from PIL.Image import Image
 
-from curation.similarity.embeddings import Embeddings, EncoderIdentity, Vectors
-from curation.similarity.encoder import Encoder
+from curation.signals.similarity.embeddings import Embeddings, EncoderIdentity, Vectors
+from curation.signals.similarity.encoder import Encoder
 
 IDENTITY = EncoderIdentity("drawn", "none", "none", "float32")
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation import input_files
-from curation.errors import (
+from curation.core import input_files
+from curation.core.errors import (
     AnnotationFormatError,
     BoxError,
     CurationError,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.errors import AnnotationFormatError, DuplicateIdError, MissingFileError, PathEscapeError, SourceError
+from curation.core.errors import AnnotationFormatError, DuplicateIdError, MissingFileError, PathEscapeError, SourceError
 from curation.sources.content import FileContent, SmallFiles, listed_names, paths_below
 
 

@@ -10,8 +10,8 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from curation.engines.addresses import below
-from curation.errors import (
+from curation.core.engines.addresses import below
+from curation.core.errors import (
     CurationError,
     CurationWarning,
     MissingExtraError,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from curation.errors import (
+from curation.core.errors import (
     AnnotationFormatError,
     BoxError,
     CurationError,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import curation
-from curation.errors import CurationError
+from curation.core.errors import CurationError
 
 TRUTH = {
     "images": [{"id": n, "width": 100, "height": 80, "file_name": f"im_{n:03}.jpg"} for n in (1, 2, 3)],

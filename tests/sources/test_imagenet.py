@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.errors import AnnotationFormatError, DuplicateIdError, MissingFileError, UsageError
-from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.errors import AnnotationFormatError, DuplicateIdError, MissingFileError, UsageError
+from curation.core.ilsvrc2012 import ilsvrc2012_classes
 from curation.sources.imagenet import NO_NAMES, class_of_images, read_imagenet, stem
 from curation.sources.opening import open_source
 from curation.sources.source import Source

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import curation
-from curation.errors import AnnotationFormatError, CurationError, UsageError
+from curation.core.errors import AnnotationFormatError, CurationError, UsageError
 from curation.evaluation.problem import classes_of_source
 from curation.evaluation.readers import read_coco_results
 from curation.evaluation.truth import ground_truth

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.errors import AnnotationFormatError, CurationError
+from curation.core.errors import AnnotationFormatError, CurationError
 from curation.sources.entries import PublishedList
 from curation.sources.inspection import read_coco_facts
 from curation.sources.published_list import first_line, list_files, read_published

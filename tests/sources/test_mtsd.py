@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from curation.errors import AnnotationFormatError, BoxError, MissingFileError, UsageError
+from curation.core.errors import AnnotationFormatError, BoxError, MissingFileError, UsageError
 from curation.sources.mtsd import OTHER_SIGN
 from curation.sources.opening import open_source, parts_at
 from curation.sources.source import Source

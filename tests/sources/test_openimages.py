@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.errors import (
+from curation.core.errors import (
     AnnotationFormatError,
     BoxError,
     DanglingIdError,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.errors import AnnotationFormatError, DuplicateIdError
+from curation.core.errors import AnnotationFormatError, DuplicateIdError
 from curation.sources.content import FileContent
 from curation.sources.openimages.files import is_box_file, read_descriptions, read_image_list, read_sizes
 from curation.sources.openimages.streamed_csv import StreamedCsv

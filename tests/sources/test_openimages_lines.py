@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import AnnotationFormatError, BoxError, DanglingIdError
+from curation.core.errors import AnnotationFormatError, BoxError, DanglingIdError
 from curation.sources.openimages import BoxRows, read_boxes, streamed_csv
 from curation.sources.openimages.streamed_csv import StreamedCsv
 from tests.sources.openimages_files import HEADER, ROWS, write_boxes

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from curation.canonical import sha256_of_file
-from curation.errors import BoxError, MissingFileError, SourceError, UsageError
+from curation.core.canonical import sha256_of_file
+from curation.core.errors import BoxError, MissingFileError, SourceError, UsageError
 from curation.sources import opening
 from curation.sources.opening import open_source, parts_at
 from curation.sources.source import Source

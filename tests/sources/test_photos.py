@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import curation
-from curation.errors import CurationError, CurationWarning, MissingFileError
+from curation.core.errors import CurationError, CurationWarning, MissingFileError
 from curation.manifest.header import ClassEntry
 from curation.sources.photos import BrokenPhotoError, PhotoFolder, decode_photo, photos_of_ids, read_photo
 from tests.toy_manifests import write_toy
@@ -75,7 +75,7 @@ LISTED = """
 import sys
 from pathlib import Path
 from tests.torture.child import be_humble
-from curation.errors import CurationError
+from curation.core.errors import CurationError
 from curation.sources.photos import PhotoFolder
 be_humble()
 try:

@@ -13,8 +13,8 @@ import pytest
 from pyarrow import parquet
 
 from curation.cli import main
-from curation.engines.running import EngineName
-from curation.errors import AnnotationFormatError, EngineError, UsageError
+from curation.core.engines.running import EngineName
+from curation.core.errors import AnnotationFormatError, EngineError, UsageError
 from curation.sources import presence as module
 from curation.sources.presence import Presence, annotation_blocks, presence
 from tests.real_files import real_files

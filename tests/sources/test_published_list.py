@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.errors import AnnotationFormatError, DuplicateIdError, UsageError
+from curation.core.errors import AnnotationFormatError, DuplicateIdError, UsageError
 from curation.sources import published_list
 from curation.sources.entries import NO_LABEL, ListDigests
 from curation.sources.opening import open_source

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from curation.cli import main
-from curation.errors import AnnotationFormatError, DanglingIdError, DuplicateIdError
+from curation.core.errors import AnnotationFormatError, DanglingIdError, DuplicateIdError
 from curation.sources.coco import read_coco
 from curation.sources.renumbering import renumber
 from tests.real_files import real_files

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow
 import pytest
 
-from curation.errors import AnnotationFormatError, MissingFileError, SourceError
+from curation.core.errors import AnnotationFormatError, MissingFileError, SourceError
 from curation.sources.openimages import streamed_csv
 from curation.sources.openimages.streamed_csv import StreamedCsv
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import (
+from curation.core.errors import (
     AnnotationFormatError,
     CurationError,
     DanglingIdError,

@@ -12,7 +12,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.errors import CurationError
+from curation.core.errors import CurationError
 from curation.sources.opening import open_source, parts_at
 
 image = pytest.importorskip("PIL.Image")

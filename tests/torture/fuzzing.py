@@ -25,7 +25,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from curation.errors import CurationError
+from curation.core.errors import CurationError
 from tests.torture.mutations import mutated
 from tests.torture.readers import Files, Target, targets
 

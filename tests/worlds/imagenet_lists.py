@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 @cache
 def classes() -> list[str]:
     """Return the 1,000 wnids, a line each in the package's list."""
-    lines = (ROOT / "curation/ilsvrc2012_classes.txt").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "curation/core/ilsvrc2012_classes.txt").read_text(encoding="utf-8").splitlines()
     return [line.split()[0] for line in lines if line.startswith("n")]
 
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from curation.benchmarks.openood import hard_classes
+from curation.extensions.benchmarks.openood import hard_classes
 
 
 def lay(folder: Path) -> dict[str, Path]:

@@ -8,8 +8,8 @@ import pytest
 
 from curation.benchmarks.owod.splits import SPLITS
 from curation.cli import main
-from curation.cooccurrence.cut import CutOptions, normalized_cut
 from curation.manifest.manifest import read_manifest
+from curation.signals.cooccurrence.cut import CutOptions, normalized_cut
 from curation.sources.datasets import COCO_CATEGORIES
 from tests.cooccurrence.graphs import graph_of
 from tests.worlds import graphs, imagenet_lists, photos, species

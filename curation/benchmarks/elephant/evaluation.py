@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from curation import figure_style as style
-from curation.arguments import Replicates, Seed
 from curation.benchmarks.elephant import measures
 from curation.benchmarks.elephant.measures import (
     ALL_CLASSES,
@@ -26,7 +24,12 @@ from curation.benchmarks.elephant.measures import (
     TABLES,
     Record,
 )
-from curation.errors import EvaluationError, UsageError
+from curation.core import figure_style as style
+from curation.core.arguments import Replicates, Seed
+from curation.core.errors import EvaluationError, UsageError
+from curation.core.figure_style import INK, MARKERS, MUTED, RECALL_COLOURS, SERIES, SMALL, plain, save_figure, set_title
+from curation.core.grouping import distinct
+from curation.core.progress import steps
 from curation.evaluation import inputs, open_set
 from curation.evaluation.figures import precision_recall_curves, require_content
 from curation.evaluation.inputs import POLICY, READING, CategoryIds, Policy, Reading, Truth
@@ -50,11 +53,8 @@ from curation.evaluation.result import (
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
 from curation.evaluation.variants import Difficult
 from curation.evaluation.voc import outcomes_by_class, precision_recall
-from curation.figure_style import INK, MARKERS, MUTED, RECALL_COLOURS, SERIES, SMALL, plain, save_figure, set_title
-from curation.grouping import distinct
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.progress import steps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

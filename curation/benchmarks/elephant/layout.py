@@ -14,10 +14,11 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks.elephant.lists import difference_order, image_numbers, known_images
-from curation.canonical import sha256_of_bytes
-from curation.errors import ExportError
-from curation.ids import native_number
-from curation.json_keys import decode_json
+from curation.core.canonical import sha256_of_bytes
+from curation.core.errors import ExportError
+from curation.core.ids import native_number
+from curation.core.json_keys import decode_json
+from curation.core.storage import read_bytes
 from curation.manifest.header import UNKNOWN_ID, PartEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.exporting import Format, Request
@@ -25,7 +26,6 @@ from curation.publishing.formats.coco import corners, plain_number
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, gather
 from curation.publishing.formats.plan import Plan, PlannedFile, json_file, present
 from curation.sources.source import Int64s, Source
-from curation.storage import read_bytes
 
 
 def _plan(request: Request) -> Plan:

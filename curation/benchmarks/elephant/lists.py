@@ -27,7 +27,7 @@ from curation.benchmarks.parameters import declared_parameters, several
 from curation.benchmarks.parts import Part, Selection, all_images, compared, source_entry, voc_classes
 from curation.benchmarks.published import drafts
 from curation.benchmarks.selection import hash_rank
-from curation.errors import ProtocolError, UsageError
+from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, Supersedes
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
-from curation.arguments import Replicates, Seed
 from curation.benchmarks.facts import fact
 from curation.benchmarks.findmeifyoucan.measures import (
     FPR_KEYS,
@@ -32,7 +31,21 @@ from curation.benchmarks.findmeifyoucan.measures import (
     why_zero,
     zscore_threshold,
 )
-from curation.errors import EvaluationError, UsageError
+from curation.core.arguments import Replicates, Seed
+from curation.core.errors import EvaluationError, UsageError
+from curation.core.figure_style import (
+    INK,
+    SERIES,
+    SMALL,
+    bins_of,
+    label_outer,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+)
+from curation.core.grouping import distinct
+from curation.core.progress import steps
 from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, by_name, file_records, manifest_record
 from curation.evaluation.measures import Measure, Measured, Value, definitions
 from curation.evaluation.ood.detections import (
@@ -49,21 +62,8 @@ from curation.evaluation.result import Column, Figure, Report, Result, Scored, T
 from curation.evaluation.score_files import unlike_precision
 from curation.evaluation.truth import Part, ground_truth
 from curation.evaluation.variants import select
-from curation.figure_style import (
-    INK,
-    SERIES,
-    SMALL,
-    bins_of,
-    label_outer,
-    plain,
-    save_figure,
-    set_title,
-    small_multiples,
-)
-from curation.grouping import distinct
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.progress import steps
 
 if TYPE_CHECKING:
     import matplotlib.figure

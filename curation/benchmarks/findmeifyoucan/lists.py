@@ -39,13 +39,13 @@ from curation.benchmarks.parts import (
     unread_entry,
 )
 from curation.benchmarks.selection import hash_rank, images_with
-from curation.canonical import sha256_of_bytes
-from curation.decisions.decision import Decision
-from curation.decisions.replay import Replayed, replay
-from curation.decisions.resolution import recorded_digest
-from curation.errors import ProtocolError
+from curation.core.canonical import sha256_of_bytes
+from curation.core.errors import ProtocolError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, SourceEntry, Treatment
 from curation.manifest.manifest import Manifest
+from curation.review.decisions.decision import Decision
+from curation.review.decisions.replay import Replayed, replay
+from curation.review.decisions.resolution import recorded_digest
 from curation.sources.datasets import COCO_CATEGORIES, family
 from curation.sources.source import Bools, Int64s, Source
 from curation.sources.source_specs import SourceSlot

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from curation.benchmarks.facts import fact, facts_of
-from curation.errors import UsageError
+from curation.core.errors import UsageError
 from curation.evaluation.curves import average_precision, weighted_auroc
 from curation.evaluation.input_order import count_tie_sensitive
 from curation.evaluation.matching import assign

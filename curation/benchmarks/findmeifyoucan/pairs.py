@@ -19,14 +19,14 @@ from msgspec.structs import replace
 
 from curation.benchmarks.facts import facts_of
 from curation.benchmarks.parameters import declared
-from curation.decisions.decision import Decision, check_decision
-from curation.decisions.files import read_decisions
-from curation.decisions.resolution import recorded_form, resolve
-from curation.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
-from curation.hierarchy import open_wordnet
-from curation.hierarchy.hierarchy import descendants
-from curation.hierarchy.synset_maps import DATASETS, synset_map
+from curation.core.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
 from curation.manifest.header import DIGEST, NAME
+from curation.review.decisions.decision import Decision, check_decision
+from curation.review.decisions.files import read_decisions
+from curation.review.decisions.resolution import recorded_form, resolve
+from curation.signals.hierarchy import open_wordnet
+from curation.signals.hierarchy.hierarchy import descendants
+from curation.signals.hierarchy.synset_maps import DATASETS, synset_map
 from curation.sources.datasets import family, namespace_of
 from curation.sources.source_specs import SourceSlot
 
@@ -322,8 +322,8 @@ def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
     Parameters
     ----------
     text : str
-        A file (see `curation.decisions.files.read_decisions`), the form itself, or ``sha256:…`` of it, with which a
-        declared manifest says which decisions complete it.
+        A file (see `curation.review.decisions.files.read_decisions`), the form itself, or ``sha256:…`` of it, with
+        which a declared manifest says which decisions complete it.
     allow_conflicts : bool
         Take all verdicts of a file that contradict each other, as the authors' code does. Those of the authors' own
         format are always taken, and told (`contradictions`): their published lists contradict each other once.

@@ -14,8 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from curation.benchmarks.facts import fact, facts_of
-from curation.errors import EvaluationError, UsageError
-from curation.evaluation.coco_engine import Engine, coco_decided_by_order, coco_precision
+from curation.core.errors import EvaluationError, UsageError
+from curation.core.figure_style import (
+    MARKERS,
+    SERIES,
+    add_key,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+    whole_numbers,
+)
+from curation.core.progress import steps
+from curation.evaluation.coco_ap import Engine, coco_decided_by_order, coco_precision
 from curation.evaluation.input_order import count_tie_sensitive
 from curation.evaluation.inputs import (
     READING,
@@ -46,19 +57,8 @@ from curation.evaluation.readers import Boxes, ReadDetections, read_task_detecti
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Table, Tidy, stem_of, tidy_tables
 from curation.evaluation.truth import TaskTruth, task_truth
 from curation.evaluation.variants import Rules, select
-from curation.figure_style import (
-    MARKERS,
-    SERIES,
-    add_key,
-    plain,
-    save_figure,
-    set_title,
-    small_multiples,
-    whole_numbers,
-)
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.progress import steps
 from curation.sources.source import Source
 
 if TYPE_CHECKING:

@@ -46,11 +46,9 @@ from curation.benchmarks.osod3.problems import (
 )
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.benchmarks.selection import hash_rank
-from curation.canonical import sha256_of_lines
-from curation.cooccurrence.cut import SOLVER_VERSION, CutOptions, normalized_cut
-from curation.cooccurrence.graph import UNIT, Cooccurrence, class_graph, count_cooccurrence
-from curation.errors import ProtocolError, UsageError
-from curation.grouping import distinct
+from curation.core.canonical import sha256_of_lines
+from curation.core.errors import ProtocolError, UsageError
+from curation.core.grouping import distinct
 from curation.manifest.header import (
     ClassEntry,
     ClassRole,
@@ -65,6 +63,8 @@ from curation.manifest.header import (
 )
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
+from curation.signals.cooccurrence.cut import SOLVER_VERSION, CutOptions, normalized_cut
+from curation.signals.cooccurrence.graph import UNIT, Cooccurrence, class_graph, count_cooccurrence
 from curation.sources.mtsd import OTHER_SIGN
 from curation.sources.source import Bools, Categories, Int64s, Source
 

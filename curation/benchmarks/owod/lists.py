@@ -37,7 +37,7 @@ from curation.benchmarks.owod.splits import (
 from curation.benchmarks.owod.tasks import fitting_validation
 from curation.benchmarks.parts import Part, Selection, all_images, compared, make_part, manifest_of, source_entry
 from curation.benchmarks.selection import Shown, hash_rank, shown
-from curation.errors import ProtocolError, UsageError
+from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import Figure, LabelView, PartEntry, PartRole, TaskEntry, roles_at
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Int64s, Source

@@ -18,7 +18,7 @@ from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.owod.tasks import SOURCES, TaskFile, parse_tasks
 from curation.benchmarks.parts import source_entry, unread_entry
 from curation.benchmarks.published import drafts, task_classes, tasks_of
-from curation.errors import ProtocolError
+from curation.core.errors import ProtocolError
 from curation.manifest.header import ClassEntry, LabelView, Paper, PartEntry, PartRole, SourceEntry, TaskEntry
 from curation.manifest.views import class_positions
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, family

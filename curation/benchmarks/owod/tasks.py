@@ -14,18 +14,18 @@ from typing import Annotated
 
 import msgspec
 
-from curation.arguments import checked
 from curation.benchmarks.parameters import MOST_IMAGES
-from curation.errors import CurationError, CurationWarning, ProtocolError, UsageError
-from curation.input_files import read_declaration
-from curation.json_keys import decode_json
+from curation.core.arguments import checked
+from curation.core.errors import CurationError, CurationWarning, ProtocolError, UsageError
+from curation.core.input_files import read_declaration
+from curation.core.json_keys import decode_json
+from curation.core.text_table import printable
+from curation.core.wording import slug
 from curation.manifest.header import NAME, PART_NAME, ClassEntry, ClassRole, TaskEntry
 from curation.sources.coerce import open_slots
 from curation.sources.datasets import namespace_of
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
-from curation.text_table import printable
-from curation.wording import slug
 
 SOURCES = ("train", "test")
 EXAMPLE = """name = "mylab/shapes"

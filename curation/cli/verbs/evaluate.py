@@ -12,10 +12,10 @@ from curation.cli.output import emit, next_command, warn
 from curation.cli.outputs import KEPT, output_folder
 from curation.cli.signature import add_arguments as declare_options
 from curation.cli.signature import call, options_of, summary_of
-from curation.errors import UsageError
-from curation.grouping import grouped
-from curation.ledger import refuse_in_manifest
-from curation.progress import stage
+from curation.core.errors import UsageError
+from curation.core.grouping import grouped
+from curation.core.ledger import refuse_in_manifest
+from curation.core.progress import stage
 
 if TYPE_CHECKING:
     from curation.evaluation.result import Result

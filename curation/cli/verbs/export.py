@@ -8,7 +8,7 @@ from typing import Annotated
 
 from curation.cli.output import Answer, note
 from curation.cli.outputs import FILE_OR_NEW_FOLDER
-from curation.interface import export
+from curation.core.interface import export
 from curation.publishing.exporting import Exported
 from curation.publishing.formats.plan import Plan
 

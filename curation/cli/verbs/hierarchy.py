@@ -8,13 +8,13 @@ from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table, first_rows
 from curation.cli.outputs import OUTPUT_FILE
-from curation.csv_table import as_csv
-from curation.errors import UsageError
-from curation.hierarchy.questions import Hierarchy, Nearness, Subtree, View, losses, nearness, nodes_of, subtree
-from curation.hierarchy.questions import kin as kin_of
-from curation.hierarchy.related_classes import RELATIONS, ClassKin
-from curation.storage import write_text
-from curation.wording import counted
+from curation.core.csv_table import as_csv
+from curation.core.errors import UsageError
+from curation.core.storage import write_text
+from curation.core.wording import counted
+from curation.signals.hierarchy.questions import Hierarchy, Nearness, Subtree, View, losses, nearness, nodes_of, subtree
+from curation.signals.hierarchy.questions import kin as kin_of
+from curation.signals.hierarchy.related_classes import RELATIONS, ClassKin
 
 _SHOWN = 50
 _FIRST = 10

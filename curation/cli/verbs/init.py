@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 from curation.benchmarks.owod.tasks import Given, start_tasks
 from curation.cli.output import Answer, next_command
 from curation.cli.outputs import OUTPUT_FILE
-from curation.errors import UsageError
+from curation.core.errors import UsageError
+from curation.core.storage import write_text
 from curation.sources.source_specs import BadBoxes
-from curation.storage import write_text
 
 
 def run(
@@ -25,7 +25,7 @@ def run(
 ) -> Answer:
     """Write a first task file from your own annotations.
 
-    A file that was edited since is not replaced (see `curation.ledger`).
+    A file that was edited since is not replaced (see `curation.core.ledger`).
 
     Parameters
     ----------

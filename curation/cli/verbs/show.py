@@ -7,13 +7,13 @@ from typing import Annotated
 
 from curation.cli.output import Answer
 from curation.cli.outputs import OUTPUT_FILE
-from curation.errors import UsageError
+from curation.core.errors import UsageError
+from curation.core.storage import write_text
 from curation.manifest.composition import Composition, compose
 from curation.manifest.locate import load_manifest
 from curation.manifest.tables import manifest_data, manifest_tables
 from curation.sources.coerce import open_slots
 from curation.sources.source_specs import Reading, Sources
-from curation.storage import write_text
 
 
 def run(

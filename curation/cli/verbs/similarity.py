@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from curation.cli.output import Answer, Line, Table, first_rows, warn
+from curation.cli.offered import actions
+from curation.cli.output import Answer, Line, Table, first_rows
 from curation.cli.outputs import KEPT, output_folder
-from curation.leaks.report import FILES, Leaks, summary_lines
-from curation.leaks.run import leaks as find_leaks
-from curation.progress import stage
-from curation.similarity import from_files
-from curation.similarity.from_files import Embedded, Pairs, SetComparison
+from curation.signals.similarity import from_files
+from curation.signals.similarity.from_files import Embedded, Pairs, SetComparison
 
 _MOST_NEIGHBORS = 20
 _MOST_PAIRS = 30
@@ -115,27 +113,5 @@ def duplicates(
     return Answer(found.data(), lines, written=written)
 
 
-def leaks(
-    found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, output_folder(FILES), "DIR"] = None
-) -> Answer:
-    """Look for the images of a benchmark in a corpus: same pixels, nearly the same, mirrored, cropped.
-
-    0 where none is found, else 1.
-
-    Parameters
-    ----------
-    out
-        write leaks.csv, leaks.json, leaked.txt, unreadable.csv, and leaks.html, a page that shows the pairs
-    """
-    for note in found.notes:
-        warn(note)
-    written = []
-    if out:
-        with stage("writing"):
-            written = found.save(out)
-    lines = [*found.lines(), *summary_lines(found.data)]
-    return Answer(found.json_data, lines, int(bool(found.leaked)), written)
-
-
 METAVAR = "ACTION"
-COMMANDS = {"embed": embed, "neighbors": neighbors, "duplicates": duplicates, "leaks": leaks}
+COMMANDS = {"embed": embed, "neighbors": neighbors, "duplicates": duplicates, **actions("similarity")}

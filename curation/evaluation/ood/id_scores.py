@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from curation.csv_table import cell_text
-from curation.errors import PredictionError
+from curation.core.csv_table import cell_text
+from curation.core.errors import PredictionError
+from curation.core.input_files import InputFile, is_json_lines
+from curation.core.json_keys import refuse_repeated_keys
 from curation.evaluation.ood.detections import (
     UNNAMED,
     ClassReading,
@@ -24,8 +26,6 @@ from curation.evaluation.ood.detections import (
 )
 from curation.evaluation.problem import Floats
 from curation.evaluation.score_files import IMAGES, LABELS, PREDICTIONS, open_columns
-from curation.input_files import InputFile, is_json_lines
-from curation.json_keys import refuse_repeated_keys
 
 _FORMS = (
     '{"scores": [numbers]}, {"scores": {METHOD: [numbers]}}, a detections file, a one-dimensional .npy of floats, or a '

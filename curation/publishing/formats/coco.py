@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from curation.errors import ExportError, UsageError
+from curation.core.errors import ExportError, UsageError
 from curation.manifest.header import UNKNOWN_ID, Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions

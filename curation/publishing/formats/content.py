@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from curation.errors import ExportError
+from curation.core.errors import ExportError
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, Header, PartEntry, classes_in, unknown_index
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import PartImages, PartObjects, locate_images, view_objects

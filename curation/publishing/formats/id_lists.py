@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from curation.errors import ExportError
+from curation.core.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import ContentImages, gather_images
 from curation.publishing.formats.plan import Plan, PlannedFile, lines, safe_name

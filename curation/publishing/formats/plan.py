@@ -13,10 +13,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
-from curation.canonical import sha256_of_bytes
-from curation.errors import ExportError
+from curation.core.canonical import sha256_of_bytes
+from curation.core.errors import ExportError
+from curation.core.storage import inside, publishing_folder, replacing
 from curation.sources.source import Texts
-from curation.storage import inside, publishing_folder, replacing
 
 SUMMARY_FILE = "_export.json"
 """Beside the files of an export into a folder: what they were made from, what was changed. No part has such a name."""
@@ -215,7 +215,7 @@ def write_plan(plan: Plan, out: Path, *, single: bool, summary: Mapping[str, Any
     Raises
     ------
     UsageError, OverwriteError
-        There is a folder at `out` already, or a file that may not be replaced (see `curation.ledger`).
+        There is a folder at `out` already, or a file that may not be replaced (see `curation.core.ledger`).
     """
     if single:
         with replacing(out) as partial, _progress(plan) as count:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from curation.errors import ExportError
+from curation.core.errors import ExportError
 from curation.manifest.header import UNKNOWN_ID
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, ContentImages, gather

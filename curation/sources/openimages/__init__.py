@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from curation.errors import AnnotationFormatError, BoxError, DanglingIdError
+from curation.core.errors import AnnotationFormatError, BoxError, DanglingIdError
 from curation.sources.integrity import select
 from curation.sources.openimages.files import (
     COORDINATES,

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from curation.canonical import sha256_of_stream
-from curation.csv_table import csv_header
-from curation.errors import AnnotationFormatError
-from curation.input_files import GZIP, Unpacking, beginning
+from curation.core.canonical import sha256_of_stream
+from curation.core.csv_table import csv_header
+from curation.core.errors import AnnotationFormatError
+from curation.core.input_files import GZIP, Unpacking, beginning
+from curation.core.storage import open_binary
 from curation.sources.content import require_unchanged, stamp_of
-from curation.storage import open_binary
 
 _BLOCK = 1 << 22
 _MAX_HEADER = 1 << 16

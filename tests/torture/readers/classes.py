@@ -55,7 +55,7 @@ _TREE = {
 
 
 def _proposals() -> bytes:
-    from curation.proposals.proposal import write_proposals
+    from curation.review.proposals.proposal import write_proposals
     from tests.proposals.test_proposal import MADE
 
     with tempfile.TemporaryDirectory() as folder:
@@ -66,7 +66,7 @@ def _proposals() -> bytes:
 
 def _read_nouns(folder: Path) -> Any:
     """Read WordNet's files as NLTK's data hold them."""
-    from curation.hierarchy import noun_table
+    from curation.signals.hierarchy import noun_table
 
     data, index = ((folder / f"{name}.noun").read_bytes() for name in ("data", "index"))
     lines, senses = list(noun_table.noun_lines(data, "data.noun")), noun_table.senses_in(index, "index.noun")
@@ -74,7 +74,7 @@ def _read_nouns(folder: Path) -> Any:
 
 
 def _id_class() -> Any:
-    return (call("proposals.id_classes:IdClass")("dog", ()),)
+    return (call("review.proposals.id_classes:IdClass")("dog", ()),)
 
 
 _ROLES = [
@@ -100,8 +100,8 @@ def targets() -> list[Target]:
     settings, results = _SETTINGS | {"unknown": ["dog"]}, {"r.json": json_bytes(RESULTS)}
     named = {"c.toml": b'known = ["dog", "cat"]\n[aliases]\ndog = ["hound"]\n'}
     synsets = {"s.csv": b"name,synset\ndog,n02084071\ncat,n02121620\nnone,\n"}
-    read_tasks, read_id = "benchmarks.owod.tasks:read_task_settings", "proposals.id_classes:read_id_classes"
-    read_classes, overlap = "hierarchy.class_lists:read_classes", "proposals.evidence:detector_evidence"
+    read_tasks, read_id = "benchmarks.owod.tasks:read_task_settings", "review.proposals.id_classes:read_id_classes"
+    read_classes, overlap = "signals.hierarchy.class_lists:read_classes", "review.proposals.evidence:detector_evidence"
     return [
         reader("class file", {"c.json": json_bytes(known)}, "evaluation.problem:classes_of_file", source),
         reader("task roles", {"t.json": json_bytes(tasks)}, "evaluation.problem:tasks_of_file"),
@@ -109,16 +109,25 @@ def targets() -> list[Target]:
         reader("task file, json", {"t.json": json_bytes(settings)}, read_tasks),
         reader("id classes, toml", named, read_id),
         reader("id classes, text", {"c.txt": b"dog = hound\ncat\n# no\nnaive\n"}, read_id),
-        reader("synset map", synsets, "proposals.id_classes:read_synset_map"),
-        reader("proposals", {"p.jsonl": _proposals()}, "proposals.proposal:read_proposals", weight=3),
-        reader("detector categories", {"c.json": json_bytes(COCO)}, "proposals.evidence:read_categories", _id_class),
+        reader("synset map", synsets, "review.proposals.id_classes:read_synset_map"),
+        reader("proposals", {"p.jsonl": _proposals()}, "review.proposals.proposal:read_proposals", weight=3),
+        reader(
+            "detector categories", {"c.json": json_bytes(COCO)}, "review.proposals.evidence:read_categories", _id_class
+        ),
         reader(
             "detector overlap", results, overlap, source, {18: "dog", 1: "person"}, threshold=Decimal("0.1"), pool="p"
         ),
         reader("class lists", {"c.txt": b"n02119022\nn02114367\n"}, read_classes),
         reader("class lists, roles", {"c.json": json_bytes(roles)}, read_classes),
-        Target("edge list", edges, lambda f: call("hierarchy.class_trees:read_edge_list")(f / "e.txt", f / "n.txt")),
-        reader("open images tree", {"t.json": json_bytes(_TREE)}, "hierarchy.class_trees:read_open_images", parts=True),
-        reader("hierarchy edits", {"e.toml": _EDITS}, "hierarchy.hierarchy:read_edits"),
+        Target(
+            "edge list", edges, lambda f: call("signals.hierarchy.class_trees:read_edge_list")(f / "e.txt", f / "n.txt")
+        ),
+        reader(
+            "open images tree",
+            {"t.json": json_bytes(_TREE)},
+            "signals.hierarchy.class_trees:read_open_images",
+            parts=True,
+        ),
+        reader("hierarchy edits", {"e.toml": _EDITS}, "signals.hierarchy.hierarchy:read_edits"),
         Target("wordnet", {"data.noun": _NOUNS, "index.noun": _INDEX}, _read_nouns, _seal_nouns),
     ]

@@ -41,11 +41,11 @@ def _namespace(dataset: str) -> str:
 
 
 def _read_verdicts(path: Path) -> Any:
-    options = call("decisions.verdict_tables:TableOptions")(
+    options = call("review.decisions.verdict_tables:TableOptions")(
         columns=("image_id=image_location,action=decision",), codes=("o=keep,i=remove", "u=unsure"), blank="skip",
         dataset="textures", reviewer="N",
     )  # fmt: skip
-    return call("decisions.verdict_tables:read_verdicts")([path], options, _namespace)
+    return call("review.decisions.verdict_tables:read_verdicts")([path], options, _namespace)
 
 
 _CSV = b"""image_id,dataset,stage,action,reason,reviewer,date,manifest,batch
@@ -59,7 +59,7 @@ _VERDICTS = b"""index,image_location,decision
 
 def targets() -> list[Target]:
     """Return the targets of this module."""
-    read, lines = "decisions.files:read_decisions", {"d.jsonl": json_lines(*_DECISIONS)}
+    read, lines = "review.decisions.files:read_decisions", {"d.jsonl": json_lines(*_DECISIONS)}
     return [
         reader("decisions, jsonl", lines, read, weight=4),
         reader("decisions, csv", {"d.csv": _CSV}, read, weight=3),

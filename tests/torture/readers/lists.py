@@ -22,7 +22,7 @@ defects = ["x"]
 
 
 def _index() -> bytes:
-    from curation.identify.index import index_bytes, make_index
+    from curation.extensions.identify.index import index_bytes, make_index
 
     with tempfile.TemporaryDirectory() as place:
         # The index holds the name of the folder.
@@ -47,7 +47,11 @@ def targets() -> list[Target]:
         reader("listed source", {"l.txt": prefixed}, "sources.published_list:read_listed", dataset="coco", part="x"),
         reader("list of a command", {"l.txt": _NUMBERS}, "manifest.importing:PublishedFile.read"),
         reader("image list", {"l.txt": _NUMBERS}, "evaluation.truth:read_image_list"),
-        reader("index of lists", {"i.index": _index()}, "identify.index:read_index"),
-        reader("declaration of lists", {"lists.toml": _DECLARATION, "a.txt": _NUMBERS}, "identify.index:make_index"),
+        reader("index of lists", {"i.index": _index()}, "extensions.identify.index:read_index"),
+        reader(
+            "declaration of lists",
+            {"lists.toml": _DECLARATION, "a.txt": _NUMBERS},
+            "extensions.identify.index:make_index",
+        ),
         command("folder of lists, audited", folder, "audit @"),
     ]

@@ -33,7 +33,7 @@ def _seal_manifest(files: Files) -> Files:
     """Write a changed header again as the tool writes it, with the digests of the lists beside it."""
     import msgspec
 
-    from curation.canonical import sha256_of_bytes
+    from curation.core.canonical import sha256_of_bytes
     from curation.manifest import manifest
     from curation.manifest.header import Header
 
@@ -112,7 +112,9 @@ def targets() -> list[Target]:
         command("manifest, audited", manifest, "audit @", seal=_seal_manifest),
         reader("publication", publication, read, seal=seal, weight=3, folder=True),
         Target("published parquet", {"p.parquet": published}, _content),
-        reader("review record", {"review.json": json_bytes(_REVIEW)}, "review.review_folder:read_record", folder=True),
+        reader(
+            "review record", {"review.json": json_bytes(_REVIEW)}, "review.app.review_folder:read_record", folder=True
+        ),
         Target("overlay", {"overlay.jsonl": _OVERLAY}, _added_boxes, weight=3),
         reader("statements", {"r.toml": _STATEMENTS}, "publishing.croissant:read_statements"),
         command("built", sources, build),

@@ -15,7 +15,7 @@ from tests.torture.readers.target import Files, Target, call, parquet, picture, 
 
 
 def _store() -> Files:
-    from curation.similarity.embeddings import EmbeddingStore, EncoderIdentity, Row, StoreHeader
+    from curation.signals.similarity.embeddings import EmbeddingStore, EncoderIdentity, Row, StoreHeader
 
     identity = EncoderIdentity("colour", "none", "8x8", "float32")
     with tempfile.TemporaryDirectory() as folder:
@@ -30,7 +30,7 @@ def _seal_store(files: Files) -> Files:
     """Name the array by the rows, and state its digest."""
     import hashlib
 
-    from curation.similarity import embeddings
+    from curation.signals.similarity import embeddings
 
     listing = json.loads(files["rows.json"])
     name = next(one for one in files if one.endswith(".npy"))
@@ -71,8 +71,8 @@ def targets() -> list[Target]:
     corpora = ("tar", _tar(), 3), ("parquet", parquet(id=["a", "b"], path=["x/a.jpg", "b.jpg"]), 2)
     pictures = ("png", picture("PNG"), 3), ("png of 16 bits", picture("PNG", "I;16"), 1), ("jpeg", picture("JPEG"), 2)
     return [
-        reader("embeddings", _store(), "similarity.embeddings:open_embeddings", seal=_seal_store, weight=3),
-        reader("texts", {"t.txt": b"a dog\na cat\n"}, "similarity.from_files:_texts"),
+        reader("embeddings", _store(), "signals.similarity.embeddings:open_embeddings", seal=_seal_store, weight=3),
+        reader("texts", {"t.txt": b"a dog\na cat\n"}, "signals.similarity.from_files:_texts"),
         *(Target(f"corpus, {form}", {f"c.{form}": data}, _corpus, weight=n) for form, data, n in corpora),
         *(Target(f"photo, {form}", {f"p.{form.split()[0]}": data}, _photo, weight=n) for form, data, n in pictures),
     ]

@@ -79,8 +79,11 @@ def targets() -> list[Target]:
     images = {"s.csv": b"image,score,prediction,label\na/1.jpg,0.5,1,1\na/2.jpg,-1.5,0,-1\n"}
     columns = {"s.parquet": parquet(label=[0, 1], logits=[[0.5, 1.5], [2.0, 1.0]])}
     coco, id_scores = "evaluation.readers:read_coco_results", "evaluation.ood.id_scores:read_id_scores"
-    read_scores, read_images = "evaluation.score_files:read_scores", "evaluation.image_ood.images:read_image_scores"
-    inputs, vectors = call("evaluation.post_hoc.methods:read_inputs"), "baselines.score_vectors:read_score_vectors"
+    read_scores, read_images = "evaluation.score_files:read_scores", "extensions.image_ood.images:read_image_scores"
+    inputs, vectors = (
+        call("extensions.image_ood.post_hoc.methods:read_inputs"),
+        "benchmarks.osod3.score_vectors:read_score_vectors",
+    )
     board = {"b.jsonl": _rows()}
     return [
         reader("comp4", comp4, "evaluation.readers:read_voc_results", truth, weight=3),
@@ -106,5 +109,5 @@ def targets() -> list[Target]:
         reader("score vectors", {"v.json": json_bytes(vector)}, vectors),
         reader("leaderboard", board, "evaluation.leaderboard_rows:read_rows", weight=4),
         command("leaderboard, ranked", board, "leaderboard @b.jsonl", weight=2),
-        reader("leak check", {"leaks.json": json_bytes(_LEAKS)}, "leaks.report:read_leaks", folder=True),
+        reader("leak check", {"leaks.json": json_bytes(_LEAKS)}, "extensions.leaks.report:read_leaks", folder=True),
     ]

@@ -13,13 +13,13 @@ from curation.cli.outputs import KEPT, OUTPUT_FILE
 from curation.cli.verbs.review.apply import apply
 from curation.cli.verbs.review.propose import propose
 from curation.cli.verbs.review.summary import summary
-from curation.review.bad_photos import BAD_PHOTOS
-from curation.review.live_review import REVIEWER_VARIABLE
-from curation.review.session import Started, review_from_files
-from curation.wording import counted
+from curation.core.wording import counted
+from curation.review.app.bad_photos import BAD_PHOTOS
+from curation.review.app.live_review import REVIEWER_VARIABLE
+from curation.review.app.session import Started, review_from_files
 
 if TYPE_CHECKING:
-    from curation.review.progress import Progress
+    from curation.review.app.progress import Progress
 
 _MOST_NAMED = 3
 
@@ -95,7 +95,7 @@ def _serve(started: Started, port: str | None, *, remote: bool) -> None:
     import webbrowser
     from contextlib import redirect_stdout
 
-    from curation.review.serving import find_port, serve
+    from curation.review.app.serving import find_port, serve
 
     number = find_port(port)
 
@@ -120,9 +120,9 @@ def status(*, folder: Folder) -> Answer:
     folder
         folder of the review and its log
     """
-    from curation.review.missing_boxes import count_drawn
-    from curation.review.progress import folder_progress
-    from curation.review.review_folder import LOG_FILE
+    from curation.review.app.missing_boxes import count_drawn
+    from curation.review.app.progress import folder_progress
+    from curation.review.app.review_folder import LOG_FILE
 
     record, progress = folder_progress(folder)
     drawn = count_drawn(folder / LOG_FILE)
@@ -150,7 +150,7 @@ def _bad_photo_lines(bad: dict[str, list[str]]) -> list[Line]:
 
 
 def _status_lines(progress: Progress) -> list[Line]:
-    from curation.review.progress import kappa_text, progress_tables
+    from curation.review.app.progress import kappa_text, progress_tables
 
     verdicts = ", ".join(f"{word} {count}" for word, count in progress.verdicts.items())
     decided = f"{progress.decided:,} of {progress.images:,} images decided"
@@ -172,7 +172,7 @@ def export(*, folder: Folder, out: Annotated[Path, OUTPUT_FILE]) -> Answer:
     out
         a .jsonl or .csv file
     """
-    from curation.review.review_folder import LOG_FILE, export_decisions, read_record
+    from curation.review.app.review_folder import LOG_FILE, export_decisions, read_record
 
     read_record(folder)
     written = export_decisions(folder / LOG_FILE, out)

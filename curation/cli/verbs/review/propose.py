@@ -7,8 +7,8 @@ from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table
 from curation.cli.outputs import OUTPUT_FILE
-from curation.proposals.from_files import propose_from_files
-from curation.proposals.proposal import ProposalSet, write_proposals
+from curation.review.proposals.from_files import propose_from_files
+from curation.review.proposals.proposal import ProposalSet, write_proposals
 
 _SHOWN = 12
 

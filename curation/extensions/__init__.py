@@ -1,0 +1,1 @@
+"""Built on the other rooms, which never import it: registered by entry points."""

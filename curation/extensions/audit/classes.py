@@ -1,0 +1,223 @@
+"""The classes of a benchmark and of each of its tasks; ``Aeroplane`` and ``airplane`` are one class."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from curation.benchmarks.owod.splits import TASKS
+from curation.core.errors import CurationError, UsageError
+from curation.core.grouping import grouped
+from curation.core.input_files import read_declaration
+from curation.manifest.header import ClassEntry, ClassRole, Header, TaskEntry
+from curation.manifest.locate import find_manifest
+from curation.manifest.manifest import HEADER_FILE, read_manifest
+from curation.sources.datasets import COCO_NAMES_OF_VOC
+
+UNKNOWN_NAME = "unknown"
+
+BENCHMARKS: dict[str, tuple[TaskEntry, ...]] = {
+    "reowod": TASKS["m-owodb"],
+    "ore": TASKS["m-owodb"],
+    "m-owodb": TASKS["m-owodb"],
+    "s-owodb": TASKS["s-owodb"],
+}
+"""Tasks by the name of a benchmark; RE-OWOD's lists follow ORE's split."""
+
+_EXAMPLE = '{"tasks": [{"name": "t1", "introduced": ["person", "dog"]}, …]}'
+
+
+@dataclass(frozen=True, slots=True)
+class TaskClasses:
+    """What one task says of the classes.
+
+    Attributes
+    ----------
+    introduced : tuple of str
+        Classes that become known, in order.
+    known : tuple of str
+        Classes known by then, in the order of their index.
+    unknown : tuple of str
+        Classes that stay unknown.
+    """
+
+    name: str
+    introduced: tuple[str, ...]
+    known: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+class ClassNames:
+    """The classes of a benchmark, found by any of their names.
+
+    Parameters
+    ----------
+    classes : sequence of ClassEntry
+        In the order of their positions. Aliases of an entry count, and the six names in which VOC and COCO differ.
+    """
+
+    def __init__(self, classes: Sequence[ClassEntry]) -> None:
+        self._aliases = _aliases(classes)
+        self._position: dict[str, int] = {}
+        for position, entry in enumerate(classes):
+            self._position.setdefault(self.folded(entry.name), position)
+
+    def folded(self, name: str) -> str:
+        """Return the one form of all spellings of a class."""
+        plain = fold(name)
+        return self._aliases.get(plain, plain)
+
+    def position(self, name: str) -> int:
+        """Return the position of the class of this name, -1 where there is none."""
+        return self._position.get(self.folded(name), -1)
+
+    def is_unknown(self, name: str) -> bool:
+        """Return whether a name is the label of unknown objects and of no class."""
+        return fold(name) == UNKNOWN_NAME and self.position(name) < 0
+
+    def variants(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """Return the different spellings among some names, by their common form, in order."""
+        return grouped(dict.fromkeys(names), self.folded)
+
+
+def fold(name: str) -> str:
+    """Return a name in lower case, with single blanks and none at the ends."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def known_aliases(name: str) -> tuple[str, ...]:
+    """Return VOC's name of a COCO class, or COCO's of a VOC class, where the two differ."""
+    plain = fold(name)
+    pairs = [pair for pair in COCO_NAMES_OF_VOC.items() if pair[0] != pair[1] and plain in pair]
+    return tuple(other for pair in pairs for other in pair if other != plain)
+
+
+def _aliases(classes: Sequence[ClassEntry]) -> Mapping[str, str]:
+    """Return the common form of each alias; an alias that is itself the name of a class of its own stays apart."""
+    found = {fold(voc): fold(coco) for voc, coco in COCO_NAMES_OF_VOC.items()}
+    for entry in classes:
+        common = found.get(fold(entry.name), fold(entry.name))
+        for alias in entry.aliases:
+            found.setdefault(fold(alias), common)
+    return found
+
+
+class _Task(msgspec.Struct, frozen=True):
+    """One task of a file: the classes that it introduces, or the three lists of an evaluation."""
+
+    name: str = ""
+    introduced: tuple[str, ...] | None = None
+    classes: tuple[str, ...] | None = None
+    prev: tuple[str, ...] = ()
+    cur: tuple[str, ...] | None = None
+    rest: tuple[str, ...] | None = None
+
+
+class _TaskFile(msgspec.Struct, frozen=True):
+    """The tasks, and classes that none of them introduces; a task file of `curation build` serves."""
+
+    tasks: tuple[_Task, ...]
+    unknown: tuple[str, ...] = ()
+
+
+def read_tasks(text: str) -> tuple[TaskClasses, ...]:
+    """Return the tasks of a benchmark's name, a file (JSON or TOML), or a manifest's folder or name.
+
+    A file says for each task which classes it introduces (``introduced`` or ``classes``), or the three lists ``prev``,
+    ``cur`` and ``rest`` of an evaluation, which are taken as they are: whether they agree is for the rules to say.
+
+    Raises
+    ------
+    UsageError
+        It is nothing of the kind, or the file has another structure.
+    MissingFileError
+        The file cannot be read.
+    """
+    if text in BENCHMARKS:
+        return tasks_of(BENCHMARKS[text])
+    path = Path(text)
+    if path.is_file() and path.name != HEADER_FILE:
+        return _of_file(path)
+    try:
+        return tasks_of_header(read_manifest(find_manifest(text)).header)
+    except CurationError as error:
+        raise UsageError(
+            "Unknown tasks",
+            where=f"--tasks {text[:200]}",
+            expected=f"{', '.join(BENCHMARKS)}, a .json or .toml file, or a manifest with tasks",
+            found=error.what,
+        ) from error
+
+
+def tasks_of(entries: Sequence[TaskEntry], never: Sequence[str] = ()) -> tuple[TaskClasses, ...]:
+    """Return tasks with the classes known and unknown in each; those that are introduced never stay unknown."""
+    every = tuple(dict.fromkeys((*(name for entry in entries for name in entry.introduced), *never)))
+    return _accumulated(entries, every, every)
+
+
+def tasks_of_header(header: Header) -> tuple[TaskClasses, ...]:
+    """Return the tasks of a manifest; known classes are in the order of their index."""
+    ranked = [entry.name for entry in sorted(header.classes, key=lambda entry: entry.index)]
+    return _accumulated(header.tasks, ranked, [entry.name for entry in header.classes])
+
+
+def _accumulated(entries: Sequence[TaskEntry], ranked: Sequence[str], every: Sequence[str]) -> tuple[TaskClasses, ...]:
+    """Return tasks whose known classes are in the order of `ranked`, and their unknown ones in that of `every`."""
+    tasks: list[TaskClasses] = []
+    known: set[str] = set()
+    for entry in entries:
+        known |= set(entry.introduced)
+        now = tuple(name for name in ranked if name in known)
+        later = tuple(name for name in every if name not in known)
+        tasks.append(TaskClasses(entry.name, entry.introduced, now, later))
+    return tuple(tasks)
+
+
+def classes_of(tasks: tuple[TaskClasses, ...]) -> tuple[ClassEntry, ...]:
+    """Return every class that some task names, indexed in the order of the last task.
+
+    A class that the last task leaves unknown and no task introduces stays unknown for ever.
+    """
+    ordered = (*(tasks[-1].known if tasks else ()), *(name for t in tasks for name in (*t.known, *t.unknown)))
+    known = {name for task in tasks for name in (*task.introduced, *task.known)}
+    entries = []
+    for index, name in enumerate(dict.fromkeys(ordered)):
+        role: ClassRole = "known" if name in known else "unknown"
+        entries.append(
+            ClassEntry(name=name, role=role, index=index if role == "known" else -1, aliases=known_aliases(name))
+        )
+    return tuple(entries)
+
+
+def _of_file(path: Path) -> tuple[TaskClasses, ...]:
+    content = read_declaration(path, _TaskFile, UsageError, kind="task file", example=_EXAMPLE)
+    named = [
+        msgspec.structs.replace(task, name=task.name or f"t{number}")
+        for number, task in enumerate(content.tasks, start=1)
+    ]
+    if not named or len({task.name for task in named}) < len(named):
+        raise UsageError(
+            "No task, or a task named twice",
+            where=str(path),
+            expected=_EXAMPLE,
+            found=", ".join(task.name for task in named)[:200] or "none",
+        )
+    if all(task.cur is not None for task in named):
+        return tuple(
+            TaskClasses(task.name, own := task.cur or (), (*task.prev, *own), task.rest or ()) for task in named
+        )
+    entries = tuple(TaskEntry(name=task.name, introduced=_introduced(task, path)) for task in named)
+    return tasks_of(entries, content.unknown)
+
+
+def _introduced(task: _Task, path: Path) -> tuple[str, ...]:
+    stated = [names for names in (task.introduced, task.classes) if names is not None]
+    if len(stated) != 1:
+        raise UsageError(
+            "A task must state once which classes it introduces", where=f"{path}: {task.name[:80]}", expected=_EXAMPLE
+        )
+    return stated[0]

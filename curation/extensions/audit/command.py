@@ -1,0 +1,145 @@
+"""``curation audit``: is this benchmark sound? Rules on a manifest, or on any folder of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from curation.cli.output import Amount, Answer, Line, Table, first_rows, warn
+from curation.cli.outputs import FILE_OR_NEW_FOLDER, KEPT
+from curation.core.storage import write_text
+from curation.core.wording import counted
+from curation.extensions.audit.judgement import label_warnings
+from curation.extensions.audit.many import Audits, audits
+from curation.extensions.audit.report import SHOWN_EXAMPLES, Gravity, Report, Statement, by_need
+from curation.extensions.audit.run import audit
+
+_TITLES: dict[Gravity, str] = {
+    "error": "Errors",
+    "warning": "Warnings",
+    "undecidable": "Undecidable, and what is missing",
+    "note": "Notes",
+    "pass": "Checks passed",
+}
+_SHOWN_LISTS = 20
+_SHOWN_STATEMENTS = 20
+_SHOWN_FOLDERS = 50
+
+
+def run(
+    made: Annotated[Report, audit],
+    /,
+    *,
+    amount: Amount,
+    out: tuple[Annotated[Path, FILE_OR_NEW_FOLDER, "DIR|FILE.html"], ...] = (),
+    each: bool = False,
+) -> Answer:
+    """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
+
+    The verdict first, then errors, warnings, and what could not be decided; with ``--all`` notes and what passed. 0
+    where no error is found, else 1; 2 where a list could not be read and the others show no error.
+
+    Parameters
+    ----------
+    out
+        write audit.json and report.html into a new folder; or the report as one HTML page
+    each
+        audit each folder below TARGET, many at once, into shards of reports: see ``audit --each --help``
+    """
+    for path in out:
+        if path.suffix.lower() == ".html":
+            write_text(path, made.html())
+        else:
+            made.save(path)
+    for name, why in made.damaged.items():
+        warn(f"{name} could not be read and was not checked: {why}")
+    for text in label_warnings(made.target):
+        warn(text)
+    lines = [made.sums_text] if amount.quiet else [*report_lines(made, whole=amount.all), made.sums_text]
+    return Answer(made.data, lines, made.exit_status)
+
+
+def run_each(*, out: Annotated[Path, KEPT, "DIR"], each: bool = False, found: Annotated[Audits, audits]) -> Answer:
+    """Audit every folder of lists below a folder, many at once.
+
+    0 when no rule is broken anywhere, else 1.
+
+    Parameters
+    ----------
+    each
+        audit each folder below FOLDER
+    out
+        shards of a report a folder (JSON); the same command resumes after an interruption
+    """
+    data = found.data()
+    bad = [(name, verdict) for name, verdict in found.verdicts.items() if verdict != "pass"]
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in data["counts"].items())
+    title, columns = f"{len(found.verdicts)} folders: {counts}", ("folder", "verdict")
+    lines = first_rows(title, columns, bad, len(bad), _SHOWN_FOLDERS, "--json prints all")
+    return Answer(data, [*lines, data["digest"]], int(found.failed))
+
+
+def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
+    """Yield the lines of a report but the last: verdict, statements by gravity, lists with their roles, what is hidden.
+
+    Parameters
+    ----------
+    whole : bool
+        Whether notes, what passed, and all lists are told too.
+    """
+    yield made.verdict_text
+    for gravity, title in _TITLES.items():
+        shown = by_need(statement for statement in made.statements if statement.gravity == gravity)
+        if shown and (whole or gravity not in ("note", "pass")):
+            yield ""
+            yield f"{title}:"
+            for statement in shown if whole else shown[:_SHOWN_STATEMENTS]:
+                yield from _statement(statement)
+            if not whole and len(shown) > _SHOWN_STATEMENTS:
+                yield f"  and {len(shown) - _SHOWN_STATEMENTS} more: see --all"
+    yield from _lists(made, whole=whole)
+    if made.not_asked:
+        yield ""
+        yield _not_asked(made.not_asked)
+    if made.sums.notes and not whole:
+        yield f"{counted(made.sums.notes, 'note')}: see --all"
+
+
+def _statement(statement: Statement) -> Iterator[Line]:
+    yield f"  {statement.rule:<4} {statement.text}"
+    for text in statement.examples[:SHOWN_EXAMPLES]:
+        yield f"         such as {text}"
+    if statement.hint:
+        yield f"       {'needed' if statement.gravity == 'undecidable' else 'to fix it'}: {statement.hint}"
+    if statement.limits and statement.gravity in ("error", "warning"):
+        yield f"       does not show: {statement.limits}"
+
+
+def _lists(made: Report, *, whole: bool) -> Iterator[Line]:
+    """Yield the table of lists and roles: what each was guessed or said to be, and by what."""
+    if made.target.kind == "manifest" and not whole:
+        return
+    rows: list[tuple[str, ...]] = []
+    for row in made.lists():
+        lines = "" if row["lines"] is None else f"{row['lines']:,}"
+        rows.append((row["name"].removeprefix(made.folder), lines, row["role"] or "none", row["family"], row["why"]))
+    shown = rows if whole else rows[:_SHOWN_LISTS]
+    if shown:
+        title = "Lists and their roles" + (f" in {made.folder}" if made.folder else "")
+        table = Table(title, ("list", "lines", "role", "family", "known by"), tuple(shown))
+        yield ""
+        yield table
+    if len(rows) > len(shown):
+        yield f"and {len(rows) - len(shown)} more lists: see --all"
+    if made.unread:
+        yield ""
+        yield Table("Files that were not read", ("file", "first line", "why"), tuple(made.unread))
+
+
+def _not_asked(names: Sequence[str]) -> str:
+    about = {"DS3": "photos (--photos)", "DS5": "sources (--source)"}
+    others = [f"{name} on {what}" for name, what in about.items() if name in names]
+    on_tasks = [name for name in names if name not in about]
+    text = f"{counted(len(on_tasks), 'rule')} on tasks and labels (--tasks, --labels): {', '.join(on_tasks)}"
+    return "Not applied: " + "; ".join([*([text] if on_tasks else []), *others])

@@ -1,0 +1,436 @@
+"""Patients, videos, drives, slides: groups of images by columns and names, and whether two lists share any.
+
+Patterns are tried in a stated order; which one decided is part of every result. Where none fits, nothing is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from curation.core.errors import UsageError
+from curation.core.grouping import distinct
+from curation.extensions.audit.identity import IMAGE_SUFFIX, Images
+from curation.sources.entries import NO_LABEL
+from curation.sources.source import Int32s
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Verdict = Literal["shared", "disjoint", "undecidable"]
+
+SHARE = 0.9
+"""Of the lines of each list: a pattern that gives fewer of them a group does not fit."""
+LEAST_GROUPS = 10
+LARGEST_GROUP = 0.2
+"""Fewer groups, or one with a larger share of all lines, may be classes where the name does not say what they are."""
+LONGEST_PATTERN = 1000
+GROUP_COLUMNS = (
+    "patient", "subject", "case", "study", "lesion", "video", "clip", "sequence", "scene", "slide",
+    "drive", "session", "recording", "speaker", "site", "location", "group", "source_id",
+)  # fmt: skip
+"""Names of columns that say that their values are groups; ``patient_id`` and ``PatientID`` are read as ``patient``."""
+_SHOWN = 3
+_SAMPLE = 200
+_GROUPS_A_LABEL = 3
+_FOLLOWING = 0.9
+"""Share of lines whose label is that of most of their group, from which on groups follow the labels."""
+_ROLE_FOLDER = r"(^|/)(?i:train|training|trainval|val|valid|validation|dev|test|testing)(?:20\d\d)?/"
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """A way to read a group from a path below the root; what the capture groups hold, joined, is its name.
+
+    The kind of group is one of `nouns` that the name holds, else the first. With `few`, two groups suffice, since the
+    name says what they are; with `sure`, they cannot be classes either. Where the name of a group begins with folders,
+    `in_folders`, those of train, val and test are left out of it: a slide has one name in each of them.
+    """
+
+    name: str
+    nouns: tuple[str, ...]
+    regex: str
+    few: bool = True
+    sure: bool = True
+    in_folders: bool = False
+    is_view: bool = False
+
+
+_END = f"(?:{IMAGE_SUFFIX.removesuffix('$')})?$"
+_COUNTER = r"^((?:.*?[^A-Za-z])??(?i:{})[_-]?{})"
+"""A word and a number, the first in a path: the third video of this folder is not that of another."""
+_MORE = r"[^.\d]"
+"""What follows the number: a file that is a clip is no group of images, whereas a patient may have one image."""
+_PATTERNS = (
+    _Pattern("Roboflow source", ("source photo",), r"([^/]+)\.rf\.[0-9a-f]{32}"),
+    _Pattern(
+        "subject or patient",
+        ("subject", "patient"),
+        r"(OAS\d{5})|(TCGA-\w\w-\w{4})|(LIDC-IDRI-\d{4})|(ANON\d+)|(?:^|/)(00\d{6})_\d{3}(?:\D|$)",
+    ),
+    _Pattern(
+        "subject or patient",
+        ("subject", "patient", "case"),
+        _COUNTER.format("patient|subject|subj|case|pid", r"\d+") + "|^((?:.*?[^A-Za-z])??sub-[A-Za-z0-9]+)",
+        in_folders=True,
+    ),
+    _Pattern(
+        "drive, sequence or scene",
+        ("sequence", "drive"),
+        r"(\d{4}_\d\d_\d\d_drive_\d{4})|(?:^|/)([a-z-]+_\d{6})_\d{6}_",
+    ),
+    _Pattern(
+        "drive, sequence or scene",
+        ("sequence", "drive", "scene", "route", "trip"),
+        "|".join(
+            _COUNTER.format(*words) + _MORE
+            for words in (("seq|sequence|drive|route|trip|log", r"\d+"), ("scene", r"\d{4}"))
+        ),
+        in_folders=True,
+    ),
+    _Pattern("video", ("video", "clip"), r"(v_\w+_g\d\d)"),
+    _Pattern("video", ("video", "clip"), _COUNTER.format("video|vid|clip", r"\d+") + _MORE, in_folders=True),
+    _Pattern("text before the frame", ("video",), r"^((?:.*/)?[^/]*[^/_-])[_-]?(?i:frame)[_-]?\d+", in_folders=True),
+    _Pattern(
+        "slide or crop",
+        ("slide", "scan"),
+        r"^(.*[^/_-])[_-](?i:patch|slice|tile|crop)[_-]?\d[^/]*$"
+        rf"|^((?:.*/)?[^/]*\d[^/]*?)[_-]\d+[_-]\d+{_END}|^((?:.*/)?[^/]*[A-Za-z][^/]*?[_-]\d+)[_-]\d+{_END}",
+        sure=False,
+        in_folders=True,
+    ),
+    _Pattern(
+        "companion",
+        ("instant",),
+        r"^(|.*/)(?:image_0?[0-3]|left|right|images|masks|labels|annotations|rgb|depth|leftImg8bit|rightImg8bit)"
+        rf"(/.*?){_END}|^(.*)_(?:left|right)(?:Img8bit)?{_END}|^(.*/)[lr]$",
+        in_folders=True,
+        is_view=True,
+    ),
+    _Pattern("folder", ("folder",), rf"^(.*)/[^/]*\d{_END}", few=False, sure=False, in_folders=True),
+    _Pattern(
+        "text before the number",
+        ("group",),
+        rf"^((?:.*/)?[^/]*[A-Za-z][^/]*?)[_-]?\d{{3,}}{_END}",
+        few=False,
+        sure=False,
+        in_folders=True,
+    ),
+)
+_PEOPLE = _PATTERNS[1:3]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The group of each line of two lists as a position in `names`, -1 where it has none."""
+
+    codes: tuple[Int32s, Int32s]
+    names: pa.LargeStringArray
+
+    @property
+    def fitting(self) -> tuple[int, int]:
+        """Lines of each list that have a group."""
+        return int((self.codes[0] >= 0).sum()), int((self.codes[1] >= 0).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class GroupExample:
+    """A group on both sides, and its lines on each."""
+
+    name: str
+    lines: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResult:
+    """What groups of images say of two lists.
+
+    Attributes
+    ----------
+    verdict : {"shared", "disjoint", "undecidable"}
+        Whether a group is on both sides; *undecidable* where none can be read from these names.
+    pattern : str
+        Its name in reports: ``subject or patient``, ``drive, sequence or scene``, ``the column patient``; empty where
+        none fits.
+    noun : str
+        What a group is called: ``patient``, ``drive``, ``video``, ``slide``, ``group``.
+    both : int
+        Groups on both sides.
+    groups : (int, int)
+        Groups of each list.
+    lines : (int, int)
+        Lines of each list in groups of both sides.
+    of : (int, int)
+        Lines of each list.
+    without : (int, int)
+        Lines of each list that have no group by this pattern.
+    examples : tuple of GroupExample
+        The first three, those with most lines first.
+    tried : tuple of str
+        Patterns that do not decide, and why: ``folder (fits 0 of 200 and 1,159 of 1,159 lines)``.
+    also : tuple of str
+        What further patterns and columns say, sentences.
+    why : str
+        Of *undecidable*: the reason where a pattern fits and decides nothing, such as groups that are classes.
+    is_view : bool
+        Whether a group is one instant from several sides (left and right): not the same image.
+    """
+
+    verdict: Verdict
+    pattern: str = ""
+    noun: str = "group"
+    both: int = 0
+    groups: tuple[int, int] = (0, 0)
+    lines: tuple[int, int] = (0, 0)
+    of: tuple[int, int] = (0, 0)
+    without: tuple[int, int] = (0, 0)
+    examples: tuple[GroupExample, ...] = ()
+    tried: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    why: str = ""
+    is_view: bool = False
+
+
+class Groups:
+    """The groups of a folder's images by every pattern, worked out once for all pairs of lists.
+
+    Parameters
+    ----------
+    images : Images
+    patterns : sequence of str
+        Regular expressions of the user (``--group``), tried in order before all others: the first capture group is
+        the group, searched in the path below `Images.root`.
+    column : str
+        Name of a column that is a group (``--group column=…``), before all patterns.
+
+    Raises
+    ------
+    UsageError
+        A pattern is none, is too large, or has no capture group; no list has such a column.
+    """
+
+    def __init__(self, images: Images, patterns: Sequence[str] = (), column: str = "") -> None:
+        self.images = images
+        self.own = tuple(_Pattern(f"--group {text}", ("group",), _checked(text)) for text in patterns)
+        self.column = _column(column)
+        self._found: dict[tuple[int, _Pattern], tuple[Int32s, pa.LargeStringArray]] = {}
+        present = sorted({name for listed in images.lists for name in listed.columns})
+        if column and self.column not in set(map(_column, present)):
+            raise UsageError(
+                "Unknown column",
+                where=f"--group column={column[:80]}",
+                expected=", ".join(present)[:400] or "a table with columns beside its images",
+            )
+
+    def compare(self, a: int, b: int, *, people_only: bool = False) -> GroupResult:
+        """Return what groups say of two lists, by position.
+
+        Parameters
+        ----------
+        people_only : bool
+            Whether patients and subjects alone are asked for, as between parts of a benchmark.
+        """
+        of = len(self.images.members[a]), len(self.images.members[b])
+        decided, tried, also, why = None, list[str](), list[str](), ""
+        for pattern, sides in self._groupings(a, b, people_only=people_only):
+            fitting = sides.fitting
+            of_column = _column(pattern.name.removeprefix("the column ")) == (self.column or None)
+            asked = pattern in self.own or of_column
+            described = f"{pattern.name} (fits {fitting[0]:,} of {of[0]:,} and {fitting[1]:,} of {of[1]:,} lines)"
+            fits = all(fitting) if asked else all(n >= SHARE * m > 0 for n, m in zip(fitting, of, strict=True))
+            if not fits:
+                tried.append(described if any(fitting) or asked else pattern.name)
+                continue
+            found = _judged(pattern, sides)
+            doubt = "" if asked else self._doubt(pattern, sides, found, (a, b))
+            if doubt:
+                tried.append(f"{pattern.name} ({doubt})")
+                why = why or doubt
+            elif decided is None:
+                decided = found
+            elif pattern.sure and found.both > decided.both:
+                also.append(f"{found.both:,} on both sides by {pattern.name}")
+        if not people_only:
+            also += self._columns_apart(a, b)
+        found = decided or GroupResult("undecidable", of=of, why=why)
+        return replace(found, tried=tuple(dict.fromkeys(tried)), also=tuple(also))
+
+    def _groupings(self, a: int, b: int, *, people_only: bool) -> Iterator[tuple[_Pattern, _Sides]]:
+        """Yield what may tell groups, in the order in which it is tried, with the groups of two lists by it."""
+        columns = [{_column(name): (name, col) for name, col in self.images.lists[at].columns.items()} for at in (a, b)]
+        for name in ([self.column] * bool(self.column)) + ([] if people_only else list(GROUP_COLUMNS)):
+            if name in columns[0] and name in columns[1]:
+                sides = [(own[name][1].of, _texts(own[name][1].values)) for own in columns]
+                written = f"the column {columns[0][name][0]}"
+                yield _Pattern(written, (name.removesuffix("_id"),), ""), _joined(*sides)
+        for pattern in (*self.own, *(_PEOPLE if people_only else _PATTERNS)):
+            yield pattern, _joined(self._of(a, pattern), self._of(b, pattern))
+
+    def _of(self, at: int, pattern: _Pattern) -> tuple[Int32s, pa.LargeStringArray]:
+        """Return the group of each line of a list as a position in the names of groups, -1 where it has none."""
+        from pyarrow import compute
+
+        if (at, pattern) not in self._found:
+            unique = self.images.uniques[at]
+            ids = int(np.searchsorted(unique, self.images.n_ids))
+            rows = unique[ids:]
+            codes, names = np.full(len(unique), -1, np.int32), _texts(())
+            # A look at some tells patterns that do not fit; those of the user are told to the last line.
+            few = rows if pattern in self.own else rows[:: max(len(rows) // _SAMPLE, 1)]
+            hits = compute.match_substring_regex(self._paths(few), pattern.regex).to_numpy(zero_copy_only=False)
+            if len(rows) and 2 * hits.sum() >= len(few) * (pattern not in self.own) and hits.any():
+                texts = self._paths(rows)
+                fits = compute.match_substring_regex(texts, pattern.regex).to_numpy(zero_copy_only=False)
+                texts = texts.filter(fits)
+                if pattern.in_folders:
+                    texts = compute.replace_substring_regex(texts, _ROLE_FOLDER, r"\1")
+                captures = 1 if pattern in self.own else re.compile(pattern.regex).groups
+                kept = "".join(f"\\{n + 1}" for n in range(captures))
+                texts = compute.replace_substring_regex(texts, f"(?s)^.*?(?:{pattern.regex}).*$", kept)
+                encoded = texts.dictionary_encode()
+                codes[ids + np.flatnonzero(fits)], names = encoded.indices.to_numpy(), encoded.dictionary
+            self._found[at, pattern] = codes[np.searchsorted(unique, self.images.members[at])], names
+        return self._found[at, pattern]
+
+    def _paths(self, rows: Int32s) -> pa.LargeStringArray:
+        return self.images.texts.take(rows)
+
+    def _doubt(self, pattern: _Pattern, sides: _Sides, found: GroupResult, pair: tuple[int, int]) -> str:
+        """Return why groups by a pattern decide nothing; empty where they do."""
+        counts = np.bincount(np.concatenate([codes[codes >= 0] for codes in sides.codes]), minlength=len(sides.names))
+        present = int((counts > 0).sum())
+        if present < 2:
+            return "one group holds all lines"
+        if pattern.is_view and not found.both:
+            return "no companion of an image is in the other list"
+        follows = [self._follow_labels(at, codes) for at, codes in zip(pair, sides.codes, strict=True)]
+        if not pattern.sure and True in follows and False not in follows:
+            return f"each {pattern.nouns[0]} holds one label"
+        if pattern.in_folders:
+            named = [sides.names.take(np.unique(codes[codes >= 0])).to_pylist() for codes in sides.codes]
+            if set(map(_above, named[0])).isdisjoint(map(_above, named[1])):
+                return "the folders of the two lists differ"
+        if found.both and pattern.in_folders and self._numbered_anew(sides, pair):
+            return "names are numbered from scratch below the folders of train and test"
+        if not pattern.sure and 2 * present > counts.sum():
+            return f"{present:,} groups of {counts.sum():,} lines: almost none holds two"
+        if not pattern.few and (present < LEAST_GROUPS or counts.max() > LARGEST_GROUP * counts.sum()):
+            return f"the groups may be classes: {present:,}, the largest of {counts.max():,} of {counts.sum():,} lines"
+        if not pattern.few and False not in follows and 2 * found.both > present:
+            return f"the groups may be classes: {found.both:,} of {present:,} are on both sides"
+        return ""
+
+    def _numbered_anew(self, sides: _Sides, pair: tuple[int, int]) -> bool:
+        """Return whether groups of both lists hold equal names of other images, below folders of train and test."""
+        from pyarrow import compute
+
+        shared = np.intersect1d(*sides.codes)
+        rows = [
+            distinct(self.images.members[at][np.isin(codes, shared[shared >= 0])])
+            for at, codes in zip(pair, sides.codes, strict=True)
+        ]
+        texts = [
+            compute.replace_substring_regex(self._paths(np.setdiff1d(rows_here, other)), _ROLE_FOLDER, r"\1")
+            for rows_here, other in (rows, rows[::-1])
+        ]
+        return all(map(len, texts)) and bool(10 * compute.sum(compute.is_in(*texts)).as_py() > min(map(len, texts)))
+
+    def _follow_labels(self, at: int, codes: Int32s) -> bool | None:
+        """Return whether each group of a list holds one label and each label few groups; None without labels."""
+        listed = self.images.lists[at]
+        labels = listed.labels if listed.labels is not None else listed.group_of
+        if labels is None:
+            return None
+        rows = (codes >= 0) & (labels != NO_LABEL)
+        values, groups = len(np.unique(labels[rows])), len(np.unique(codes[rows]))
+        pairs, counts = np.unique((codes[rows].astype(np.int64) << 32) + labels[rows] - NO_LABEL, return_counts=True)
+        usual = np.zeros(int(codes.max(initial=0)) + 1, np.int64)
+        np.maximum.at(usual, pairs >> 32, counts)
+        # Some labels may be mistaken.
+        follows = usual.sum() >= _FOLLOWING * rows.sum() and groups <= _GROUPS_A_LABEL * values
+        return bool(follows) if values > 1 else None
+
+    def _columns_apart(self, a: int, b: int) -> Iterator[str]:
+        """Yield what columns tell whose names say nothing: that each of their values is on one side."""
+        left, right = self.images.lists[a].columns, self.images.lists[b].columns
+        for name in sorted(set(left) & set(right)):
+            values = {*left[name].values} | {*right[name].values}
+            repeated = len(values) < min(len(left[name].of), len(right[name].of))
+            apart = len(values) > 1 and not {*left[name].values} & {*right[name].values}
+            if repeated and apart and _column(name) not in (*GROUP_COLUMNS, self.column):
+                yield f"each of the {len(values):,} values of the column {name} is on one side"
+
+
+def _checked(pattern: str) -> str:
+    """Return a pattern of the user that can be searched for in bounded time and has a capture group."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    where, expected = f"--group {pattern[:80]}", r"a regular expression with a group, such as (patient\d+)"
+    if len(pattern) > LONGEST_PATTERN:
+        raise UsageError("The pattern is too long", where=where, expected=f"at most {LONGEST_PATTERN:,} characters")
+    try:
+        compute.match_substring_regex(pa.array([""]), pattern)
+    except pa.ArrowInvalid as error:
+        raise UsageError(
+            "Unsupported regular expression", where=where, expected=expected,
+            found=str(error)[:200], hint="lookahead, lookbehind and backreferences are not supported",
+        ) from None  # fmt: skip
+    try:
+        compute.replace_substring_regex(pa.array([""]), pattern, r"\1")
+    except pa.ArrowInvalid:
+        raise UsageError("The pattern has no capture group", where=where, expected=expected) from None
+    return pattern
+
+
+def _column(name: str) -> str:
+    """Return the name of a column as it is compared."""
+    short = re.sub(r"[_ -]?id$", "", name.lower())
+    return short if short in GROUP_COLUMNS else name.lower()
+
+
+def _above(name: str) -> str:
+    """Return the folders before the name of a group, but for their numbers: a slide may lie in a folder of its own."""
+    return re.sub(r"\d+", "0", name.rpartition("/")[0])
+
+
+def _texts(values: Sequence[str]) -> pa.LargeStringArray:
+    import pyarrow as pa
+
+    return pa.array(values, pa.large_string())
+
+
+def _joined(a: tuple[Int32s, pa.LargeStringArray], b: tuple[Int32s, pa.LargeStringArray]) -> _Sides:
+    """Return the groups of two lists under common names."""
+    import pyarrow as pa
+
+    encoded = pa.concat_arrays([a[1], b[1]]).dictionary_encode()
+    # The last place is that of -1.
+    places = np.append(encoded.indices.to_numpy(), -1).astype(np.int32)
+    right = np.where(b[0] < 0, -1, b[0] + len(a[1]))
+    return _Sides((places[a[0]], places[right]), encoded.dictionary)
+
+
+def _judged(pattern: _Pattern, sides: _Sides) -> GroupResult:
+    counts = [np.bincount(codes[codes >= 0], minlength=len(sides.names)) for codes in sides.codes]
+    both = np.flatnonzero((counts[0] > 0) & (counts[1] > 0))
+    names = sides.names.take(both).to_pylist()
+    order = sorted(range(len(both)), key=lambda row: (-int(counts[0][both[row]] + counts[1][both[row]]), names[row]))
+    examples = [GroupExample(names[row], tuple(int(count[both[row]]) for count in counts)) for row in order[:_SHOWN]]  # type: ignore[arg-type]
+    text = " ".join(sides.names.slice(0, 1).to_pylist()).lower()
+    return GroupResult(
+        "shared" if len(both) else "disjoint",
+        pattern=pattern.name,
+        noun=next((noun for noun in pattern.nouns if noun in text), pattern.nouns[0]),
+        both=len(both),
+        groups=(int((counts[0] > 0).sum()), int((counts[1] > 0).sum())),
+        lines=(int(counts[0][both].sum()), int(counts[1][both].sum())),
+        of=(len(sides.codes[0]), len(sides.codes[1])),
+        without=(len(sides.codes[0]) - sides.fitting[0], len(sides.codes[1]) - sides.fitting[1]),
+        examples=tuple(examples),
+        is_view=pattern.is_view,
+    )

@@ -1,0 +1,432 @@
+"""What is one image: its whole path as written, or an id whose form tells its dataset; which lists seem to share some.
+
+Paths are compared as they are normalised by the reader (`PublishedList.images`), never by file name or last folder
+alone: the frame ``0000000105`` of two drives are two images. Only equal images (`Images.overlaps`) may carry an error;
+where there are none, what is `Images.alike` carries a warning if *likely*, a note if a *hint*.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from os.path import commonprefix
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from curation.core.grouping import distinct
+from curation.core.ids import NATIVE_FORMS
+from curation.sources.entries import PublishedList
+from curation.sources.source import Bools, Int32s, Int64s
+from curation.sources.stems import cells_of, stems, text_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Strength = Literal["likely", "hint"]
+
+SHARE = 0.95
+"""Of the lines of a list: fewer with the form of an id, and none is one."""
+_SUFFIXES = (
+    "jpe?g|png|bmp|tiff?|gif|webp|ppm|pgm|nii(?:\\.gz)?|dcm|npy|npz|h5|mat|avi|mp4|webm|wav|flac|ply|bin|obj|off"
+)
+IMAGE_SUFFIX = rf"(?i:\.(?:{_SUFFIXES}))$"
+"""A regular expression of the suffixes that are part of an image's name."""
+MOST_HINTED = 500_000
+"""Images of a folder in which hints are looked for: they are notes at most, and cost a look at every path."""
+_VOC_FOLDER = re.compile(rb"(?i)voc|jpegimages")
+_CLIMBS = re.compile(rb"(?m)(?:^|/)\.\.(?:/|$)")
+_PREFIX = "^[a-z][a-z0-9_]{0,31}:"
+_WIDTH = {"coco": 12, "voc2007": 6, "voc2012": 11}
+_UNWRITTEN = {
+    "coco": ("^coco:", ""), "voc2007": ("^voc2007:", ""), "voc2012": ("^(?:voc2012:)?(.{4})_?(.{6})$", r"\1_\2"),
+}  # fmt: skip
+"""What becomes of an id as it is written, before zeros: its native form."""
+_BARE = {"coco": "[0-9]{1,12}", "voc2007": "[0-9]{1,6}", "voc2012": "[0-9]{10}"}
+"""Numbers that stand for an id of each dataset, where somebody says that they are of it."""
+_VOC2007_LAST = "voc2007:009963"
+"""Its last image: a longer list of six-digit numbers is of another dataset."""
+
+
+def ids_of(stems: pa.StringArray, patterns: Iterable[tuple[str, str]]) -> pa.StringArray:
+    """Return the id of each stem, ``coco:000000000139``, that one of some patterns fits, null of all others.
+
+    Parameters
+    ----------
+    patterns : iterable of (str, str)
+        Datasets, and how their ids are written; the first one that fits counts.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    found = none = pa.nulls(len(stems), pa.string())
+    for space, pattern in patterns:
+        fits = compute.match_substring_regex(stems, f"^(?:{pattern})$")
+        digits = compute.replace_substring_regex(stems.filter(fits), *_UNWRITTEN[space])
+        ids = compute.utf8_lpad(digits, _WIDTH[space], "0")
+        named = compute.binary_join_element_wise(space, ids, ":")
+        found = compute.coalesce(found, compute.replace_with_mask(none, fits, named))
+    return found
+
+
+class Alike(NamedTuple):
+    """That two lists which share no path, and no id, may share images.
+
+    Attributes
+    ----------
+    strength : {"likely", "hint"}
+    why : str
+        How names agree: ``with the last folder``, ``apart from leading zeros``.
+    images : int
+        Distinct images of the second list that may be in the first.
+    examples : tuple of (int, int)
+        The first few, in the order of the second list: an image of the first list, and of the second.
+    """
+
+    strength: Strength
+    why: str
+    images: int
+    examples: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    """A sign that lists without a common path share images.
+
+    What `pattern` finds in a path is replaced by `kept` before paths are compared; `share` of the smaller list must be
+    found, and with `once` no two images of a list may become equal. Where it is `folded`, letter case and the form of
+    accents do not count.
+    """
+
+    strength: Strength
+    why: str
+    pattern: str = ""
+    kept: str = ""
+    share: float = 0
+    once: bool = False
+    folded: bool = False
+
+
+_LIKELY = _Sign("likely", "by file name alone", rf"^.*/|{IMAGE_SUFFIX}", share=0.9, once=True)
+_TAILS = tuple(
+    _Sign("hint", why, rf"^.*/((?:[^/]*/){{{folders}}}[^/]*)$", r"\1", share=0.5, once=True)
+    for folders, why in ((3, "with the last 3 folders"), (1, "with the last folder"))
+)
+_OTHER_HINTS = (
+    _Sign("hint", "apart from leading zeros", r"(^|[^0-9])0+([0-9])", r"\1\2"),
+    _Sign("hint", "apart from the suffix", IMAGE_SUFFIX),
+    _Sign("hint", "apart from letter case or the form of accents", once=True, folded=True),
+)
+
+
+@dataclass(frozen=True)
+class Images:
+    """Every image that the lists of a folder name, once, and each list as positions among them.
+
+    Attributes
+    ----------
+    texts : pyarrow.LargeStringArray, length u
+        The images by code point: first ids of COCO and VOC, ``coco:000000000139``, then all others, by their path below
+        `root`.
+    n_ids : int
+        How many of them are such ids.
+    namespace : str
+        Of images without a known form or a written namespace, ``""`` where nobody said.
+    members : tuple of ndarray of int32
+        Of each list, the position of each entry's image.
+    lists : tuple of PublishedList
+        The lists, in the same order.
+    root : str
+        The folders that all paths of all lists begin with, without final slash; empty where there are none.
+    climbing : int
+        Entries with a part ``..``, which stays as it is written.
+    """
+
+    texts: pa.LargeStringArray
+    n_ids: int
+    namespace: str
+    members: tuple[Int32s, ...]
+    lists: tuple[PublishedList, ...]
+    root: str = ""
+    climbing: int = 0
+    _codes: dict[_Sign, Int32s] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @cached_property
+    def natives(self) -> pa.LargeStringArray:
+        """The images without namespace: a path, or what a source calls its images."""
+        from pyarrow import compute
+
+        return compute.replace_substring_regex(self.texts, _PREFIX, "")
+
+    def ids(self, rows: Int32s | Int64s | Sequence[int] | None = None) -> list[str]:
+        """Return images ``namespace:native`` at some positions, or all; bare where the namespace is not known."""
+        texts = (self.texts if rows is None else self.texts.take(np.asarray(rows, np.int64))).to_pylist()
+        own = f"{self.namespace}:" if self.namespace else ""
+        return [text if re.match(_PREFIX, text) else own + text for text in texts]
+
+    @cached_property
+    def namespaces(self) -> tuple[list[str], Int32s]:
+        """The namespaces, ``""`` for none, and that of each image as a position among them, shape (u,)."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        written = compute.replace_substring_regex(self.texts, f"(?s)^(?:({_PREFIX[1:-1]}):)?.*$", r"\1")
+        spaces = compute.if_else(compute.equal(written, ""), self.namespace, written)
+        names = list(dict.fromkeys([*NATIVE_FORMS, self.namespace, *sorted(spaces.unique().to_pylist())]))
+        return names, compute.index_in(spaces, pa.array(names, pa.large_string())).to_numpy()
+
+    def datasets(self, rows: Int32s) -> dict[str, int]:
+        """Return how many of some images each namespace has."""
+        names, codes = self.namespaces
+        counts = np.bincount(codes[rows], minlength=len(names)).tolist()
+        return {name: count for name, count in zip(names, counts, strict=True) if count}
+
+    def may_be_of(self, namespace: str) -> Bools:
+        """Return which images a source of some namespace may hold, shape (u,): its own, and those of no namespace.
+
+        Digits in COCO's or VOC's form may be another dataset's too, where the source is of neither.
+        """
+        names, codes = self.namespaces
+        spaces = {"", namespace} | (set() if namespace in NATIVE_FORMS else set(NATIVE_FORMS))
+        fits: Bools = np.isin(codes, [code for code, name in enumerate(names) if name in spaces])
+        return fits
+
+    @cached_property
+    def uniques(self) -> tuple[Int32s, ...]:
+        """Of each list, the positions of its images, each once, ascending."""
+        return tuple(map(distinct, self.members))
+
+    @cached_property
+    def first_rows(self) -> tuple[Int32s, ...]:
+        """Of each list, the first row of each of its images, in the order of `uniques`."""
+        return tuple(map(first_rows, self.members, self.uniques))
+
+    def in_both(self, a: int, b: int) -> tuple[Int32s, tuple[Int32s, Int32s]]:
+        """Return the images of two lists, ascending, and the first row of each in either list."""
+        hits = []
+        for own, other in ((a, b), (b, a)):
+            mask = np.zeros(len(self), np.bool_)
+            mask[self.uniques[other]] = True
+            hits.append(mask[self.uniques[own]])
+        return self.uniques[a][hits[0]], (self.first_rows[a][hits[0]], self.first_rows[b][hits[1]])
+
+    @cached_property
+    def overlaps(self) -> Int64s:
+        """Distinct images that two lists share (exact), shape (lists, lists); on the diagonal, how many each has."""
+        # One bit an image: two lists of 100,000 images are compared in microseconds.
+        words = -(-len(self) // 64)
+        bits = np.zeros((len(self.uniques), words), np.uint64)
+        for row, own in enumerate(self.uniques):
+            mask = np.zeros(words * 64, np.bool_)
+            mask[own] = True
+            bits[row] = np.packbits(mask, bitorder="little").view(np.uint64)
+        shared = np.diag(np.array([len(unique) for unique in self.uniques], np.int64))
+        for row, column in combinations(range(len(bits)), 2):
+            count = int(np.bitwise_count(bits[row] & bits[column]).sum(dtype=np.int64))
+            shared[row, column] = shared[column, row] = count
+        return shared
+
+    def alike(self, a: int, b: int, shown: int = 3) -> Alike | None:
+        """Return by what names two lists that share no image may share some, by the strongest sign that there is.
+
+        Costs a look at every path: for pairs that are compared, not for all.
+        """
+        own = self.uniques[a], self.uniques[b]
+        # Two lists of ids share what they share.
+        if not all(map(len, own)) or all((images < self.n_ids).all() for images in own):
+            return None
+        for sign in self._signs(own):
+            codes = [self._coded(sign)[images] for images in own]
+            if sign.once and any(len(distinct(code)) < len(code) for code in codes):
+                continue
+            hits = [np.isin(left, right) for left, right in (codes, codes[::-1])]
+            if hits[0].any() and min(map(np.count_nonzero, hits)) >= sign.share * min(map(len, own)):
+                order = np.argsort(codes[0], kind="stable")
+                twins = own[0][order[np.searchsorted(codes[0][order], codes[1][hits[1]])]]
+                found = own[1][hits[1]]
+                rows = np.argsort(self.first_rows[b][hits[1]], kind="stable")[:shown]
+                pairs = tuple(zip(twins[rows].tolist(), found[rows].tolist(), strict=True))
+                return Alike(sign.strength, sign.why, len(found), pairs)
+        return None
+
+    def _signs(self, own: Sequence[Int32s]) -> Iterator[_Sign]:
+        """Yield the signs to look for between two lists, the strongest first."""
+        from pyarrow import compute
+
+        in_folders = [compute.any(compute.match_substring(self._names.take(rows), "/")).as_py() for rows in own]
+        if in_folders[0] != in_folders[1]:
+            yield _LIKELY
+        if len(self) <= MOST_HINTED:
+            yield from _TAILS if all(in_folders) else ()
+            yield from _OTHER_HINTS
+
+    @property
+    def _names(self) -> pa.LargeStringArray:
+        """The images as `alike` compares them: their namespaces do not count where some are ids of COCO or VOC."""
+        return self.natives if self.n_ids else self.texts
+
+    def _coded(self, sign: _Sign) -> Int32s:
+        """Return an integer for each image, the same where a sign holds them for one."""
+        from pyarrow import compute
+
+        if sign not in self._codes:
+            texts = compute.replace_substring_regex(self._names, sign.pattern, sign.kept)
+            if sign.folded:
+                texts = compute.utf8_lower(compute.utf8_normalize(texts, "NFC"))
+            self._codes[sign] = texts.dictionary_encode().indices.to_numpy()
+        return self._codes[sign]
+
+
+def first_rows(members: Int32s, unique: Int32s) -> Int32s:
+    """Return the first row of each image of a list."""
+    row = np.empty(int(members.max(initial=-1)) + 1, np.int32)
+    row[members[::-1]] = np.arange(len(members), dtype=np.int32)[::-1]
+    return row[unique]
+
+
+def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
+    """Return the images of the lists of one folder.
+
+    Parameters
+    ----------
+    lists : sequence of PublishedList
+    namespace : str
+        Of ids whose form tells no dataset; ``coco`` makes bare numbers of any width COCO's. A namespace other than
+        COCO's and VOC's holds for all entries that have none written.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    cells = pa.chunked_array([cells_of(listed.images) for listed in lists], pa.string())
+    encoded = cells.dictionary_encode().combine_chunks()
+    rows = np.split(encoded.indices.to_numpy(), np.cumsum([len(listed) for listed in lists], dtype=np.int64))[:-1]
+    named = _namings(encoded.dictionary, namespace)
+    texts = named.texts
+    own = [_ids_in(listed, found, named, namespace) for listed, found in zip(lists, rows, strict=True)]
+    members: Sequence[Int32s] = [
+        np.where(known >= 0, known, named.paths[found]) for known, found in zip(own, rows, strict=True)
+    ]
+    # A text that is an id in one list is this id in every list.
+    ids = _joined(own)
+    ids = distinct(ids[ids >= 0])
+    paths = np.setdiff1d(distinct(_joined(members)), ids, assume_unique=True)
+    if len(paths) and namespace in ("", *NATIVE_FORMS):
+        # So is its number, unless the user says that bare numbers are of another dataset.
+        image = _twins(texts, paths, compute.replace_substring_regex(texts.take(ids), _PREFIX, ""), ids)
+        members = [image[codes] for codes in members]
+    members = _across_suffixes(texts, paths, members)
+    used = np.isin(np.arange(len(texts)), _joined(members))
+    ids, paths = (found[compute.sort_indices(texts.take(found))] for found in (ids[used[ids]], paths[used[paths]]))
+    rank = np.empty(len(texts), np.int32)
+    rank[np.concatenate([ids, paths])] = np.arange(used.sum())
+    root, below = _below_root(texts.take(paths))
+    return Images(
+        pa.concat_arrays([texts.take(ids), below]),
+        len(ids),
+        namespace,
+        tuple(rank[codes] for codes in members),
+        tuple(lists),
+        root,
+        sum(len(_CLIMBS.findall(listed.images)) for listed in lists if b".." in listed.images),
+    )
+
+
+def _joined(rows: Sequence[Int32s]) -> Int32s:
+    return np.concatenate([np.empty(0, np.int32), *rows])
+
+
+class _Namings(NamedTuple):
+    """What each distinct path may be, as positions in `texts`; -1 where it is no such thing.
+
+    It is the path itself; an id that says its dataset, or of which somebody says it; an id by its form. Where a list
+    has a path `unlike_voc`, its six digits are not VOC2007's by their form; `is_voc` tells the texts that are such ids.
+    """
+
+    texts: pa.LargeStringArray
+    paths: Int32s
+    said: Int32s
+    formed: Int32s
+    unlike_voc: Bools
+    is_voc: Bools
+
+
+def _namings(paths: pa.StringArray, namespace: str) -> _Namings:
+    import pyarrow as pa
+    from pyarrow import compute
+
+    names = stems(text_of(paths))
+    stem = cells_of(names)
+    written = [(space, f"{space}:(?:{form}|{_BARE[space]})") for space, form in NATIVE_FORMS.items()]
+    bare = [(space, digits) for space, digits in _BARE.items() if space == namespace]
+    said, formed = ids_of(stem, (written if b":" in names else []) + bare), ids_of(stem, NATIVE_FORMS.items())
+    # Six digits are VOC2007's unless some are too large for it, or other numbers have fewer digits.
+    too_large = compute.and_(compute.starts_with(formed, "voc2007:"), compute.greater(formed, _VOC2007_LAST))
+    unlike_voc = compute.or_(too_large.fill_null(False), compute.match_substring_regex(stem, "^[0-9]{1,5}$"))
+    own = compute.replace_substring_regex(paths, f"^{namespace}:", "") if namespace else paths
+    encoded = pa.concat_arrays([texts.cast(pa.large_string()) for texts in (own, said, formed)]).dictionary_encode()
+    images = encoded.indices.fill_null(-1).to_numpy().reshape(3, -1)
+    is_voc = compute.match_substring_regex(encoded.dictionary, f"^voc2007:{NATIVE_FORMS['voc2007']}$")
+    masks = [mask.to_numpy(zero_copy_only=False) for mask in (unlike_voc, is_voc)]
+    return _Namings(encoded.dictionary, *images, *masks)
+
+
+def _ids_in(listed: PublishedList, rows: Int32s, found: _Namings, namespace: str) -> Int32s:
+    """Return the id of each entry where nearly all have the form of one; -1 of the others, or of all."""
+    ids, none = found.said[rows], np.full(len(listed), -1, np.int32)
+    # Integers of JSON are written without leading zeros: six of their digits are not VOC's.
+    if namespace in ("", *NATIVE_FORMS) and not listed.integers:
+        formed = found.formed[rows]
+        if found.unlike_voc[rows].any():
+            formed = np.where(found.is_voc[formed], -1, formed)
+        ids = np.where(formed >= 0, formed, ids)
+    if listed.has_folders and found.is_voc[ids[ids >= 0]].any() and not _VOC_FOLDER.search(listed.images):
+        # Frames and patches are numbered with six digits too.
+        ids = np.where(found.is_voc[ids], -1, ids)
+    known = ids[ids >= 0]
+    if listed.by_columns or len(known) < SHARE * len(listed):
+        return none
+    # Numbers that stand for many paths each are counters and no ids.
+    paths = distinct(found.paths[rows]) if listed.has_folders else none[:0]
+    return none if len(distinct(known)) < SHARE**2 * len(paths) else ids
+
+
+def _twins(texts: pa.LargeStringArray, rows: Int32s, other: pa.LargeStringArray, places: Int32s) -> Int32s:
+    """Return for each text its own position, or of some rows, that of the other text which is the same."""
+    from pyarrow import compute
+
+    image = np.arange(len(texts), dtype=np.int32)
+    twin = compute.index_in(texts.take(rows), other).fill_null(-1).to_numpy()
+    image[rows[twin >= 0]] = places[twin[twin >= 0]]
+    return image
+
+
+def _across_suffixes(texts: pa.LargeStringArray, paths: Int32s, members: Sequence[Int32s]) -> Sequence[Int32s]:
+    """Return lists whose lines carry no suffix with the images of other lists that differ from theirs in it alone."""
+    from pyarrow import compute
+
+    ends = np.zeros(len(texts), np.bool_)
+    ends[paths] = compute.match_substring_regex(texts.take(paths), IMAGE_SUFFIX)
+    without = [bool(len(codes)) and not ends[codes].any() for codes in members]
+    if not ends.any() or not any(without):
+        return members
+    # Of several suffixes, the first by code point stands for the image.
+    others = np.flatnonzero(ends)
+    others = others[compute.sort_indices(texts.take(others))]
+    image = _twins(texts, paths, compute.replace_substring_regex(texts.take(others), IMAGE_SUFFIX, ""), others)
+    return [image[codes] if bare else codes for codes, bare in zip(members, without, strict=True)]
+
+
+def _below_root(texts: pa.LargeStringArray) -> tuple[str, pa.LargeStringArray]:
+    """Return the folders that all paths begin with, and the paths below them; texts are sorted."""
+    from pyarrow import compute
+
+    ends = [texts[end].as_py() for end in (0, -1)] if len(texts) else [""]
+    # Cut at a slash, letters that folders begin with do no harm.
+    root = commonprefix(ends).rpartition("/")[0]  # noqa: RUF071
+    return root, compute.utf8_slice_codeunits(texts, len(root) + 1) if root else texts

@@ -1,0 +1,321 @@
+"""Somebody's lists, read from a folder or some files by `curation.sources.published_list`, and their images named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from curation.core.errors import AnnotationFormatError, DamagedFileError, UsageError
+from curation.core.grouping import distinct
+from curation.core.ids import ImageId
+from curation.core.input_files import InputFile
+from curation.core.short_repr import short_repr
+from curation.core.storage import inside, missing_path
+from curation.core.wording import counted
+from curation.extensions.audit.identity import Images, first_rows, images_of
+from curation.manifest.header import LabelView
+from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
+from curation.sources.published_list import YAML_NAMES, first_line, list_files, read_published
+from curation.sources.source import Bools, Int32s, Source
+
+MAX_FILE_BYTES = 512 << 20
+MAX_BYTES = 2 << 30
+"""Of all lists together."""
+MAX_LISTS = 4096
+
+EXPECTED = "one file a line, alone or with labels; a table with a column of files; COCO JSON; more in docs/id_lists.md"
+_LONGEST_KEY = 200
+
+
+ListRole = Literal["train", "finetune", "val", "test", "wilderness", "id", "ood", ""]
+LIST_ROLES: tuple[ListRole, ...] = ("train", "finetune", "val", "test", "wilderness", "id", "ood")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFile:
+    """The labels of a list as a COCO JSON file holds them."""
+
+    name: str
+    source: Source
+
+
+@dataclass(frozen=True)
+class AuditedList:
+    """One list of images, in the order of its file, repeats kept, with the part it plays.
+
+    Attributes
+    ----------
+    name : str
+        Path below the folder without suffix, ``ore/t2_ft``; of a JSON object of lists, ``splits/train``; part of a
+        manifest; ``all_task_val[1-1000]`` for some lines of a file.
+    whole : str
+        Name of the list that the lines are in; equal to `name` where it is one.
+    members : ndarray of int32, shape (n,)
+        Position of each line's image among all images.
+    lines : ndarray of int32, shape (n,)
+        Line of each member in its file, from 1.
+    read : PublishedList
+        The list as it was read: labels, groups, what is no entry. Of a part of a manifest, its ids.
+    file : str
+        Path of the file below the folder, ``ore/t2_ft.txt``; empty for a part of a manifest.
+    sha256 : str
+        ``sha256:<hex>`` of the bytes of the file or, in a manifest, of its lines; empty where that is not known.
+    role : str
+        ``""`` where the list plays none.
+    played : str
+        Its role and task in words.
+    family : str
+        What its name says beside the role: lists are compared within one family.
+    why : str
+        The words of the name that led to its role, or who said so.
+    tasks : tuple of int
+        Positions of the tasks in which it is used.
+    view : LabelView or None
+        None without a role.
+    view_declared : bool
+        Whether somebody said so; else it is what the principle asks for.
+    labels : mapping of int to LabelFile
+        Label files by task.
+    sources : tuple of str
+        Sources that its images come from; empty where that is not said.
+    available : bool
+        False for a part of a manifest whose list does not lie beside its header.
+    stated_repeats : int
+        Lines that name an image again, as the manifest says.
+    """
+
+    __repr__ = short_repr
+
+    name: str
+    whole: str
+    members: Int32s
+    lines: Int32s
+    read: PublishedList
+    file: str = ""
+    sha256: str = ""
+    role: ListRole = ""
+    played: str = ""
+    family: str = ""
+    why: str = ""
+    tasks: tuple[int, ...] = ()
+    view: LabelView | None = None
+    view_declared: bool = False
+    labels: Mapping[int, LabelFile] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    available: bool = True
+    stated_repeats: int = 0
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def count_lines(self, rows: Bools | None = None) -> int:
+        """Return how many lines entries are on, of all or of some rows: a pair is on one."""
+        if self.read.pairs:
+            return len(distinct(self.lines if rows is None else self.lines[rows]))
+        return len(self) if rows is None else int(rows.sum())
+
+    @cached_property
+    def unique(self) -> Int32s:
+        """Positions of its images, each once, ascending."""
+        return distinct(self.members)
+
+    @cached_property
+    def first_rows(self) -> Int32s:
+        """The first row of each of its images, in the order of `unique`."""
+        return first_rows(self.members, self.unique)
+
+    def line_of(self, image: int) -> str:
+        """Return ``t1_train line 12`` for its first line that names an image, ``""`` where none does."""
+        at = int(np.searchsorted(self.unique, image))
+        if at == len(self.unique) or self.unique[at] != image:
+            return ""
+        return f"{self.whole} line {self.lines[self.first_rows[at]]}"
+
+
+class Unread(NamedTuple):
+    """Why a file is no list of images, its first line, and whether it may be a list and is damaged."""
+
+    why: str
+    first_line: str
+    is_damaged: bool = False
+
+
+@dataclass(frozen=True)
+class ListSet:
+    """Lists that are looked at together.
+
+    Attributes
+    ----------
+    name : str
+        Of the folder.
+    lists : tuple of AuditedList
+        By name, without roles.
+    images : Images
+        Every image once, and what two lists share.
+    labels : mapping of str to Path
+        COCO JSON files with annotations, by the name of their list.
+    unread : mapping of str to Unread
+        Files that are no lists of images.
+    files : mapping of str to PublishedFile
+        Every file that was understood, by its path below the folder; those that name classes hold no list.
+    """
+
+    name: str
+    lists: tuple[AuditedList, ...]
+    images: Images
+    labels: Mapping[str, Path] = field(default_factory=dict)
+    unread: Mapping[str, Unread] = field(default_factory=dict)
+    files: Mapping[str, PublishedFile] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.lists)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The position of each list by its name."""
+        return {listed.name: index for index, listed in enumerate(self.lists)}
+
+    def shared(self, first: AuditedList, second: AuditedList) -> int:
+        """Return how many images two lists share."""
+        return int(self.images.overlaps[self.index[first.name], self.index[second.name]])
+
+
+def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -> ListSet:
+    """Return every list of a folder and its subfolders.
+
+    Every form that `curation.sources.published_list` tells is read. Files that name classes are no lists. A file that
+    is nothing of this is passed over and named. Where COCO JSON with annotations lies beside a text file of its name,
+    the text is the list and the JSON its labels. What one image is, `curation.extensions.audit.identity` says.
+
+    Parameters
+    ----------
+    folder : Path
+    namespace : str
+        Of ids whose form tells none. A namespace other than COCO's and VOC's holds for all ids that have none written.
+    but : sequence of Path
+        Files that are something else, such as that of the tasks.
+
+    Raises
+    ------
+    MissingFileError
+        The folder or a file does not exist or cannot be read.
+    UsageError
+        There is no list, a file is too large to be one, or there are too many.
+    PathEscapeError
+        A file is a link that leads outside the folder.
+    ImageIdError
+        The namespace is malformed.
+    """
+    if namespace:
+        ImageId(namespace, "0")
+    if not folder.is_dir():
+        raise missing_path("The folder of lists does not exist", folder)
+    found: dict[str, tuple[str, PublishedList]] = {}
+    labels: dict[str, Path] = {}
+    unread: dict[str, Unread] = {}
+    files: dict[str, PublishedFile] = {}
+    for path, file in _published(folder, but):
+        name = path.relative_to(folder).as_posix()
+        if isinstance(file, Unread):
+            unread[name] = file
+            continue
+        files[name] = file
+        if file.form == "class names" and not CLASS_FILE.search(path.stem):
+            words = file.classes[""]
+            why = f"words such as class names on its {counted(len(words), 'line')}, not files"
+            unread[name] = Unread(why, words[0][:80])
+        for key, listed in _named_lists(file):
+            below = f"/{key}" if key else ""
+            own = list_of(name) + below
+            if file.annotated:
+                labels[own] = path
+            # An array of ids beside a text file of its name is a list of its own, and COCO JSON its labels.
+            if own not in found or not file.annotated:
+                found[f"{name}{below}" if own in found else own] = name, listed
+        if len(found) > MAX_LISTS:
+            raise UsageError("Too many lists to compare", where=str(folder), expected=f"at most {MAX_LISTS:,}")
+    if not found and not any(file.form in ("class roles", "class names", "map") for file in files.values()):
+        reasons = "; ".join(f"{name}: {refusal.why}" for name, refusal in list(unread.items())[:3])
+        raise UsageError(
+            "No list of images found", where=str(folder), expected=EXPECTED, found=reasons or "no such file"
+        )
+    names = sorted(found)
+    images = images_of([found[name][1] for name in names], namespace)
+    lists = tuple(
+        AuditedList(name, name, own, own_list.lines, own_list, file, f"sha256:{files[file].sha256}")
+        for name, own in zip(names, images.members, strict=True)
+        for file, own_list in [found[name]]
+    )
+    return ListSet(folder.resolve().name, lists, images, labels, unread, files)
+
+
+def list_of(file: str) -> str:
+    """Return the name of the list in a file, by its path below the folder."""
+    return PurePosixPath(file.removesuffix(".gz")).with_suffix("").as_posix()
+
+
+def _published(folder: Path, but: Sequence[Path]) -> Iterator[tuple[Path, PublishedFile | Unread]]:
+    """Yield the files that may hold lists: those that name others first, and text before JSON of the same name."""
+    from tqdm import tqdm
+
+    others = {path.resolve() for path in but}
+    order = dict.fromkeys(YAML_NAMES, -1)
+    paths = sorted(
+        (path for path in list_files(folder) if path.resolve() not in others),
+        key=lambda path: (order.get(path.name.lower(), path.suffix.lower() == ".json"), path.as_posix()),
+    )
+    room, named = MAX_BYTES, set[Path]()
+    for path in tqdm(paths, desc="reading lists", unit=" files", disable=None, leave=False):
+        if path in named:
+            continue
+        room -= _require_room(inside(folder, path.relative_to(folder).as_posix()), room)
+        try:
+            file = _read(path, folder)
+        except AnnotationFormatError as reason:
+            line = (reason.where or "").removeprefix(str(path)).strip(" ,:")
+            what = f"{reason.what[0].lower()}{reason.what[1:]}"
+            why = ": ".join(text for text in (what, line, reason.found) if text)
+            yield path, Unread(why, first_line(path), isinstance(reason, DamagedFileError))
+            continue
+        named.update(file.named_files)
+        yield path, file
+
+
+def _read(path: Path, folder: Path) -> PublishedFile:
+    try:
+        file = read_published(path, folder)
+    except EmptyListError:
+        given = InputFile(path, kind="list")
+        blank = PublishedList("", b"", np.empty(0, np.int32))
+        return PublishedFile(path, "id list", given.size, given.sha256.removeprefix("sha256:"), (blank,))
+    for listed in file.lists:
+        if listed.name and (not listed.name.isprintable() or len(listed.name) > _LONGEST_KEY):
+            raise AnnotationFormatError("A list in it has no valid name", found=repr(listed.name[:40]))
+    return file
+
+
+def _named_lists(file: PublishedFile) -> Iterator[tuple[str, PublishedList]]:
+    """Yield the lists of a file under the names that reports give them: ``val.txt`` in a JSON object is ``val``."""
+    lists = {listed.name: listed for listed in file.lists}
+    for key in sorted(lists):
+        short = key.removesuffix(".txt")
+        yield key if short in lists or not short else short, lists[key]
+
+
+def _require_room(path: Path, room: int) -> int:
+    """Return the bytes of a file that is no larger than a list can be."""
+    limit = min(MAX_FILE_BYTES, room)
+    if (size := path.stat().st_size) > limit:
+        raise UsageError(
+            "A file is too large to be a list" if size > MAX_FILE_BYTES else "The lists are too large in total",
+            where=str(path),
+            expected=f"at most {MAX_FILE_BYTES if size > MAX_FILE_BYTES else MAX_BYTES:,} bytes",
+            found=f"{size:,}",
+            hint="name the lists themselves, or move other files out of the folder",
+        )
+    return size

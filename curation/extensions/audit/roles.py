@@ -1,0 +1,337 @@
+"""Which list trains, validates and tests, by the names of files and folders, and which lists may be held together.
+
+A name gives roles and a *family*: what is left of it without the words of roles and lists. Lists are compared as roles
+within one folder and family alone (kind ``family``): folds, versions and protocols share images by design. Of an
+open-world benchmark the family says the task (`task_roles`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import combinations, pairwise
+from pathlib import PurePosixPath
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from curation.extensions.audit.lists import ListRole
+from curation.sources.source import Int64s
+
+Role = Literal["train", "val", "test"]
+Kind = Literal["family", "parts", "between"]
+
+_ORDER: tuple[Role, ...] = ("train", "val", "test")
+_WORDS: dict[str, tuple[Role, ...]] = {
+    **dict.fromkeys(("train", "training", "tr", "trn", "labeled", "labelled", "support"), ("train",)),
+    **dict.fromkeys(("unlabeled", "unlabelled"), ("train",)),
+    **dict.fromkeys(("val", "valid", "validation", "dev", "minival", "holdout"), ("val",)),
+    **dict.fromkeys(("test", "testing", "tst", "eval", "query", "testdev"), ("test",)),
+    "trainval": ("train", "val"),
+    "valtest": ("val", "test"),
+}
+# Of several words, adjacent and in this order, that are one: those of compound roles, and COCO's test-dev.
+_JOINED = {("train", "val"), ("val", "test"), ("test", "dev")}
+_LIST_WORD = "lists?|splits?|set|files?|images|img|ids|annotations"
+_ROLE_WORD = re.compile(rf"({'|'.join(sorted(_WORDS, key=len, reverse=True))})?(?:{_LIST_WORD})*")
+_UNIT = re.compile(r"[^\W_]+")
+_PIECES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=\d)(?=\D)|(?<=\D)(?=\d)")
+_NAMES = 1 << 13
+_SUFFIX = re.compile(r"(?i)\.(?:txt|list|lst|csv|tsv|jsonl?|odgt|ya?ml)$")
+
+
+@dataclass(frozen=True, slots=True)
+class RoleGuess:
+    """What the path of a list says of its role.
+
+    Attributes
+    ----------
+    path : str
+        As given.
+    roles : tuple of {"train", "val", "test"}
+        In this order; two for ``trainval`` and ``valtest``; none where the name says none, or contradicts itself.
+    family : tuple of str
+        Words that are left, in lower case: ``("midog", "1b")``.
+    folder : str
+        The folder in which the family is compared, without a folder that said the role; ``""`` for the uppermost.
+    words : tuple of str
+        Those that led to `roles`, as written.
+    why : str
+        A sentence without full stop: ``the name says "train"``, ``its folder "valid" says so``.
+    unlabelled : bool
+        Whether it is training without labels.
+    """
+
+    path: str
+    roles: tuple[Role, ...]
+    family: tuple[str, ...]
+    folder: str
+    words: tuple[str, ...] = ()
+    why: str = ""
+    unlabelled: bool = False
+
+    @property
+    def family_name(self) -> str:
+        """The words of the family as one text, ``midog 1b``."""
+        return " ".join(self.family)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two lists that are held together.
+
+    Attributes
+    ----------
+    a, b : int
+        Positions of the lists: the one that comes first as train, val, test is `a`.
+    roles : (str, str)
+        The roles in which they are compared; empty texts where none is (kinds ``parts`` and ``between``).
+    kind : {"family", "parts", "between"}
+        ``family``: roles that exclude each other, errors. ``parts``: the family of one is the beginning of the
+        other's, in no such roles; patients and subjects are told as notes. ``between``: other families that share
+        images, notes.
+    """
+
+    a: int
+    b: int
+    roles: tuple[Role | Literal[""], Role | Literal[""]] = ("", "")
+    kind: Kind = "family"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one part of a path says: words of roles with what each means, and the words that are left."""
+
+    said: tuple[str, ...]
+    left: tuple[str, ...]
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """The role that the words name; two of a compound; None of them where they contradict each other."""
+        words = [word.lower() for word in self.said]
+        found = {role for word in words for role in _WORDS[word]}
+        joined = [pair for pair in pairwise(words) if pair in _JOINED]
+        if len(words) == 2 and joined:
+            found = {"test"} if words[1] == "dev" else found
+        elif len({_WORDS[word] for word in words}) > 1:
+            return ()
+        return tuple(role for role in _ORDER if role in found)
+
+
+def _part(text: str) -> _Part:
+    said, left = list[str](), list[str]()
+    for unit in _UNIT.findall(text):
+        rest = ""
+        for piece in _PIECES.split(unit):
+            match = _ROLE_WORD.fullmatch(piece.lower())
+            if match is None:
+                rest += piece.lower()
+            elif match[1]:
+                said.append(piece[: len(match[1])])
+        left += [rest] * bool(rest)
+    return _Part(tuple(said), tuple(left))
+
+
+@lru_cache(_NAMES)
+def read_role(path: str) -> RoleGuess:
+    """Return the role and family of a list by its path below the folder, with or without suffix.
+
+    Looks at the file name first, then at the folders from the inside out; keys of JSON count as folders.
+    """
+    # A list of a table's column is named by file and value: meta.csv[split=train].
+    *folders, name = _SUFFIX.sub("", path.replace("\\", "/").replace("[", "/").rstrip("]")).split("/")
+    parts = [_part(name), *map(_part, reversed(folders))]
+    kept = (" ".join(part.left) if part.said else text for text, part in zip(reversed(folders), parts[1:], strict=True))
+    folder = "/".join([text.lower() for text in kept if text][::-1])
+    guess = RoleGuess(path, (), parts[0].left, folder, parts[0].said, "no name says train, val or test")
+    if parts[0].said and not parts[0].roles:
+        both = " and ".join(f'"{word}"' for word in dict.fromkeys(parts[0].said))
+        return replace(guess, why=f"the name says {both}: choose with --role")
+    for depth, part in enumerate(parts):
+        if part.roles:
+            unlabelled = any(word.lower().startswith("unl") for word in part.said)
+            quoted = " and ".join(f'"{word}"' for word in dict.fromkeys(part.said))
+            why = (
+                f"its folder says {quoted}" if depth else f"the name says {quoted}"
+            ) + ": unlabelled training" * unlabelled
+            return replace(guess, roles=part.roles, words=part.said, why=why, unlabelled=unlabelled)
+    return guess
+
+
+def said_role(path: str, roles: Sequence[Role]) -> RoleGuess:
+    """Return the guess of a list whose roles the user says (none for ``none``); its family is that of its name."""
+    chosen = tuple(role for role in _ORDER if role in roles)
+    return replace(read_role(path), roles=chosen, words=(), why="said with --role")
+
+
+class TaskRole(NamedTuple):
+    """The part that a list, or some of its lines, plays in the tasks of an open-world benchmark.
+
+    Attributes
+    ----------
+    role : str
+        ``""`` for none.
+    task : int
+        From 1; `ALL_TASKS` for a list that all tasks use.
+    why : str
+        How that is known.
+    lines : (int, int) or None
+        First and last line, counted from 1; None for all.
+    """
+
+    role: ListRole
+    task: int
+    why: str
+    lines: tuple[int, int] | None = None
+
+
+ALL_TASKS = 0
+FINETUNE = ("ft", "finetune", "finetuning")
+_TASK = re.compile(r"(?:t|task)([1-9][0-9]?)")
+# Other words beside role and task which open-world repositories use: t1_val_segment, t1_known_test.
+_BESIDE = ((), ("segment",), ("known",))
+_NO_ROLE = {
+    re.compile(".*with_unk.*"): "train images mixed with images of later tasks, for ORE's energy model",
+    re.compile(r"(?:.*[_-])?wr[0-9.]*"): "a wilderness list, for the wilderness impact only",
+}
+_SEGMENT = 1000
+
+
+@lru_cache(_NAMES)
+def _role_in_task(name: str) -> tuple[ListRole, int, str] | None:
+    """Return the role that a name says, its task, and the word beside them; None where it says no role in tasks."""
+    stem = name.rpartition("/")[2].lower()
+    guess = read_role(stem)
+    words = list(guess.family)
+    if words[:1] in (["t"], ["task"], ["all"]):
+        words[:2] = ["".join(words[:2])]
+    role: ListRole = guess.roles[0] if len(guess.roles) == 1 else ""
+    if not guess.words and words[-1:] and words[-1] in FINETUNE:
+        role = "finetune"
+        words.pop()
+    match = _TASK.fullmatch(words[0]) if words else None
+    # imgIds_task_1_train is a list of another field, whose tasks need no order.
+    if role and match and stem.startswith("t") and tuple(words[1:]) in _BESIDE:
+        return role, int(match[1]), " ".join(words[1:])
+    if role in _ORDER and words in ([], ["alltask"], ["alltasks"]):
+        return role, ALL_TASKS, ""
+    return None
+
+
+def task_roles(name: str, n_lines: int, n_tasks: int, names: Sequence[str] = ()) -> list[TaskRole]:
+    """Return the parts that a list of an open-world benchmark plays by its name; one without a role if it says none.
+
+    Parameters
+    ----------
+    name : str
+        Without suffix; folders before it do not count.
+    n_lines, n_tasks : int
+        A validation list of all tasks that has 1,000 lines for each is that many segments, one a task.
+    names : sequence of str
+        Of all lists of the folder.
+    """
+    homes: defaultdict[str, set[str]] = defaultdict(set)
+    for other in names:
+        if _role_in_task(other):
+            folder, _, stem = other.lower().rpartition("/")
+            homes[stem].add(folder)
+    stem = name.rpartition("/")[2].lower()
+    found = _role_in_task(name)
+    why = next((text for pattern, text in _NO_ROLE.items() if pattern.fullmatch(stem)), "the name states no role")
+    if any(len(folders) > 1 for folders in homes.values()):
+        why = "several folders hold lists of the same name: audit one at a time"
+        found = None
+    if found is None:
+        return [TaskRole("", ALL_TASKS, why)]
+    role, task, beside = found
+    whole = [other for other in names if other.rpartition("/")[2] in ("all_task_test", "test")]
+    if role == "test" and beside == "known" and whole:
+        return [TaskRole("", ALL_TASKS, f"its images are part of {whole[0]}")]
+    if n_tasks and task > n_tasks:
+        return [TaskRole("", ALL_TASKS, f"the name says task {task}, but there are {n_tasks} tasks")]
+    if task != ALL_TASKS:
+        return [TaskRole(role, task, "guessed from the name")]
+    if role == "val" and n_tasks > 1 and n_lines == _SEGMENT * n_tasks:
+        why = f"guessed from the name: {n_tasks} segments of {_SEGMENT:,} lines, one per task"
+        ends = [(_SEGMENT * (number - 1) + 1, _SEGMENT * number) for number in range(1, n_tasks + 1)]
+        return [TaskRole(role, number, why, lines) for number, lines in enumerate(ends, start=1)]
+    if role == "train" and n_tasks > 1:
+        return [TaskRole("", ALL_TASKS, "the name does not say which task it trains")]
+    return [TaskRole(role, ALL_TASKS, "guessed from the name: one list for all tasks")]
+
+
+def tasks_by_name(names: Sequence[str]) -> int:
+    """Return the largest task number that the names of some lists say, 0 where none does."""
+    return max((found[1] for name in names if (found := _role_in_task(name))), default=0)
+
+
+def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[Pair]:
+    """Return the pairs of lists of kind ``family``, then those of kind ``parts``, each by position.
+
+    Parameters
+    ----------
+    guesses : sequence of RoleGuess
+    lines : sequence of int
+        Of each list; empty lists are held against none.
+    """
+    homes: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
+    for index, guess in enumerate(guesses):
+        if lines[index]:
+            homes[guess.folder, guess.family].append(index)
+    found = dict[tuple[int, int], Pair]()
+    for (folder, family), own in homes.items():
+        for index in own:
+            for role in set(_ORDER) - set(guesses[index].roles) if guesses[index].roles else ():
+                # The first home that has the role serves; a list of both roles holds the other by design.
+                serving = [
+                    [other for other in homes.get(home, ()) if role in guesses[other].roles]
+                    for home in _homes(folder, family)
+                ]
+                for other in next(filter(None, serving), []):
+                    if not set(guesses[other].roles) & set(guesses[index].roles):
+                        pair = _pair(guesses, index, other)
+                        found[pair.a, pair.b] = pair
+    parts = [
+        Pair(min(a, b), max(a, b), kind="parts")
+        for (folder, short), (other, long) in combinations(sorted(homes), 2)
+        if folder == other and short and long[: len(short)] == short
+        for a in homes[folder, short]
+        for b in homes[folder, long]
+        if (a, b) not in found and (b, a) not in found
+    ]
+    return [*sorted(found.values(), key=_by_position), *sorted(parts, key=_by_position)]
+
+
+def _by_position(pair: Pair) -> tuple[int, int]:
+    return pair.a, pair.b
+
+
+def _homes(folder: str, family: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return where a list of another role is looked for: its own family, shorter ones, the nearest without a name."""
+    above = [parent.as_posix() for parent in PurePosixPath(folder).parents] if folder else []
+    nameless = [(text if text != "." else "", ()) for text in ([folder] if family else []) + above]
+    return [(folder, family), *((folder, family[:size]) for size in range(1, len(family))), *nameless]
+
+
+def _pair(guesses: Sequence[RoleGuess], first: int, second: int) -> Pair:
+    a, b = sorted((first, second), key=lambda index: (_ORDER.index(guesses[index].roles[0]), index))
+    # Of a compound role, the one that is gravest to share: train with test.
+    return Pair(a, b, (guesses[a].roles[0], guesses[b].roles[-1]))
+
+
+def between_families(overlaps: Int64s, compared: Sequence[Pair]) -> list[Pair]:
+    """Return pairs of kind ``between``: lists that share an image and are not compared as roles.
+
+    Parameters
+    ----------
+    overlaps : ndarray of int64, shape (n, n)
+        Of `curation.extensions.audit.identity.Images.overlaps`.
+    compared : sequence of Pair
+        What `comparisons` returned.
+    """
+    within = {frozenset((pair.a, pair.b)) for pair in compared if pair.kind == "family"}
+    shared = np.argwhere(np.triu(overlaps, 1) > 0).tolist()
+    return [Pair(a, b, kind="between") for a, b in shared if frozenset((a, b)) not in within]

@@ -1,0 +1,63 @@
+"""The rules of an audit, by principle (see `curation.extensions.audit.rule.PRINCIPLES`)."""
+
+from __future__ import annotations
+
+import difflib
+
+from curation.benchmarks.facts import facts_of
+from curation.core.errors import UsageError
+from curation.extensions.audit.rule import Check, Rule
+from curation.extensions.audit.rules import files, images, lists, optional, tasks
+from curation.extensions.audit.target import AuditTarget
+
+_CHECKS: dict[str, Check] = {**tasks.CHECKS, **images.CHECKS, **lists.CHECKS, **files.CHECKS, **optional.CHECKS}
+
+_ALL: tuple[Rule, ...] = tuple(
+    Rule(name=name, check=_CHECKS[name], **facts | {"roles": tuple(facts.get("roles", ()))})
+    for name, facts in facts_of(__package__).items()
+)
+PUBLISHED_RULES = tuple(rule for rule in _ALL if rule.of_published_lists)
+"""What names, sizes, labels and groups of a folder's lists say, held against the lists."""
+RULES = tuple(rule for rule in _ALL if rule.name not in optional.CHECKS and not rule.of_published_lists)
+"""The rules of every benchmark, in the order of a report; what each says is in ``audit/rules/facts.toml``."""
+ON_TASKS = ("CO", "TI", "AS", "LI")
+
+
+def rules_for(target: AuditTarget) -> tuple[Rule, ...]:
+    """Return the rules of a benchmark: of a folder those of published lists too, of wnids kinship, if asked leaks.
+
+    A folder is asked about tasks and labels where a name or an option speaks of them, of photos and sources where they
+    are given: twenty answers that data are missing would hide the others.
+    """
+    wanted = {"KI1": optional.has_synsets(target), "LK1": target.leaks is not None}
+    chosen = (*RULES, *(rule for rule in _ALL if wanted.get(rule.name)))
+    if target.published is None:
+        return chosen
+    given = {"DS3": bool(target.photos), "DS5": bool(target.sources), "LI2": bool(target.sources)}
+    given["LI3"] = given["LI2"]
+    asked = [
+        rule for rule in chosen if target.expects_tasks or given.get(rule.name, not rule.name.startswith(ON_TASKS))
+    ]
+    return (*asked, *PUBLISHED_RULES)
+
+
+def chosen_rules(names: str) -> tuple[Rule, ...]:
+    """Return the rules of a text such as ``CO1,DS2`` or ``DS``, in their own order.
+
+    Raises
+    ------
+    UsageError
+        There is no rule or principle of this name.
+    """
+    wanted = [name.strip().upper() for name in names.split(",") if name.strip()]
+    for name in wanted:
+        if not any(rule.name.startswith(name) for rule in _ALL):
+            every = [rule.name for rule in _ALL]
+            near = difflib.get_close_matches(name, every, cutoff=0.5)
+            raise UsageError(
+                "Unknown rule",
+                where=f"--rules {name[:40]}",
+                expected=", ".join(every),
+                hint=f"did you mean {near[0]}?" if near else None,
+            )
+    return tuple(rule for rule in _ALL if any(rule.name.startswith(name) for name in wanted))

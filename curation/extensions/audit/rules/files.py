@@ -1,0 +1,550 @@
+"""PL, published lists: labels and columns beside images, COCO JSON beside lists, files that name classes."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.core.wording import counted
+from curation.extensions.audit.classes import fold, known_aliases
+from curation.extensions.audit.lists import AuditedList, ListSet, list_of
+from curation.extensions.audit.roles import read_role
+from curation.extensions.audit.rule import Check, Finding, Verdict, joined
+from curation.extensions.audit.rules.lists import published_of
+from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget
+from curation.sources.datasets import COCO_CATEGORIES
+from curation.sources.entries import CLASS_FILE, NO_LABEL, PublishedFile
+from curation.sources.inspection import CocoFacts, read_coco_facts
+from curation.sources.source import Int32s, Int64s
+from curation.sources.stems import cells_of
+
+_MATCHED = 0.95
+_BY_DESIGN = 0.2
+"""Share of images with several labels from which on these are the form of a list, a line a label."""
+_FEW = 10
+_LEAST_CLASSES = 3
+_TABLES = {"csv", "json lines"}
+_LABEL = "of labels"
+"""What the column is called whose values are the labels of images."""
+
+
+def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
+    """PL9: an image has one label: in its list, in other lists of its family, and as its folder says."""
+    lists = published_of(target)
+    labelled = [listed for listed in lists.lists if _values(listed) is not None]
+    sound = []
+    for listed in labelled:
+        found = [*_two_labels(lists, listed), *_against_folders(listed), *_out_of_range(lists, listed)]
+        yield from found
+        if not found:
+            sound.append(listed.name)
+    for first, second in combinations(labelled, 2):
+        yield from _between(lists, first, second)
+    for pair in target.pairs:
+        if min(pair.places) >= 0:
+            yield from _shifted(*(lists.lists[index] for index in pair.places))
+    if sound:
+        text = f"{counted(len(sound), 'list')} with one label for each image"
+        yield Finding("pass", "lists", text=text, lists=tuple(sound), asked=len(sound))
+
+
+def _values(listed: AuditedList) -> Int32s | None:
+    if listed.read.is_multilabel or listed.read.pairs:
+        return None
+    return listed.read.labels if listed.read.labels is not None else listed.read.group_of
+
+
+def _labels(listed: AuditedList, rows: Int32s | Int64s) -> npt.NDArray[Any]:
+    """Return the labels of some entries, names as texts."""
+    values = _values(listed)
+    assert values is not None  # noqa: S101
+    return values[rows] if listed.read.labels is not None else np.array(listed.read.groups)[values[rows]]
+
+
+def _two_labels(lists: ListSet, listed: AuditedList) -> Iterator[Finding]:
+    import pandas as pd
+
+    pairs = pd.DataFrame({"image": listed.members, "label": _values(listed)}).drop_duplicates()
+    conflict = np.unique(pairs["image"][pairs["image"].duplicated()])
+    if not len(conflict):
+        return
+    examples = []
+    for row in conflict[:SHOWN_EXAMPLES].tolist():
+        rows = np.flatnonzero(listed.members == row)
+        labels = dict.fromkeys(repr(str(label)) for label in _labels(listed, rows).tolist())
+        where = ", ".join(map(str, listed.read.lines[rows][:4].tolist()))
+        examples.append(f"{lists.images.ids([row])[0]}: {' and '.join(labels)} (lines {where})")
+    by_design = len(conflict) > max(_BY_DESIGN * len(listed.unique), _FEW)
+    text = f"{counted(len(conflict), 'image')} with two labels{': apparently one line per label' * by_design}"
+    yield Finding(
+        "info" if by_design else "warn", listed.name, len(conflict), text, tuple(examples), of=len(listed.unique),
+        lists=(listed.name,), asked=0,
+    )  # fmt: skip
+
+
+def _against_folders(listed: AuditedList) -> Iterator[Finding]:
+    """Yield the entries whose label differs from that of nearly all others of their folder."""
+    read = listed.read
+    if read.labels is None or not read.has_folders or len(np.unique(read.labels)) < 2:
+        return
+    names, folders = folders_of(listed)
+    if len(names) < 2:
+        return
+    pairs, counts = np.unique((folders.astype(np.int64) << 32) + read.labels - NO_LABEL, return_counts=True)
+    # Of the labels of a folder, the most frequent comes last; of several such, the largest.
+    usual = np.zeros(len(names), np.int64)
+    order = np.argsort(counts, kind="stable")
+    usual[pairs[order] >> 32] = (pairs[order] & 0xFFFFFFFF) + NO_LABEL
+    odd = np.flatnonzero((usual[folders] != read.labels) & (read.labels != NO_LABEL))
+    # Folders of patients or videos share their few labels, and differ within.
+    are_classes = len(np.unique(usual)) >= _MATCHED * len(names)
+    if are_classes and 0 < len(odd) <= (1 - _MATCHED) * len(listed):
+        text = f"a label unlike the others of its folder for {len(odd):,} of {counted(len(listed), 'entry', 'entries')}"
+        examples = tuple(
+            f"line {read.lines[row]}: {names[folders[row]]} has {usual[folders[row]]}, here {read.labels[row]}"
+            for row in odd[:SHOWN_EXAMPLES].tolist()
+        )
+        yield Finding("warn", listed.name, len(odd), text, examples, of=len(listed), lists=(listed.name,))
+
+
+def _out_of_range(lists: ListSet, listed: AuditedList) -> Iterator[Finding]:
+    """Yield the few labels of a list that are beyond the classes of the only file that names some in its folder."""
+    files = _class_files(lists, _folder(listed.file))
+    if listed.read.labels is None or len(files) != 1:
+        return
+    labels, count = listed.read.labels, len(lists.files[files[0]].classes[""])
+    # Classes may be numbered from 1, and the next number is often that of unknown.
+    odd = np.flatnonzero(labels > count)
+    if 0 < len(odd) <= (1 - _MATCHED) * len(listed):
+        text = f"{counted(len(odd), 'label')} beyond the {counted(count, 'class', 'classes')} of {files[0]}"
+        examples = tuple(f"line {listed.read.lines[row]}: {labels[row]}" for row in odd[:SHOWN_EXAMPLES].tolist())
+        yield Finding("warn", listed.name, len(odd), text, examples, of=len(listed), lists=(listed.name,))
+
+
+def folders_of(listed: AuditedList) -> tuple[list[str], Int32s]:
+    """Return the last folders of the entries, each once, and that of each entry as a position among them."""
+    from pyarrow import compute
+
+    folders = compute.replace_substring_regex(cells_of(listed.read.parent_stems), "/?[^/]*$", "")
+    encoded = folders.dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+
+
+def are_versions(first: str, second: str) -> bool:
+    """Return whether the names of two lists say versions or folds, which may number and name classes otherwise."""
+    a, b = read_role(first), read_role(second)
+    return a.folder != b.folder or bool(a.family and b.family and a.family != b.family)
+
+
+def _between(lists: ListSet, first: AuditedList, second: AuditedList) -> Iterator[Finding]:
+    """Yield whether two lists label the images that they share alike, where both use numbers or both names."""
+    if (first.read.labels is None) != (second.read.labels is None) or not lists.shared(first, second):
+        return
+    shared, rows = lists.images.in_both(lists.index[first.name], lists.index[second.name])
+    left, right = (_labels(side, own) for side, own in zip((first, second), rows, strict=True))
+    # Labels that are one throughout say what a list is for, not what its images show.
+    if (left == left[0]).all() or (right == right[0]).all():
+        return
+    given = np.ones(len(left), np.bool_) if first.read.labels is None else (left >= 0) & (right >= 0)
+    odd = np.flatnonzero((left != right) & given)
+    about, names = f"{first.name} and {second.name}", (first.name, second.name)
+    if not len(odd):
+        text = f"both hold {counted(len(shared), 'image')}, each with one label"
+        like = "images in both lists have one label"
+        yield Finding("pass", about, text=text, lists=names, pairs=(names,), like=like)
+    elif not are_versions(first.name, second.name):
+        text = f"both hold {counted(len(shared), 'image')}, {len(odd):,} of them with different labels"
+        yield _differing(lists, (first, second), text, odd, (left, right))
+
+
+def _differing(
+    lists: ListSet, pair: tuple[AuditedList, AuditedList], text: str, odd: Int64s, values: tuple[npt.NDArray[Any], ...]
+) -> Finding:
+    """Return the finding that two lists say other things of some of the images that both name."""
+    names = (pair[0].name, pair[1].name)
+    shared, rows = lists.images.in_both(lists.index[names[0]], lists.index[names[1]])
+    cited = [
+        [f"{value[row]} ({side.file} line {side.read.lines[own[row]]})" for row in odd[:SHOWN_EXAMPLES].tolist()]
+        for side, own, value in zip(pair, rows, values, strict=True)
+    ]
+    images = lists.images.ids(shared[odd[:SHOWN_EXAMPLES]])
+    examples = tuple(f"{image}: {left} and {right}" for image, left, right in zip(images, *cited, strict=True))
+    about = f"{names[0]} and {names[1]}"
+    return Finding("warn", about, len(odd), text, examples, of=len(shared), lists=names, pairs=(names,))
+
+
+def _shifted(a: AuditedList, b: AuditedList) -> Iterator[Finding]:
+    """Yield whether two lists number classes otherwise: by folder, or by a range that is moved by one."""
+    if a.read.labels is None or b.read.labels is None:
+        return
+    sides = [np.unique(labels[labels != NO_LABEL]) for labels in (a.read.labels, b.read.labels)]
+    if min(map(len, sides)) < _LEAST_CLASSES:
+        return
+    usual = [_usual(side) for side in (a, b)]
+    both = sorted(usual[0].keys() & usual[1].keys())
+    steps = {usual[1][name] - usual[0][name] for name in both}
+    moved = [name for name in both if usual[0][name] != usual[1][name]]
+    examples = tuple(f"{name}: {usual[0][name]} and {usual[1][name]}" for name in moved[:SHOWN_EXAMPLES])
+    if len(both) < _LEAST_CLASSES:
+        # Without folders that are classes, the whole range of labels has moved by one.
+        examples = ()
+        steps = {step for step in (1, -1) if np.array_equal(sides[0] + step, sides[1])}
+    if not steps - {0}:
+        return
+    text = f"different labels for {len(moved):,} of {len(both):,} folders that both name"
+    if len(steps) == 1:
+        text = (
+            f"classes are numbered {sides[1].min()} to {sides[1].max()} in {b.name} and {sides[0].min()} to "
+            f"{sides[0].max()} in {a.name}: labels of the same class differ by {min(steps):+d}"
+        )
+    names = (a.name, b.name)
+    yield Finding(
+        "warn", f"{a.name} and {b.name}", len(moved) or len(sides[1]), text, examples, lists=names, pairs=(names,),
+        asked=0, hint="number the classes alike in both lists",
+    )  # fmt: skip
+
+
+def _usual(listed: AuditedList) -> dict[str, int]:
+    """Return the label of each folder whose entries have one label alone, where folders are classes."""
+    import pandas as pd
+
+    if not listed.read.has_folders:
+        return {}
+    names, folders = folders_of(listed)
+    labels = pd.DataFrame({"folder": folders, "label": listed.read.labels}).drop_duplicates()
+    alone = labels[~labels["folder"].duplicated(keep=False)].sort_values("folder")
+    found = {names[folder]: label for folder, label in alone.itertuples(index=False)}
+    return found if len(set(found.values())) == len(found) > 1 else {}
+
+
+def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
+    """PL16: two tables give an image that both name one value in a column of one name."""
+    lists = published_of(target)
+    for first, second in combinations(lists.lists, 2):
+        columns = _columns_of_both(lists, first, second)
+        if not columns or not lists.shared(first, second):
+            continue
+        shared, rows = lists.images.in_both(lists.index[first.name], lists.index[second.name])
+        names = (first.name, second.name)
+        for column in columns:
+            left, right = (_cells(side, column, own) for side, own in zip((first, second), rows, strict=True))
+            odd = np.flatnonzero((left != right) & (left != "") & (right != ""))
+            if not len(odd):
+                text = f"the column {column} agrees for {counted(len(shared), 'file')}"
+                yield Finding("pass", f"{first.name} and {second.name}", text=text, lists=names, pairs=(names,))
+                continue
+            text = f"the column {column} differs for {len(odd):,} of {counted(len(shared), 'file')}"
+            yield _differing(lists, (first, second), text, odd, (left, right))
+
+
+def _columns_of_both(lists: ListSet, first: AuditedList, second: AuditedList) -> list[str]:
+    """Return the columns that can be compared; that of labels where PL9 does not, in tables of another kind."""
+    both = first.read.columns.keys() & second.read.columns.keys()
+    columns = sorted(name for name in both if _is_fact(first, name) and _is_fact(second, name))
+    apart = are_versions(first.name, second.name)
+    if apart and all(read_role(side.name).roles for side in (first, second)):
+        return []
+    tables = {lists.files[side.file].form for side in (first, second)} <= _TABLES
+    named = first.read.group_of is not None and second.read.group_of is not None
+    return [*columns, _LABEL] if apart and tables and named else columns
+
+
+def _is_fact(listed: AuditedList, column: str) -> bool:
+    """Return whether a column says one thing of each image, and is no number of the row, as an exported index is."""
+    values, of = listed.read.columns[column].values, listed.read.columns[column].of
+    if len(values) >= _MATCHED * len(listed) and all(text.isdecimal() for text in values):
+        return False
+    return bool((of == of[listed.first_rows][np.searchsorted(listed.unique, listed.members)]).all())
+
+
+def _cells(listed: AuditedList, column: str, rows: Int32s) -> npt.NDArray[Any]:
+    """Return the values of a column in some entries, empty where there is none."""
+    if column == _LABEL:
+        return _labels(listed, rows)
+    return np.array([*listed.read.columns[column].values, ""])[listed.read.columns[column].of[rows]]
+
+
+_SOURCE_NAME = re.compile(rb"\.rf\.[0-9a-f]{32}$", re.MULTILINE)
+_ZEROS = re.compile(rb"^0+(?=[0-9]+$)", re.MULTILINE)
+
+
+def coco_facts(target: AuditTarget) -> dict[str, CocoFacts]:
+    """Return what the numbers of each COCO JSON of a folder say, by its path: read once for all rules."""
+    if ("coco facts", "") not in target.cache:
+        files = {name: file for name, file in published_of(target).files.items() if file.form == "coco json"}
+        target.cache["coco facts", ""] = {name: read_coco_facts(file.path) for name, file in files.items()}
+    facts: dict[str, CocoFacts] = target.cache["coco facts", ""]
+    return facts
+
+
+def lists_fit_their_json(target: AuditTarget) -> Iterator[Finding]:
+    """PL5: a list and the COCO JSON of its name hold the same images."""
+    lists = published_of(target)
+    by_file = {listed.file: listed for listed in lists.lists}
+    for name, facts in coco_facts(target).items():
+        text = PurePosixPath(name).with_suffix(".txt").as_posix()
+        if text in by_file:
+            yield _compared(by_file[text], lists.files[name], facts, f"{text} against {name}")
+
+
+def _compared(listed: AuditedList, file: PublishedFile, facts: CocoFacts, about: str) -> Finding:
+    mine, theirs = (set(found.split(b"\n")[:-1]) for found in (listed.read.stems, file.lists[0].stems))
+    numbers = set(_ZEROS.sub(b"", listed.read.stems).split(b"\n")[:-1])
+    ids = {str(number).encode() for number in facts.images}
+    if not mine & theirs and numbers & ids:
+        # The numbers of the annotation file, as lists may name images.
+        mine, theirs = numbers, ids
+    shared = len(mine & theirs)
+    text = f"they share {shared:,} of {len(mine):,} names of the list and {len(theirs):,} of the JSON"
+    sources = [{_SOURCE_NAME.sub(b"", stem) for stem in side} for side in (mine, theirs)]
+    if sources[0] != mine:
+        both = len(sources[0] & sources[1])
+        text += f"; by the name before .rf. {both:,} of {len(sources[0]):,} and {len(sources[1]):,}"
+    if mine == theirs:
+        return Finding("pass", about, text=text, lists=(listed.name,))
+    missing = sorted(theirs - mine) if shared else sorted(mine)
+    examples = tuple(stem.decode() for stem in missing[:SHOWN_EXAMPLES])
+    verdict: Verdict = "warn" if shared else "fail"
+    return Finding(verdict, about, len(mine ^ theirs), text, examples, of=len(theirs), lists=(listed.name,))
+
+
+def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
+    """PL6: image, annotation and category ids of a COCO JSON occur once."""
+    for name, facts in coco_facts(target).items():
+        twice, texts = facts.repeated_images, list[str]()
+        concerned = sum(map(len, twice.values()))
+        if twice:
+            texts.append(
+                f"{len(facts.images):,} images with {counted(len(set(facts.images)), 'id')}: "
+                f"{counted(len(twice), 'repeated id')}, on {concerned:,} images with {facts.on_repeated:,} of "
+                f"{counted(facts.annotations, 'annotation')}"
+            )
+        examples = [f"id {key}: {joined(twice[key], 3)}" for key in sorted(twice, key=str)[:SHOWN_EXAMPLES]]
+        for what, on, size, repeated in (
+            ("annotation", "on images", facts.annotations, facts.repeated_annotations),
+            ("category", "as", len(facts.categories), facts.repeated_categories),
+        ):
+            again = sum(len(own) - 1 for own in repeated.values())
+            size += again if what == "category" else 0
+            if repeated:
+                several = "categories" if what == "category" else "annotations"
+                texts.append(f"{size:,} {several} with {counted(size - again, 'id')}")
+            examples += [
+                f"{what} {key} occurs {len(own)} times, {on} {joined(list(map(str, own)), 3)}"
+                for key, own in list(repeated.items())[:SHOWN_EXAMPLES]
+            ]
+        lists = (list_of(name),)
+        if texts:
+            yield Finding("fail", name, concerned or 1, "; ".join(texts), tuple(examples), lists=lists)
+        else:
+            counts = counted(len(facts.images), "image"), counted(facts.annotations, "annotation")
+            text = f"{' and '.join(counts)}, each with a unique id"
+            yield Finding("pass", name, text=text, lists=lists)
+
+
+def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
+    """PL15: annotations are of images and categories of the JSON, files occur once, JSONs number classes alike."""
+    numbers: dict[str, dict[str, int | str]] = {}
+    for name, facts in coco_facts(target).items():
+        numbers[name] = {text: number for number, text in facts.categories.items()}
+        found = [*_broken(name, facts)]
+        yield from found
+        if not found:
+            text = (
+                f"{counted(len(facts.images), 'image')}, {counted(facts.annotations, 'annotation')}, "
+                f"{counted(len(facts.categories), 'category', 'categories')}, {facts.used:,} with an annotation"
+            )
+            yield Finding("pass", name, text=text, lists=(list_of(name),))
+    for first, second in combinations(numbers, 2):
+        if are_versions(list_of(first), list_of(second)):
+            continue
+        if moved := _numbered_otherwise(numbers[first], numbers[second]):
+            names = (list_of(first), list_of(second))
+            categories = counted(len(moved), "category", "categories")
+            text = f"{categories} with different numbers: a model trained on one mislabels the other"
+            yield Finding(
+                "fail", f"{first} and {second}", len(moved), text, tuple(moved[:SHOWN_EXAMPLES]),
+                of=len(numbers[first].keys() | numbers[second].keys()), lists=names, pairs=(names,),
+            )  # fmt: skip
+
+
+def _broken(name: str, facts: CocoFacts) -> Iterator[Finding]:
+    of, lists = facts.annotations, (list_of(name),)
+    if facts.orphans:
+        examples = [f"annotation {key}: image {image}" for key, image in facts.orphans[:SHOWN_EXAMPLES]]
+        text = f"{len(facts.orphans):,} of {counted(of, 'annotation')} on images missing from the file"
+        yield Finding("fail", name, len(facts.orphans), text, tuple(examples), of=of, lists=lists)
+    if facts.undeclared and facts.categories:
+        count = sum(facts.undeclared.values())
+        examples = [f"category {key}: {n:,} annotations" for key, n in list(facts.undeclared.items())[:SHOWN_EXAMPLES]]
+        text = f"{count:,} of {counted(of, 'annotation')} of undeclared categories"
+        yield Finding("fail", name, count, text, tuple(examples), of=of, lists=lists)
+    # An image that occurs twice under one id is reported by PL6.
+    twice = {text: set(ids) for text, ids in facts.repeated_files.items() if len(set(ids)) > 1}
+    if twice:
+        examples = [f"{text}: ids {joined(sorted(map(str, twice[text])), 3)}" for text in list(twice)[:SHOWN_EXAMPLES]]
+        text = f"{counted(len(twice), 'file')} under two or more ids"
+        yield Finding("fail", name, len(twice), text, tuple(examples), of=len(facts.images), lists=lists)
+
+
+def _numbered_otherwise(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
+    """Return the classes that two files both name and number differently, and the numbers of two classes."""
+    moved = [f"{name!r} is {a[name]} and {b[name]}" for name in a if name in b and a[name] != b[name]]
+    if moved or not a.keys() & b.keys():
+        return moved
+    other = {number: name for name, number in b.items()}
+    return [
+        f"{number} is {name!r} and {other[number]!r}" for name, number in a.items() if other.get(number, name) != name
+    ]
+
+
+_ROLE_KEY = re.compile(r"(?:(.*)/)??((?:un)?known)(?:/|\Z)")
+"""Keys of JSON: ``known``, ``unknown/Hard``, ``seed1/known``."""
+_UNKNOWN_FILE = re.compile(r"(?:^|[^a-z])(?:unknown|unseen|novel|ood)(?:[^a-z]|$)", re.IGNORECASE)
+_KNOWN_FILE = re.compile(r"(?:^|[^a-z])(?:known|seen|base|id)(?:[^a-z]|$)", re.IGNORECASE)
+_TRUTH = re.compile(r"ground.?truth|(?:^|[^a-z])gt(?:[^a-z]|$)", re.IGNORECASE)
+_TASK = re.compile(r"(?:^|(?<=[^a-z]))(?:t|task)[_-]?[0-9]{1,2}(?=[^0-9]|$)", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[\s_-]+")
+_NEARLY_ALL = 0.8
+
+
+def _folder(name: str) -> str:
+    return PurePosixPath(name).parent.as_posix()
+
+
+def _class_roles(files: Mapping[str, PublishedFile]) -> Iterator[tuple[str, str, str, tuple[str, ...], bool]]:
+    """Yield each list of classes with a role: scope, role, where it stands, names, and whether it is but a guess."""
+    truths = {_folder(name) for name in files if _TRUTH.search(PurePosixPath(name).stem) and _UNKNOWN_FILE.search(name)}
+    for name, file in files.items():
+        stem = PurePosixPath(name).stem
+        if file.form == "class roles":
+            for role, names in file.classes.items():
+                if found := _ROLE_KEY.match(role):
+                    yield f"{name}: {found[1]}" if found[1] else name, found[2], f"{name}: {role}", names, False
+        elif file.form == "class names" and CLASS_FILE.search(stem):
+            # A list of guesses or prompts beside the true one is no role.
+            guess = _folder(name) in truths and not _TRUTH.search(stem)
+            if _UNKNOWN_FILE.search(stem):
+                yield _folder(name), "unknown", name, file.classes[""], guess
+            elif _KNOWN_FILE.search(stem):
+                yield _folder(name), "known", name, file.classes[""], False
+
+
+def no_class_is_known_and_unknown(target: AuditTarget) -> Iterator[Finding]:
+    """PL3: no class is known and unknown, in any spelling."""
+    by_scope: defaultdict[str, list[tuple[str, str, tuple[str, ...], bool]]] = defaultdict(list)
+    for scope, role, where, names, guess in _class_roles(published_of(target).files):
+        # What one task leaves unknown another may know: files are held together within a task.
+        task = _TASK.search(where.partition(": ")[0])
+        by_scope[f"{scope}, {task[0].strip('_-')}" if task else scope].append((role, where, names, guess))
+    for scope, entries in by_scope.items():
+        known = [(where, names) for role, where, names, _ in entries if role == "known"]
+        unknown = [(where, names, guess) for role, where, names, guess in entries if role == "unknown"]
+        found = False
+        for where, names in known:
+            for other, others, guess in unknown:
+                for finding in _alike(names, others, f"{other} against {where}", guess=guess):
+                    found |= finding.verdict != "info"
+                    yield finding
+        if known and unknown and not found:
+            count = len({name for _, names in known for name in names})
+            text = f"{counted(count, 'known class', 'known classes')}, none of them unknown"
+            yield Finding("pass", scope if scope != "." else "classes", text=text)
+
+
+_SPELLINGS: tuple[tuple[str, Verdict], ...] = (
+    ("with the same spelling", "fail"), ("in another letter case", "fail"), ("with other spacing or hyphens", "warn"),
+    ("under an alias", "warn"),
+)  # fmt: skip
+
+
+def _forms(name: str) -> tuple[str, str, str, str]:
+    plain = _SEPARATORS.sub("", fold(name))
+    return name, fold(name), plain, min([plain, *(_SEPARATORS.sub("", other) for other in known_aliases(name))])
+
+
+def _alike(known: Sequence[str], unknown: Sequence[str], about: str, *, guess: bool) -> Iterator[Finding]:
+    done: set[str] = set()
+    for level, (how, verdict) in enumerate(_SPELLINGS):
+        forms = {_forms(name)[level]: name for name in known}
+        pairs = [(forms[form], name) for name in unknown if (form := _forms(name)[level]) in forms and name not in done]
+        done |= {name for _, name in pairs}
+        if pairs:
+            examples = tuple(f"{left} and {right}" if left != right else left for left, right in pairs[:SHOWN_EXAMPLES])
+            text = f"the files share {counted(len(pairs), 'class', 'classes')} {how}"
+            if guess:
+                text += "; the second lists guesses or prompts, which are not a role"
+            yield Finding("info" if guess else verdict, about, len(pairs), text, examples)
+
+
+def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
+    """PL4: every class with a role is in the list of classes, or in the categories of a JSON beside it."""
+    lists = published_of(target)
+    roles: defaultdict[str, list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
+    for scope, _, where, names, guess in _class_roles(lists.files):
+        if not guess and ": " not in where:
+            roles[scope].append((where, names))
+    for scope, entries in roles.items():
+        named = [name for _, names in entries for name in names]
+        classes, of = _classes_of(target, scope, named)
+        if not classes:
+            continue
+        everything = {fold(name) for name in classes} | {
+            fold(other) for name in classes for other in known_aliases(name)
+        }
+        for where, names in entries:
+            foreign = [name for name in names if fold(name) not in everything]
+            if foreign:
+                share = f"{len(foreign):,} of {counted(len(names), 'name')}"
+                text = f"{share} not among the classes of {of}: {joined(foreign)}"
+                yield Finding("warn", where, len(foreign), text)
+            else:
+                yield Finding("pass", where, text=f"{counted(len(names), 'name')}, all classes of {of}")
+        rest = [name for name in classes if fold(name) not in {fold(other) for other in named}]
+        if rest and of == "COCO":
+            text = f"{counted(len(rest), 'class', 'classes')} of {of} without a role: {joined(rest, 20)}"
+            yield Finding("info", scope if scope != "." else "classes", len(rest), text)
+
+
+def _class_files(lists: ListSet, folder: str) -> list[str]:
+    """Return the files of a folder that name classes, without a role."""
+    return [
+        name
+        for name, file in lists.files.items()
+        for stem in [PurePosixPath(name).stem]
+        if _folder(name) == folder and file.form == "class names" and CLASS_FILE.search(stem)
+        if not (_UNKNOWN_FILE.search(stem) or _KNOWN_FILE.search(stem))
+    ]
+
+
+def _classes_of(target: AuditTarget, scope: str, named: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Return the classes of the data: of a list without a role, of a JSON, or COCO's where nearly all names are its."""
+    lists = published_of(target)
+    for name in _class_files(lists, scope):
+        return lists.files[name].classes[""], name
+    for name in lists.files:
+        facts = coco_facts(target).get(name) if _folder(name) == scope else None
+        if facts and facts.categories:
+            return tuple(facts.categories.values()), name
+    coco = tuple(name for _, name, *_ in COCO_CATEGORIES)
+    plain = {fold(name) for name in coco}
+    hits = sum(fold(name) in plain for name in named)
+    return (coco, "COCO") if named and hits >= _NEARLY_ALL * len(named) else ((), "")
+
+
+CHECKS: dict[str, Check] = {
+    "PL9": labels_fit_each_other,
+    "PL16": tables_fit_each_other,
+    "PL3": no_class_is_known_and_unknown,
+    "PL4": roles_name_classes_of_the_data,
+    "PL5": lists_fit_their_json,
+    "PL6": json_ids_are_unique,
+    "PL15": json_refers_to_what_it_holds,
+}

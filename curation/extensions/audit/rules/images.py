@@ -1,0 +1,599 @@
+"""LI, DS: test images carry all the labels that a score takes for granted; an image occurs once, and in one role."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from curation.core.grouping import distinct
+from curation.core.wording import counted
+from curation.extensions.audit.judgement import (
+    BOXES,
+    COMPLETE,
+    EXHAUSTIVE,
+    SOURCES,
+    ListInTask,
+    cases,
+    missing_lists,
+    unlocated,
+)
+from curation.extensions.audit.lists import AuditedList
+from curation.extensions.audit.roles import read_role
+from curation.extensions.audit.rule import Check, Finding, Outcome, joined, not_applicable, undecidable
+from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditedSource, AuditTarget, ComparedPair
+from curation.signals.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
+from curation.sources.datasets import namespace_of
+from curation.sources.photos import PhotoFolder
+from curation.sources.source import Bools, Int32s, Int64s
+
+SIZES = "the width and height of the images in the annotation file"
+_OUTSIDE = 1.0
+"""Pixels by which a box may stick out of its image: annotation tools round up to one."""
+PHOTOS = "the photos of these images: --photos NAME=DIR"
+_GROUPS = ("train", "val", "test")
+_COUNTS = re.compile(r"(?:voc2007:)?[A-Za-z]{0,8}[ _-]?[0-9]{1,8}(?:\.[A-Za-z]+)?")
+"""Names such as ``0007.jpg``, ``frame_12.png`` and ``000012``, which many folders have."""
+_DIGITS = re.compile(r"[0-9]+(?=\.[A-Za-z]+\Z|\Z)")
+_FEWEST_COUNTED = 10
+_WHOLE_DOMAINS = "if whole domains are trained and tested on in turn, nothing is wrong: --role LIST=none"
+_BOTH = "remove the shared images from the train and finetune lists"
+
+
+def tests_are_annotated_exhaustively(target: AuditTarget) -> Outcome:
+    """LI1: the source of every test image annotates every class of the benchmark exhaustively."""
+    tests = target.with_role("test")
+    findings = missing_lists(tests)
+    images = np.flatnonzero(target.mask(tests)).astype(np.int32)
+    home = target.home[images]
+    for number, source in enumerate(target.sources):
+        if len(mine := images[home == number]):
+            findings.append(_exhaustive(target, source.name, source.exhaustive, mine, tests))
+    if len(rest := images[home < 0]):
+        findings += _by_entries(target, rest, tests)
+    return Outcome(tuple(findings), sum(finding.count for finding in findings if finding.verdict == "fail"))
+
+
+def _exhaustive(
+    target: AuditTarget, name: str, stated: Sequence[str], images: Int32s, tests: list[AuditedList]
+) -> Finding:
+    if not stated:
+        text = f"{counted(len(images), 'test image')} from {name}, of which nothing is known"
+        return undecidable(name, EXHAUSTIVE, text)
+    covered = {target.names.folded(stated_name) for stated_name in stated}
+    lacking = [entry.name for entry in target.classes if target.names.folded(entry.name) not in covered]
+    if not lacking:
+        return Finding("pass", name, text=f"{counted(len(images), 'test image')}, annotated with every class")
+    text = (
+        f"{counted(len(images), 'test image')} from a source that does not annotate {len(lacking)} of "
+        f"{len(target.classes)} classes exhaustively: {joined(lacking)}"
+    )
+    return Finding("fail", name, len(images), text, target.examples(images, tests))
+
+
+def _by_entries(target: AuditTarget, images: Int32s, tests: list[AuditedList]) -> list[Finding]:
+    """Judge images of a manifest by what its header says of the sources of their namespace."""
+    if target.kind == "folder":
+        return [undecidable("sources", SOURCES, f"{counted(len(images), 'test image')} in no available source")]
+    spaces = np.array([str(text).partition(":")[0] for text in target.ids[images].tolist()], object)
+    findings = []
+    drawn_from = {name for test in tests for name in test.sources}
+    for space in sorted(set(spaces.tolist())):
+        mine = images[spaces == space]
+        entries = [entry for entry in target.entries if entry.namespace == space and entry.name in drawn_from]
+        stated = [set(entry.exhaustive) for entry in entries]
+        common = sorted(set.intersection(*stated)) if stated else []
+        name = joined([entry.name for entry in entries]) or "no available source"
+        if entries:
+            findings.append(_exhaustive(target, name, common, mine, tests))
+        else:
+            findings.append(undecidable(name, SOURCES, f"{counted(len(mine), 'test image')} in no available source"))
+    return findings
+
+
+def tests_have_annotations(target: AuditTarget) -> Outcome:
+    """LI2: every test image has an annotation of some class in the raw file."""
+    findings = []
+    bare = np.empty(0, np.int32)
+    for test in _distinct(target.with_role("test")):
+        images = target.held(test)
+        shown = np.zeros(len(images), np.bool_)
+        for number, source in enumerate(target.sources):
+            annotated = np.zeros(len(source.raw.images), np.bool_)
+            annotated[source.raw.class_pairs()[0]] = True
+            mine = target.home[images] == number
+            shown[mine] = annotated[target.positions[number][images[mine]]]
+        findings += [*unlocated(target, test), _bare(target, test, images, images[~shown])]
+        bare = np.union1d(bare, images[~shown & ~target.incomplete(images)])
+    return Outcome(tuple(findings), len(bare))
+
+
+def _bare(target: AuditTarget, part: AuditedList, images: Int32s, bare: Int32s) -> Finding:
+    proven = bare[~target.incomplete(bare)]
+    size = counted(len(images), "image")
+    if len(proven):
+        text = f"no annotation on {len(proven):,} of {size}"
+        return Finding("fail", part.name, len(proven), text, target.examples(proven, [part]))
+    if len(bare):
+        text = f"the table names no class for {len(bare):,} of {size}"
+        return undecidable(part.name, COMPLETE, text, target.examples(bare, [part]))
+    return Finding("pass" if len(images) else "not applicable", part.name, text=f"{size}, each with an annotation")
+
+
+def _distinct(lists: Sequence[AuditedList]) -> list[AuditedList]:
+    """Return lists without those that hold the very lines of an earlier one."""
+    seen: dict[bytes, AuditedList] = {}
+    for part in lists:
+        seen.setdefault(part.members.tobytes() if part.available else part.name.encode(), part)
+    return list(seen.values())
+
+
+def raw_tests_are_sound(target: AuditTarget) -> Iterator[Finding]:
+    """LI3: test images are in the raw file, its boxes there are sound, its classes are the benchmark's."""
+    tests = target.with_role("test")
+    for test in _distinct(tests):
+        yield from _presence(target, test)
+    listed = target.mask(tests)
+    for number, source in enumerate(target.sources):
+        rows = target.positions[number][listed & (target.home == number)]
+        if not len(rows):
+            continue
+        wanted = np.zeros(len(source.raw.images), np.bool_)
+        wanted[rows] = True
+        if target.classes:
+            yield _foreign(target, source, wanted)
+        if source.has_boxes:
+            yield from _boxes(source, wanted)
+        else:
+            yield undecidable(source.name, BOXES, "a table does not state boxes")
+
+
+def _presence(target: AuditTarget, part: AuditedList) -> list[Finding]:
+    if not part.available:
+        return missing_lists([part])
+    absent, findings = target.absent(part), unlocated(target, part)
+    if len(absent):
+        text = f"{counted(len(absent), 'image')} missing from the raw file"
+        findings.append(Finding("warn", part.name, len(absent), text, target.examples(absent, [part])))
+    return findings or [Finding("pass", part.name, text="every image is in a raw file")]
+
+
+def _foreign(target: AuditTarget, source: AuditedSource, wanted: Bools) -> Finding:
+    image, category = source.raw.class_pairs()
+    image, category = image[wanted[image]], category[wanted[image]]
+    outside = [
+        target.names.position(name) < 0 and target.names.folded(name) not in target.ignored
+        for name in source.raw.categories.names
+    ]
+    foreign = np.array([*outside, False], np.bool_)[category]
+    names = [source.raw.categories.names[code] for code in np.unique(category[foreign]).tolist()]
+    if not names:
+        return Finding("pass", source.name, text="every annotation is of a class of the benchmark")
+    text = f"{counted(int(foreign.sum()), 'annotation')} of classes outside the benchmark: {joined(names)}"
+    natives = np.sort(source.raw.images.native[distinct(image[foreign])])[:SHOWN_EXAMPLES]
+    return Finding("warn", source.name, int(foreign.sum()), text, tuple(natives.tolist()))
+
+
+def _boxes(source: AuditedSource, wanted: Bools) -> list[Finding]:
+    objects = source.raw.require_objects("LI3")
+    rows = np.flatnonzero(wanted[objects.image])
+    x, y, width, height = objects.boxes[rows].T
+    image = objects.image[rows]
+    wide, high = source.raw.images.widths[image], source.raw.images.heights[image]
+    sized = (wide > 0) & (high > 0)
+    flat = (width <= 0) | (height <= 0)
+    out = sized & ((np.minimum(x, y) < -_OUTSIDE) | (x + width > wide + _OUTSIDE) | (y + height > high + _OUTSIDE))
+    findings = []
+    for bad, what in ((flat, "without width or height"), (out, "beyond the edge of the image")):
+        if bad.any():
+            texts = (
+                f"{source.raw.images.native[image[row]]}: annotation {objects.numbers[rows[row]]}, "
+                f"bbox {objects.boxes[rows[row]].tolist()}"
+                for row in np.flatnonzero(bad)[:SHOWN_EXAMPLES].tolist()
+            )
+            text = f"{counted(int(bad.sum()), 'box', 'boxes')} {what}"
+            findings.append(Finding("warn", source.name, int(bad.sum()), text, tuple(sorted(texts))))
+    if not sized.all():
+        text = f"the image size is not stated for {counted(int((~sized).sum()), 'box', 'boxes')}"
+        findings.append(undecidable(source.name, SIZES, text))
+    return findings or [
+        Finding(
+            "pass", source.name, text=f"{counted(len(rows), 'box', 'boxes')}, each with a size and inside its image"
+        )
+    ]
+
+
+def share_of_unknown(target: AuditTarget) -> Outcome:
+    """LI4: the fraction of test images without an unknown box, and of those with unknown boxes alone."""
+    findings = [finding for case in cases(target, "test") for finding in _shares(case)]
+    # Numbers of several tasks do not add up to one.
+    return Outcome(tuple(findings), total=0)
+
+
+def _shares(case: ListInTask) -> list[Finding]:
+    target, labels, judged = case.target, case.labels, case.covered
+    if labels is None or not len(labels):
+        return case.uncovered_finding or unlocated(target, case.part)
+    is_unknown = labels.label == target.unknown_label
+    with_unknown, with_known = (target.where(labels.image[kind])[judged] for kind in (is_unknown, ~is_unknown))
+    none, alone = int((~with_unknown).sum()), int((with_unknown & ~with_known).sum())
+    left, size = len(case.part.unique) - len(judged), counted(len(judged), "image")
+    rest = f"; nothing is known about {left:,} more" if left else ""
+    if case.file is None and target.tasks[case.task].unknown and target.incomplete(judged).any():
+        # A table may miss an unknown object as well as a known one: the first number is a bound, the second nothing.
+        text = f"no unknown box on at most {none:,} of {size} ({none / len(judged):.1%}), by a table of image and class"
+    else:
+        text = (
+            f"no unknown box on {none:,} of {size} ({none / len(judged):.1%}), "
+            f"only unknown boxes on {alone:,} ({alone / len(judged):.1%})"
+        )
+    return [Finding("info", case.about, none, text + rest)]
+
+
+def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
+    """DS1: no line says again what another one said: an image with other labels or columns is for PL9."""
+    if not target.files:
+        yield undecidable("lists", "a folder with lists of images")
+    yield from missing_lists([part for part in target.files if not part.stated_repeats])
+    for part in target.files:
+        if part.stated_repeats and not part.available:
+            text = f"{counted(part.stated_repeats, 'repeated line')}, as the manifest states"
+            yield Finding("fail", part.name, part.stated_repeats, text, lists=(part.name,))
+    sound = []
+    for part in (known for known in target.files if known.available):
+        if len(part.members) > len(part.unique) and (found := _repeated(target, part)):
+            yield found
+        else:
+            sound.append(part.name)
+    if sound:
+        text = f"no repeated line in {counted(len(sound), 'list')}"
+        yield Finding("pass", "lists", text=text, lists=tuple(sound), asked=len(sound))
+
+
+def _repeated(target: AuditTarget, part: AuditedList) -> Finding | None:
+    """Return what is wrong with the repeats of a list; nothing where its lines give an image several labels."""
+    rows = np.arange(len(part.members))
+    again = _said_again(part)
+    repeats = len(rows) - len(part.unique)
+    other = repeats - len(again)
+    if not len(again):
+        return None
+    if other > len(again):
+        # Most repeats are by design: a line a label.
+        ids: Int64s = distinct(part.members[again]).astype(np.int64)
+        repeats, other = len(again), 0
+    else:
+        ids = np.flatnonzero(np.bincount(part.members) > 1)
+    text = (
+        f"{counted(repeats, 'repeated line')}: {len(rows):,} lines, {counted(len(part.unique), 'image')}, "
+        f"{len(ids):,} of them more than once (up to {int(np.bincount(part.members).max())} times)"
+    ) + (f"; {other:,} of these lines with another label" if other else "")
+    examples = []
+    for image in target.first(ids):
+        lines = part.lines[part.members == image].tolist()
+        examples.append(f"{target.ids[image]} ({part.whole} lines {', '.join(map(str, lines[:4]))})")
+    like = "lines are repeated"
+    return Finding("fail", part.name, repeats, text, tuple(examples), of=len(rows), lists=(part.name,), like=like)
+
+
+def _said_again(part: AuditedList) -> Int64s:
+    """Return the rows whose image, label, second file and columns are in an earlier row."""
+    import pandas as pd
+
+    read = part.read
+    if read.pairs:
+        return np.empty(0, np.int64)
+    given: dict[str, Any] = {"image": part.members, "label": read.labels, "class": read.group_of}
+    given |= {"labels": read.label_counts, "rest": read.rest}
+    given |= {f"column {name}": column.of for name, column in read.columns.items()}
+    given["second"] = None if read.companions is None else np.array(read.companions.split(b"\n")[:-1], object)
+    columns = {name: values for name, values in given.items() if values is not None}
+    return np.flatnonzero(pd.DataFrame(columns).duplicated().to_numpy())
+
+
+def roles_share_no_image(target: AuditTarget) -> Outcome:
+    """DS2: no image is in train or finetune and in val, nor in any of these and in test, over all tasks."""
+    outcome = _apart(target, [pair for pair in target.pairs if pair.roles != ("train", "val")])
+    return Outcome((*outcome.findings, *_allowed(target)), outcome.total) if outcome.findings else outcome
+
+
+def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
+    """Return which pairs of lists share images, and how many images some pair shares."""
+    if not pairs:
+        return not_applicable("there are no lists of two roles" if target.with_role(*_GROUPS) else "there are no roles")
+    findings = [*missing_lists([part for part in target.lists if part.role in ("finetune", *_GROUPS)])]
+    anywhere, sound = np.zeros(len(target.ids), np.bool_), list[ComparedPair]()
+    for pair in pairs:
+        if not (pair.first.available and pair.second.available):
+            continue
+        shared = target.shared(pair.first, pair.second)
+        anywhere[shared] = True
+        found = _shared(target, pair, shared) if len(shared) else _perhaps(target, pair)
+        if found is None or found.verdict == "info":
+            sound.append(pair)
+        findings += [found] if found else []
+    if sound:
+        names = tuple(pair.names for pair in sound)
+        text = f"no shared image in {counted(len(sound), 'pair')} of lists"
+        findings.append(Finding("pass", "pairs of lists", text=text, pairs=names, asked=len(sound)))
+    return Outcome(tuple(findings), int(anywhere.sum()) or None)
+
+
+def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
+    """Return what is said of two lists that share images by their whole names."""
+    first, second = pair.first, pair.second
+    inside = target.where(images)
+    lines = [side.count_lines(inside[side.members]) for side in (first, second)]
+    sizes, here = [side.count_lines() for side in (first, second)], (len(first.unique), len(second.unique))
+    found = Finding(
+        "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail",
+        pair.about,
+        len(images),
+        f"both hold {counted(len(images), 'image')}, on {lines[0]:,} of {sizes[0]:,} and {lines[1]:,} of "
+        f"{counted(sizes[1], 'line')}",
+        target.examples(images, [first, second]),
+        of=len(second.unique),
+        lists=pair.names,
+        pairs=(pair.names,),
+        like="the lists share images",
+        brief=pair.family.replace(" ", "_"),
+        hint=f"{_BOTH}; {_WHOLE_DOMAINS}" if len(images) == here[0] else _BOTH,
+    )
+    if _counted_anew(target, pair, images):
+        text = f"if the file name alone identifies the image, both hold {counted(len(images), 'image')}"
+        hint = "make clear which images are meant: include the folders of the lists in the paths"
+        return replace(found, verdict="warn", text=text, like="", hint=hint)
+    if len(images) == here[0] == here[1]:
+        how = _equal(target, pair)
+        text = (
+            f"the same list twice ({counted(sizes[1], 'line')}, {how})"
+            if how
+            else "the same images, with other repeats"
+        )
+        like = f"{first.role} and {second.role} are the same list twice, {how or 'with other repeats'}"
+        return replace(found, text=text, like=like, hint=f"remove one of them; {_WHOLE_DOMAINS}")
+    if len(images) == here[1] and first.role == "train":
+        rest = [
+            other.name
+            for other in target.files
+            if len(other.unique) == here[0] - here[1]
+            and np.isin(other.unique, first.unique).all()
+            and not inside[other.unique].any()
+        ]
+        text = f"{first.name} holds all {counted(here[1], 'image')} of {second.name}"
+        hint = f"train on {rest[0]}, which is {first.name} without {second.name}" if rest else _BOTH
+        return replace(found, text=text, hint=hint)
+    return found
+
+
+def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
+    """Return whether bare names count from 0 or 1, or in folders of train and test: each may count its own images."""
+    lists = (pair.first, pair.second)
+    if any(part.read.has_folders for part in lists):
+        return False
+    apart = len({part.file.rpartition("/")[0] for part in lists}) > 1
+    by_folder = apart and all(read_role(part.file).why.startswith("its folder") for part in lists)
+    if not all(_COUNTS.fullmatch(str(target.ids[image])) for image in images.tolist()):
+        return False
+    if by_folder and not any(str(name).startswith("voc2007:") for name in target.ids[images]):
+        return True
+    first, second = (
+        [int(number[0]) for number in map(_DIGITS.search, target.ids[own.unique]) if number] for own in lists
+    )
+    return _goes_through(first, second, len(images)) or _goes_through(second, first, len(images))
+
+
+def _goes_through(numbers: Sequence[int], others: Sequence[int], shared: int) -> bool:
+    """Return whether numbers go from 0 or 1 to their last, and meet others as such of another count would be met."""
+    lowest, count = min(numbers, default=2), len(set(numbers))
+    goes = lowest < 2 and _FEWEST_COUNTED <= count == len(numbers) == max(numbers) - lowest + 1
+    # Others that go on where these end would be met by mistake alone.
+    return goes and 2 * shared * (max(others) + 1) >= count * len(others)
+
+
+def _equal(target: AuditTarget, pair: ComparedPair) -> str:
+    """Return how two lists of the same images are equal; ``""`` where one repeats some more often."""
+    digests = [part.sha256 for part in (pair.first, pair.second)]
+    if digests[0] and digests[0] == digests[1]:
+        return "byte for byte"
+    first, second = pair.first.members, pair.second.members
+    if np.array_equal(first, second):
+        return "line for line"
+    return "in another order" if np.array_equal(np.sort(first), np.sort(second)) else ""
+
+
+def _perhaps(target: AuditTarget, pair: ComparedPair) -> Finding | None:
+    """Return what file names suggest where no image is in both by its whole name."""
+    if (
+        target.published is None
+        or min(pair.places) < 0
+        or (found := target.published.images.alike(*pair.places)) is None
+    ):
+        return None
+    examples = tuple(
+        f"{target.ids[left]} and {target.ids[right]} ({pair.first.line_of(left)}; {pair.second.line_of(right)})"
+        for left, right in found.examples
+    )
+    is_likely = found.strength == "likely"
+    if is_likely:
+        text = f"if the file name alone identifies the image, both hold {counted(found.images, 'image')}"
+    else:
+        names = counted(found.images, "common name")
+        text = f"{names}, {found.why}: perhaps the same photos, which names cannot prove"
+    return Finding(
+        "warn" if is_likely else "info", pair.about, found.images, text, examples, of=len(pair.second.unique),
+        lists=pair.names, pairs=(pair.names,), asked=int(is_likely), hint="look at the photos: --photos NAME=DIR (DS3)",
+    )  # fmt: skip
+
+
+def _allowed(target: AuditTarget) -> list[Finding]:
+    """Return what train lists of different tasks share: allowed, since each labels its own classes."""
+    findings = []
+    for first, second in combinations(target.with_role("train"), 2):
+        if first.tasks != second.tasks and (count := len(target.shared(first, second))):
+            text = f"both train lists hold {counted(count, 'image')} (allowed)"
+            findings.append(Finding("pass", f"{second.name} and {first.name}", count, text, asked=0))
+    return findings
+
+
+def photos_are_distinct(target: AuditTarget) -> Outcome:
+    """DS3: no photo is in lists of two roles under different ids: by decoded pixels (error), by pHash (warning)."""
+    roles = _roles(target)
+    if roles.any(axis=1).sum() < 2 and not missing_lists(target.lists):
+        return not_applicable("there are no lists of two roles")
+    used = np.flatnonzero(roles.any(axis=0))
+    photos = _photos(target, used)
+    findings = missing_lists(target.lists)
+    without = len(used) - len(photos)
+    if without:
+        findings.append(
+            undecidable("photos", PHOTOS, f"no photo available for {without:,} of {counted(len(used), 'image')}")
+        )
+    if photos:
+        hashes = hash_photos({str(image): path for image, path in photos.items()})
+        findings += _unreadable(target, hashes)
+        findings += _alike(target, hashes, alike_photos(hashes), roles)
+    return Outcome(tuple(findings))
+
+
+def _roles(target: AuditTarget) -> Bools:
+    """Return which images are in train or finetune, in val, and in test lists, shape (3, u)."""
+    groups = (("train", "finetune"), ("val",), ("test",))
+    return np.array([target.mask(target.with_role(*group)) for group in groups])
+
+
+def _photos(target: AuditTarget, images: Int64s) -> dict[int, Path]:
+    """Return the photo of each image that has one below a given folder."""
+    found: dict[int, Path] = {}
+    for name, folder in sorted(target.photos.items()):
+        photos = PhotoFolder(folder)
+        for image, names in _file_names(target, name, images):
+            if (path := photos.find(names)) is not None:
+                found.setdefault(image, path)
+    return dict(sorted(found.items()))
+
+
+def _file_names(target: AuditTarget, name: str, images: Int64s) -> list[tuple[int, tuple[str, ...]]]:
+    """Return the images whose photos a source has, each with the names under which its photo may lie."""
+    numbers = [number for number, source in enumerate(target.sources) if source.name == name]
+    if not numbers:
+        spaces = {entry.namespace for entry in target.entries if entry.name == name}
+        texts = [str(text) for text in target.ids[images].tolist()]
+        return [
+            (image, (text.partition(":")[2] or text,))
+            for image, text in zip(images.tolist(), texts, strict=True)
+            if not spaces or text.partition(":")[0] in spaces
+        ]
+    raw, places = target.sources[numbers[0]].raw, target.positions[numbers[0]]
+    rows: list[tuple[int, tuple[str, ...]]] = []
+    for image in images[places[images] >= 0].tolist():
+        row = int(places[image])
+        stated, native = str(raw.images.file_names[row]), str(raw.images.native[row])
+        rows.append((image, (stated, native)))
+    return rows
+
+
+def _unreadable(target: AuditTarget, hashes: PhotoHashes) -> list[Finding]:
+    if not hashes.failures:
+        return []
+    examples = [f"{target.ids[int(name)]}: {why}" for name, why in list(hashes.failures.items())[:SHOWN_EXAMPLES]]
+    text = f"{counted(len(hashes.failures), 'unreadable photo')}: {'; '.join(examples[:2])}"
+    return [undecidable("photos", "photos that can be decoded", text)]
+
+
+def _alike(target: AuditTarget, hashes: PhotoHashes, alike: AlikePhotos, roles: Bools) -> list[Finding]:
+    """Return the pairs of alike photos that are in lists of different roles."""
+    images = np.array([int(name) for name in hashes.names], np.int64)
+    first, second = images[alike.first], images[alike.second]
+    findings: list[Finding] = []
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        apart = (roles[a][first] & roles[b][second]) | (roles[b][first] & roles[a][second])
+        about = f"{_GROUPS[b]} against {_GROUPS[a]}"
+        for same in (True, False):
+            rows = np.flatnonzero(apart & (alike.same_pixels == same))
+            if len(rows):
+                findings.append(_pairs(target, about, first[rows], second[rows], alike.distance[rows], same))
+    if not findings:
+        text = f"{counted(len(hashes), 'photo')}, no two alike in lists of different roles"
+        findings.append(Finding("pass", "photos", text=text))
+    return findings
+
+
+def _pairs(target: AuditTarget, about: str, first: Int64s, second: Int64s, distance: Int32s, same: bool) -> Finding:
+    named = sorted(
+        (bits, *sorted((str(target.ids[left]), str(target.ids[right]))))
+        for left, right, bits in zip(first.tolist(), second.tolist(), distance.tolist(), strict=True)
+    )
+    examples = tuple(
+        f"{left} and {right}" + ("" if same else f" (pHash differs in {bits} of 64 bits)")
+        for bits, left, right in named[:SHOWN_EXAMPLES]
+    )
+    what = "with the same pixels" if same else "that are nearly the same"
+    text = f"{counted(len(named), 'pair')} of photos under different ids {what}"
+    return Finding("fail" if same else "warn", about, len(named), text, examples)
+
+
+def validation_is_apart(target: AuditTarget) -> Outcome:
+    """DS4: no validation image is trained on; validation lists of different tasks share no image."""
+    if target.compared is not None:
+        return _apart(target, [pair for pair in target.pairs if pair.roles == ("train", "val")])
+    pairs = [
+        ComparedPair(first, second, roles=("val", "val"))
+        for first, second in combinations(target.with_role("val"), 2)
+        if first.tasks and second.tasks and not set(first.tasks) & set(second.tasks)
+    ]
+    return _apart(target, pairs) if pairs else not_applicable("there are no validation lists of different tasks")
+
+
+def ids_name_one_file(target: AuditTarget) -> list[Finding]:
+    """DS5: an id names one image, not one in each of two datasets."""
+    if target.kind == "manifest":
+        return _namespaced(target)
+    if not target.sources:
+        return [undecidable("ids", SOURCES)]
+    findings = list(_collisions(target))
+    reached = int((target.home >= 0).sum())
+    if reached < len(target.ids):
+        text = f"no available source holds {len(target.ids) - reached:,} of {counted(len(target.ids), 'id')}"
+        findings.append(undecidable("ids", SOURCES, text))
+    return findings or [Finding("pass", "ids", text=f"{counted(reached, 'id')}, each of one dataset")]
+
+
+def _namespaced(target: AuditTarget) -> list[Finding]:
+    spaces = Counter(space for space, _ in {(entry.namespace, namespace_of(entry.dataset)) for entry in target.entries})
+    mixed = sorted(space for space, n in spaces.items() if n > 1)
+    if not mixed:
+        return [Finding("pass", "ids", text="every namespace belongs to one dataset")]
+    text = f"datasets with different ids share the namespace {', '.join(mixed)}"
+    return list(_collisions(target)) or [undecidable("ids", SOURCES, text)]
+
+
+def _collisions(target: AuditTarget) -> Iterator[Finding]:
+    """Yield the ids that sources of two datasets hold; parts of one dataset share ids by right."""
+    for (a, first), (b, second) in combinations(enumerate(target.sources), 2):
+        if namespace_of(first.raw.dataset) == namespace_of(second.raw.dataset):
+            continue
+        images = np.flatnonzero((target.positions[a] >= 0) & (target.positions[b] >= 0))
+        if len(images):
+            text = f"{counted(len(images), 'id')} with an image in each"
+            about = f"{first.name} and {second.name}"
+            yield Finding("fail", about, len(images), text, target.examples(images, target.files))
+
+
+CHECKS: dict[str, Check] = {
+    "LI1": tests_are_annotated_exhaustively,
+    "LI2": tests_have_annotations,
+    "LI3": raw_tests_are_sound,
+    "LI4": share_of_unknown,
+    "DS1": lists_name_images_once,
+    "DS2": roles_share_no_image,
+    "DS3": photos_are_distinct,
+    "DS4": validation_is_apart,
+    "DS5": ids_name_one_file,
+}

@@ -1,0 +1,447 @@
+"""PL, published lists: what names and sizes of somebody's lists say, and how lists of a folder relate.
+
+A finding on names is never one on pixels. Each rule states what it does not show (`Rule.not_shown`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations, pairwise, product
+from operator import itemgetter
+
+import numpy as np
+
+from curation.core.grouping import distinct, grouped
+from curation.core.wording import counted
+from curation.extensions.audit.groups import GroupResult, Groups
+from curation.extensions.audit.lists import AuditedList, ListSet
+from curation.extensions.audit.rule import Check, Finding, Outcome, Verdict, joined, not_applicable, undecidable
+from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget, ComparedPair
+from curation.sources.entries import NO_LABEL, ListDigests, OddLine
+from curation.sources.source import Bools, Int64s
+
+ID_AND_OOD = "which lists are in-distribution and which out: --role LIST=id, --role LIST=ood"
+LEAST_COUNT = 100
+_YEARS = range(1990, 2100)
+_COUNT = re.compile(r"(?<![0-9A-Za-z])[1-9][0-9]{2,8}(?![0-9A-Za-z])")
+_COCO = re.compile(r"(?:^|[^a-z])coco(?:[^a-z]|$)", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![0-9A-Za-z])[1-9][0-9]{0,8}(?![0-9A-Za-z])")
+
+
+def published_of(target: AuditTarget) -> ListSet:
+    """Return the lists of a folder as they were read."""
+    assert target.published is not None  # noqa: S101 - rules of this principle are asked of folders alone
+    return target.published
+
+
+def _base(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
+    """PL1: a count in a file name is that of lines, distinct ids, or ids of one dataset."""
+    lists = published_of(target)
+    agreed = 0
+    for listed in lists.lists:
+        # No year, and no bound of a range such as 20_40.
+        for number in map(int, _COUNT.findall(_base(listed.name))):
+            if number in _YEARS:
+                continue
+            counts = _counts(lists, listed)
+            if number in counts.values():
+                agreed += 1
+                continue
+            found = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+            short = number - max(count for count in counts.values() if count <= number) if len(listed) else number
+            near = f"; {short:,} are missing" if short > 0 and max(counts.values()) < number else ""
+            text = f"the name does not match the list: {number:,} is none of {found}{near}"
+            by_dataset = {what: count for what, count in counts.items() if what not in ("lines", "ids")}
+            empty = _COCO.search(_base(listed.name)) and "coco ids" not in counts
+            empty = empty and sum(by_dataset.values()) == counts["ids"]
+            if empty:
+                text += "; it names coco, but no id is from there"
+            # Far from every count, a number is no count: 640 is a size.
+            is_near = any(number <= 2 * count <= 4 * number for count in counts.values())
+            verdict: Verdict = "fail" if empty else "warn" if is_near else "info"
+            yield Finding(verdict, listed.name, 1, text, lists=(listed.name,))
+    if agreed:
+        yield Finding("pass", "names", text=f"{counted(agreed, 'count')} in names, each that of its list", asked=agreed)
+
+
+def _counts(lists: ListSet, listed: AuditedList) -> dict[str, int]:
+    counts = {"lines": len(listed) + listed.read.odd - listed.read.unlabelled, "ids": len(listed.unique)}
+    return counts | {f"{name} ids": count for name, count in lists.images.datasets(listed.unique).items() if name}
+
+
+def growing_lists_are_nested(target: AuditTarget) -> Iterator[Finding]:
+    """PL2: of lists whose names differ in one count alone, each lies inside the next larger one."""
+    lists = published_of(target)
+    for rising in _series(lists):
+        for small, two in pairwise(rising):
+            shared = lists.shared(small, two)
+            if shared == len(small.unique):
+                yield Finding(
+                    "pass", f"{small.name} in {two.name}", text=f"the larger list holds all {counted(shared, 'id')}"
+                )
+                continue
+            missing = np.setdiff1d(small.unique, two.unique)[:SHOWN_EXAMPLES]
+            datasets = _by_dataset(lists, small, two)
+            text = (
+                f"the lists are not nested: the larger one holds {shared:,} of {len(small.unique):,} ids{datasets}; "
+                f"{len(small.unique) - shared:,} are missing"
+            )
+            examples = tuple(lists.images.ids(missing))
+            yield Finding("warn", f"{small.name} and {two.name}", len(small.unique) - shared, text, examples)
+
+
+def _series(lists: ListSet) -> Iterator[list[AuditedList]]:
+    """Yield lists that grow with the one number in which their names differ."""
+    found: defaultdict[tuple[str, str], list[tuple[int, AuditedList]]] = defaultdict(list)
+    for listed in lists.lists:
+        folder, _, base = listed.name.rpartition("/")
+        numbers = [int(text) for text in _NUMBER.findall(base)]
+        # Smaller numbers are folds and versions, which promise nothing.
+        if len(listed) and len(numbers) == 1 and LEAST_COUNT <= numbers[0] not in _YEARS:
+            found[folder, _NUMBER.sub("N", base)].append((numbers[0], listed))
+    for members in found.values():
+        # A list that breaks its own name is told by PL1, and does not hide the others.
+        rising = [listed for number, listed in sorted(members, key=itemgetter(0)) if len(listed.unique) >= number]
+        if len(rising) > 1 and all(len(small.unique) < len(two.unique) for small, two in pairwise(rising)):
+            yield rising
+
+
+def _by_dataset(lists: ListSet, first: AuditedList, second: AuditedList) -> str:
+    """Return how many ids of each dataset two lists share, where there are several."""
+    shared, _ = lists.images.in_both(lists.index[first.name], lists.index[second.name])
+    datasets = lists.images.datasets(shared)
+    shares = ", ".join(f"{name or 'no dataset'} {count:,}" for name, count in datasets.items())
+    return f" ({shares})" if len(datasets) > 1 else ""
+
+
+def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
+    """PL8: the ratio of in- to out-of-distribution images of each set, and images of each label."""
+    lists = published_of(target)
+    inside, outside = target.with_role("id"), target.with_role("ood")
+    if inside and outside:
+        total = len(target.mask(inside).nonzero()[0])
+        for ood in outside:
+            ratio = total / max(len(ood.unique), 1)
+            text = f"ID : OOD {ratio:.2f} ({total:,} and {len(ood.unique):,} images)"
+            yield Finding("info", ood.name, len(ood.unique), text)
+    elif any(re.search(r"ood|out.of", listed.name, re.IGNORECASE) for listed in lists.lists) or inside or outside:
+        yield undecidable("lists", ID_AND_OOD)
+    for listed in lists.lists:
+        if beside := _beside(listed):
+            yield Finding("info", listed.name, 0, beside, lists=(listed.name,), asked=0)
+        per = _per_class(listed, lists.files[listed.file].form)
+        if per is not None and len(per) > 1:
+            text = f"{len(listed):,} images in {len(per):,} classes, {per.min():,} to {per.max():,} each"
+            brief = f"{listed.name}: {len(per):,} classes of {per.min():,} to {per.max():,}"
+            yield Finding(
+                "info", listed.name, len(listed), text, lists=(listed.name,), asked=0, like="sizes", brief=brief
+            )
+
+
+def _beside(listed: AuditedList) -> str:
+    """Return what stands beside the images of a list: how many labels, and how many values of each column."""
+    texts, counts = list[str](), listed.read.label_counts
+    if counts is not None:
+        labels = np.bincount(listed.members, counts)[listed.unique]
+        several, none = int((labels > 1).sum()), int((labels == 0).sum())
+        texts.append(f"of {counted(len(labels), 'image')}, {several:,} with two or more labels and {none:,} with none")
+    for name, column in listed.read.columns.items():
+        # The values of a table that is split are those of all its parts.
+        values, lacking = np.unique(column.of[column.of >= 0]), int((column.of < 0).sum())
+        blank = int(np.isin(column.of, [row for row in values.tolist() if " " in column.values[row]]).sum())
+        more = f", missing on {counted(lacking, 'line')}" if lacking else ""
+        more += f", with a blank on {counted(blank, 'line')}" if blank else ""
+        texts.append(f"the column {name} has {counted(len(values), 'value')}{more}")
+    return "; ".join(texts)
+
+
+def _per_class(listed: AuditedList, form: str) -> Int64s | None:
+    if listed.read.group_of is not None and form == "json groups":
+        return np.bincount(listed.read.group_of)
+    if listed.read.labels is None or not len(listed):
+        return None
+    _, counts = np.unique(listed.read.labels[listed.read.labels != NO_LABEL], return_counts=True)
+    return counts if len(counts) > 1 and listed.read.labels.min() >= 0 else None
+
+
+def lists_have_one_name(target: AuditTarget) -> Iterator[Finding]:
+    """PL11: which lists of the index these are, equal by bytes or by their images."""
+    from curation.extensions.identify.index import packaged_index, read_index
+
+    index = read_index(packaged_index()).lists
+    counts = {known.stems for known in index} | {known.parent_stems for known in index}
+    for asked in published_of(target).lists:
+        equal = [known for known in index if f"sha256:{known.sha256}" == asked.sha256 and known.key == asked.read.name]
+        how = "the same bytes as"
+        if not equal and len(asked.unique) in counts and len(asked) >= LEAST_COUNT:
+            how, digests = "the same images as", ListDigests.of(asked.read, "")
+            equal = [
+                known
+                for known in index
+                if (known.sha256_parent_stems == digests.sha256_parent_stems and known.folded)
+                or (known.sha256_stems == digests.sha256_stems and not known.folded)
+            ]
+        if equal:
+            titles = list(dict.fromkeys(known.title for known in equal))
+            called = {known.called for known in equal}
+            name = "" if _base(asked.name).lower() in called else ", under another name"
+            yield Finding("info", asked.name, len(asked.unique), f"it has {how} {joined(titles, 4)}{name}")
+
+
+def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
+    """PL13: every line can be read, and none is cut or lacks a column that nearly all others have."""
+    for listed in published_of(target).lists:
+        read = listed.read
+        if short := max(read.short, read.unlabelled):
+            lines = read.short_lines or tuple(odd for odd in read.odd_lines if "label" in odd.reason)
+            text = f"{counted(short, 'line')} of {listed.file} truncated or without a column"
+            yield _lines(listed, "fail", short, text, lines, "lines are truncated or lack a column")
+        short_of = {odd.line for odd in read.short_lines}
+        other = [odd for odd in read.odd_lines if odd.line not in short_of and "label" not in odd.reason]
+        left_out = read.odd - short
+        if left_out > 0:
+            text = f"{counted(left_out, 'line')} of {listed.file} without an image"
+            yield _lines(listed, "warn", left_out, text, other, "lines name no image")
+
+
+def _lines(part: AuditedList, verdict: Verdict, count: int, text: str, lines: Sequence[OddLine], like: str) -> Finding:
+    examples = tuple(f"line {odd.line}: {odd.reason}: {odd.text!r}" for odd in lines[:SHOWN_EXAMPLES])
+    of = len(part) + part.read.odd
+    return Finding(verdict, "", count, text, examples, of=of, lists=(part.name,), like=like)
+
+
+_MOST_PARTS = 12
+_SHOWN = 3
+
+
+def groups_are_on_one_side(target: AuditTarget) -> Outcome:
+    """PL7: patients, videos, drives, told by columns and names, are in train, in val or in test alone."""
+    compared = [pair for pair in target.pairs if min(pair.places) >= 0]
+    parts = [pair for pair in target.compared or () if pair.kind == "parts"]
+    # Made first: patterns of the user are refused though there is nothing to compare.
+    groups = Groups(published_of(target).images, target.patterns, target.column)
+    if not compared and not parts:
+        return not_applicable("there are no lists of two roles, between which groups would be looked for")
+    by_default = not (target.patterns or target.column)
+    # Numbers of COCO and VOC tell no group: there is nothing to look for.
+    places = {at for pair in compared for at in pair.places if by_default}
+    lists = published_of(target)
+    mute = {
+        at for at in places if (lists.lists[at].unique < lists.images.n_ids).all() and not lists.lists[at].read.columns
+    }
+    findings = [
+        _group_finding(pair, GroupResult("undecidable") if {*pair.places} <= mute else groups.compare(*pair.places))
+        for pair in compared
+    ]
+    for pair in parts:
+        found = groups.compare(*pair.places, people_only=True)
+        if found.verdict == "shared":
+            findings.append(replace(_group_finding(pair, found), verdict="info", asked=0))
+    return Outcome(tuple(findings))
+
+
+def _group_finding(pair: ComparedPair, found: GroupResult) -> Finding:
+    names, about = pair.names, pair.about
+    if found.verdict == "undecidable":
+        like, why = (
+            "no group could be read from the names",
+            found.why or "none mentions a patient, drive, video or the like",
+        )
+        tried = f"; tried: {joined(found.tried)}" if found.tried else ""
+        need = "what a group of images is: --group REGEX, or --group column=NAME"
+        finding = undecidable(about, need, f"{like}: {why}{tried}")
+        brief, reason = pair.family.replace(" ", "_") or names[1], why.partition(":")[0]
+        return replace(finding, lists=names, pairs=(names,), like=like, brief=brief, reason=reason)
+    several = f"{found.noun}s"
+    left_out = f"; {counted(sum(found.without), 'line')} without" if sum(found.without) else ""
+    also = "".join(f"; {text}" for text in found.also)
+    if found.verdict == "disjoint":
+        here, two = found.groups
+        text = f"by {found.pattern}: {here:,} and {counted(two, found.noun)}, none on both sides{left_out}{also}"
+        return Finding("pass", about, text=text, lists=names, pairs=(names,))
+    sides = " and ".join(
+        f"{lines:,} of {of:,} lines of {name}" for lines, of, name in zip(found.lines, found.of, names, strict=True)
+    )
+    text = f"by {found.pattern}: {counted(found.both, found.noun)} on both sides, with {sides}{left_out}{also}"
+    if found.is_view:
+        text += "; these are other views of the same instant, not the same images"
+    examples = tuple(f"{row.name}: {row.lines[0]:,} and {row.lines[1]:,} lines" for row in found.examples[:_SHOWN])
+    hint = f"split by {found.noun}; if the same {several} in another modality or view are intended, document it"
+    return Finding(
+        "warn", about, found.both, text, examples, of=sum(found.groups) - found.both, lists=names, pairs=(names,),
+        hint=hint,
+    )  # fmt: skip
+
+
+def relations_are_noted(target: AuditTarget) -> Iterator[Finding]:
+    """PL14: lists that lie in others, are the union of others, or share images between families: notes."""
+    lists = published_of(target)
+    overlap = lists.images.overlaps
+    judged = {frozenset(pair.places) for pair in target.pairs}
+    noted = set(judged)
+    for finding, pairs in (*_equal(lists, judged), *_unions(lists, overlap)):
+        noted |= pairs
+        yield finding
+    for finding, pairs in _inside(lists, overlap, set(noted)):
+        noted |= pairs
+        yield finding
+    yield from _between(target, overlap, noted)
+    yield from _in_sources(target)
+    numbers = any(listed.read.are_stems and len(listed) for listed in lists.lists)
+    if numbers and not lists.images.namespace and lists.images.n_ids < len(lists.images):
+        text = "numbers are compared within this folder only: no name reveals their dataset"
+        yield _note(len(lists.images), text, ())
+    if lists.images.root:
+        yield _note(0, f"paths are shown relative to {lists.images.root}, which all of them share", ())
+    if lists.images.climbing:
+        yield _note(lists.images.climbing, f"{counted(lists.images.climbing, 'path')} with ..", ())
+
+
+def _note(count: int, text: str, lists: Sequence[str], of: int | None = None) -> Finding:
+    return Finding("info", "", count, text, lists=tuple(lists), asked=0, of=of)
+
+
+def _names(lists: ListSet, places: Sequence[int]) -> list[str]:
+    return [lists.lists[at].name for at in places]
+
+
+_Noted = tuple[Finding, set[frozenset[int]]]
+
+
+def _equal(lists: ListSet, judged: set[frozenset[int]]) -> Iterator[_Noted]:
+    """Yield groups of lists with the same images, but for those that rules on roles judge."""
+    filled = (at for at, listed in enumerate(lists.lists) if len(listed))
+    for places in grouped(filled, lambda at: lists.lists[at].unique.tobytes()).values():
+        pairs = {frozenset(pair) for pair in combinations(places, 2)}
+        if len(places) < 2 or pairs <= judged:
+            continue
+        own = [lists.lists[at] for at in places]
+        if len({listed.sha256 for listed in own}) == 1 and len({listed.file for listed in own}) == len(own):
+            how = "are byte-identical"
+        elif len({listed.members.tobytes() for listed in own}) == 1:
+            how = "hold the same images line by line, but differ in their bytes"
+        else:
+            how = "hold the same images in another order or with repeats"
+        names = _names(lists, places)
+        count = len(own[0].unique)
+        yield _note(count, f"{joined(names)} {how} ({counted(count, 'image')})", names), pairs
+
+
+def _inside(lists: ListSet, overlap: Int64s, noted: set[frozenset[int]]) -> Iterator[_Noted]:
+    """Yield for each list that lies in others those that hold it, the largest first."""
+    sizes = np.diagonal(overlap)
+    inside = (overlap == sizes[:, None]) & (sizes[:, None] < sizes[None, :]) & (sizes[:, None] > 0)
+    for small in np.flatnonzero(inside.any(axis=1)).tolist():
+        larger = np.flatnonzero(inside[small])
+        larger = larger[np.argsort(-sizes[larger], kind="stable")].tolist()
+        chosen = [at for at in larger if frozenset((small, at)) not in noted]
+        if chosen:
+            names = _names(lists, [small, *chosen])
+            count = int(sizes[small])
+            text = f"{names[0]} ({counted(count, 'image')}) is contained in {joined(names[1:], _SHOWN)}"
+            yield _note(count, text, names), {frozenset((small, at)) for at in larger}
+
+
+def _unions(lists: ListSet, overlap: Int64s) -> Iterator[_Noted]:
+    """Yield the lists that are others put together, and hold nothing else."""
+    sizes = np.diagonal(overlap)
+    for whole in range(len(lists.lists)):
+        parts = np.flatnonzero((overlap[whole] == sizes) & (sizes < sizes[whole]) & (sizes > 0))
+        kept: list[int] = []
+        for part in parts[np.argsort(-sizes[parts], kind="stable")].tolist():
+            if not overlap[part, kept].any():
+                kept.append(part)
+        if 1 < len(kept) <= _MOST_PARTS and sizes[kept].sum() == sizes[whole]:
+            names = _names(lists, [whole, *sorted(kept)])
+            sum_of = " + ".join(f"{name} ({size:,})" for name, size in zip(names[1:], sizes[sorted(kept)], strict=True))
+            text = f"{names[0]} ({sizes[whole]:,} images) is {sum_of} and nothing else"
+            yield _note(int(sizes[whole]), text, names), {frozenset((whole, part)) for part in kept}
+
+
+def _between(target: AuditTarget, overlap: Int64s, noted: set[frozenset[int]]) -> Iterator[Finding]:
+    """Yield what lists of different families share: advice, for folds and versions share images by design."""
+    lists = published_of(target)
+    between = [pair for pair in target.compared or () if pair.kind == "between" and frozenset(pair.places) not in noted]
+    roles: dict[str, str] = {listed.name: listed.role for listed in target.lists}
+    alike = grouped(between, lambda pair: (roles.get(pair.names[0], ""), roles.get(pair.names[1], "")))
+    for (first, second), pairs in alike.items():
+        members = sorted({at for pair in pairs for at in pair.places})
+        if len(pairs) <= (_SHOWN if first == second else _MOST_PARTS):
+            yield from (_shares(target, overlap, pair, roles) for pair in pairs)
+            continue
+        times = np.bincount(np.concatenate([lists.lists[at].unique for at in members]))
+        count, names = int((times > 1).sum()), _names(lists, members)
+        kinds = " or ".join(dict.fromkeys(role for role in (first, second) if role))
+        several = f"in several of {len(members)} {kinds} lists: ".replace("  ", " ")
+        text = f"{counted(count, 'image')} {several}{joined(names)}"
+        yield _note(count, text, names, of=int((times > 0).sum()))
+    sides = [[at for name, at in lists.index.items() if roles.get(name) == role] for role in ("train", "test")]
+    if min(map(len, sides)) > 1 and not overlap[np.ix_(*sides)].any():
+        counts = [len(distinct(np.concatenate([lists.lists[at].unique for at in side]))) for side in sides]
+        text = (
+            f"no image of the {len(sides[0])} train lists ({counts[0]:,} images) is in any of the "
+            f"{len(sides[1])} test lists ({counts[1]:,} images)"
+        )
+        yield _note(0, text, ())
+
+
+def _shares(target: AuditTarget, overlap: Int64s, pair: ComparedPair, roles: Mapping[str, str]) -> Finding:
+    left, right = pair.names
+    trained = roles.get(right) == "train"
+    first, second = (right, left) if trained else (left, right)
+    count, of = int(overlap[pair.places]), len((pair.first if trained else pair.second).unique)
+    text = f"{first} holds {count:,} of the {counted(of, 'image')} of {second}"
+    if roles.get(first) == "train" and roles.get(second) in ("val", "test"):
+        text += ": do not train on one family and test on the other"
+    images = target.shared(pair.first, pair.second)
+    note = _note(count, text, pair.names, of=of)
+    return replace(note, examples=target.examples(images, [pair.first, pair.second])[:1], pairs=(pair.names,))
+
+
+def _in_sources(target: AuditTarget) -> Iterator[Finding]:
+    """Yield how many test images each training part of a given dataset holds."""
+    tests: Bools = target.mask(target.with_role("test"))
+    for source, held in zip(target.sources, target.positions >= 0, strict=True):
+        count = int((tests & held).sum())
+        if count and "train" in source.raw.part:
+            of = int(tests.sum())
+            text = f"a detector trained on {source.name} has seen {count:,} of the {counted(of, 'test image')}"
+            yield _note(count, text, [listed.name for listed in target.with_role("test")], of=of)
+
+
+def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]:
+    """PL17: no image is in a list that is said to be in-distribution and in one that is said to be out of it."""
+    for inside, outside in product(target.with_role("id"), target.with_role("ood")):
+        images = target.shared(inside, outside)
+        about = f"{outside.name} and {inside.name}"
+        names = (outside.name, inside.name)
+        if not len(images):
+            yield Finding(
+                "pass", about, text="no image is both in and out of distribution", lists=names, pairs=(names,)
+            )
+            continue
+        text = f"{len(images):,} of {counted(len(outside.unique), 'out-of-distribution image')} also in-distribution"
+        examples = target.examples(images, [outside, inside])
+        yield Finding(
+            "fail", about, len(images), text, examples, of=len(outside.unique), lists=names, pairs=(names,),
+            like="the lists share images",
+        )  # fmt: skip
+
+
+CHECKS: dict[str, Check] = {
+    "PL1": names_agree_with_counts,
+    "PL2": growing_lists_are_nested,
+    "PL8": sizes_are_stated,
+    "PL11": lists_have_one_name,
+    "PL13": lines_are_whole,
+    "PL7": groups_are_on_one_side,
+    "PL14": relations_are_noted,
+    "PL17": known_and_unknown_images_are_apart,
+}

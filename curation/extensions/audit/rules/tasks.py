@@ -1,0 +1,565 @@
+"""CO, TI, AS: the unknown stays open, each task adds classes to those before it, each purpose has its labels.
+
+No label tells of a class before the task that introduces it. Train: the task's classes; finetune, val: the known; test:
+all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.core.grouping import distinct
+from curation.core.wording import counted
+from curation.extensions.audit.classes import UNKNOWN_NAME, fold
+from curation.extensions.audit.judgement import (
+    COMPLETE,
+    SOURCES,
+    VIEWS,
+    ListInTask,
+    cases,
+    forbidden_labels,
+    missing_lists,
+    unlocated,
+    unlocated_need,
+)
+from curation.extensions.audit.labels import Labels, raw_labels, ruled_labels, unit_of
+from curation.extensions.audit.lists import AuditedList
+from curation.extensions.audit.rule import Check, Finding, joined, undecidable
+from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget
+from curation.sources.source import Bools, Int64s
+
+
+def known_and_unknown_are_apart(target: AuditTarget) -> list[Finding]:
+    """CO1: K_t and U_t share no class under any spelling, and ``unknown`` is a member of neither."""
+    violations: dict[str, list[str]] = {}
+    for task in target.tasks:
+        known, unknown = target.names.variants(task.known), target.names.variants(task.unknown)
+        both = [dict.fromkeys([*known[name], *unknown[name]]) for name in known if name in unknown]
+        called = [name for name in dict.fromkeys((*task.known, *task.unknown)) if fold(name) == UNKNOWN_NAME]
+        for text in (
+            *(f"{' = '.join(names)} is known and unknown at once" for names in both),
+            *(f"a class is called {name!r}" for name in called),
+        ):
+            violations.setdefault(text, []).append(task.name)
+    if not violations:
+        sizes = f"{counted(len(target.tasks), 'task')}, {counted(len(target.classes), 'class', 'classes')}"
+        return [Finding("pass", "tasks", text=sizes)]
+    return [Finding("fail", joined(tasks), 1, text, (text,)) for text, tasks in violations.items()]
+
+
+def training_labels_are_known(case: ListInTask) -> list[Finding]:
+    """CO2: no label of a train, finetune or val view is outside K_t, or ``unknown`` (that of a val view: AS2)."""
+    return forbidden_labels(case, np.append(case.target.introduced_in > case.task, [case.part.role != "val", True]))
+
+
+def tests_show_known_and_unknown(case: ListInTask) -> list[Finding]:
+    """CO3: while a class is unknown the test view holds known and unknown boxes; afterwards none unknown."""
+    target, part, labels, missing = case.target, case.part, case.labels, case.missing
+    is_file = case.file is not None
+    if labels is None or (missing and not len(case.covered)):
+        return missing
+    silent = not is_file and bool(target.incomplete(part.unique).any())
+    if not (len(labels) or is_file):
+        text = "the test view holds no boxes"
+        return missing or [undecidable(case.about, COMPLETE, text) if silent else Finding("fail", case.about, 1, text)]
+    least = "at least " if len(case.unsure) else ""
+    unknown = int((labels.label == target.unknown_label).sum())
+    known = int(((labels.label >= 0) & (labels.label < target.unknown_label)).sum())
+    text = f"{least}{known:,} known and {least}{unknown:,} unknown {labels.unit} in {labels.origin}"
+    if not target.tasks[case.task].unknown:
+        if unknown:
+            return [case.of("fail", distinct(labels.image[labels.label == target.unknown_label]), text, unknown)]
+        # A declared view of known classes alone gives no unknown box, whatever the images show.
+        return (missing if is_file else []) or case.passed(text)
+    if known and unknown:
+        return case.passed(text)
+    if is_file and missing:
+        return missing
+    need = unlocated_need(target, [part])
+    return [undecidable(case.about, need, text) if silent else Finding("fail", case.about, 1, text)]
+
+
+def classes_have_boxes(target: AuditTarget) -> Iterator[Finding]:
+    """CO4: every class has a test box, and a training box in the task that introduces it."""
+    if tests := target.with_role("test"):
+        shown = [raw_labels(target, test) for test in tests]
+        silent = any(target.incomplete(test.unique).any() for test in tests)
+        yield from _boxes_of(target, tests, shown, np.ones(len(target.classes), np.bool_), "test box", silent=silent)
+    trains = cases(target, "train")
+    for task in range(len(target.tasks)):
+        if own := [case for case in trains if case.task == task]:
+            labels = [case.labels for case in own if case.labels is not None]
+            lists, what = [case.part for case in own], f"training box in {target.tasks[task].name}"
+            silent = any(len(case.unsure) for case in own)
+            yield from _boxes_of(target, lists, labels, target.introduced_in == task, what, silent=silent)
+            for case in own:
+                yield from case.uncovered_finding
+
+
+def _boxes_of(
+    target: AuditTarget, lists: list[AuditedList], labels: list[Labels], classes: Bools, what: str, *, silent: bool
+) -> list[Finding]:
+    """Return whether each class has a box: one that is seen proves it, silence only where every image is known."""
+    about = joined([part.name for part in lists])
+    counts = np.zeros(len(target.classes) + 2, np.int64)
+    for own in labels:
+        counts += np.bincount(own.label + 1, minlength=len(target.classes) + 2)
+    lacking = [target.classes[row].name for row in np.flatnonzero(classes & (counts[1:-1] == 0)).tolist()]
+    size = int(classes.sum())
+    if not lacking:
+        return [Finding("pass", about, text=f"{counted(size, 'class', 'classes')}, each with a {what}")]
+    if findings := missing_lists(lists):
+        return findings
+    if silent:
+        text = f"no {what} seen for {len(lacking)} of {size} classes: {joined(lacking)}"
+        return [undecidable(about, unlocated_need(target, lists), text)]
+    text = f"{counted(len(lacking), 'class', 'classes')} without a {what}: {joined(lacking)}"
+    return [Finding("warn", about, len(lacking), text, tuple(sorted(lacking)[:SHOWN_EXAMPLES]))]
+
+
+def hidden_unknown_objects(case: ListInTask) -> list[Finding]:
+    """CO5: how many train images of each task show objects of classes still unknown, unlabelled: allowed, reported."""
+    target, part, raw = case.target, case.part, case.raw
+    if not len(target.held(part)):
+        return unlocated(target, part)
+    later = target.introduced_in > case.task
+    rows = np.flatnonzero(np.append(later, [True, False])[raw.label])
+    images = distinct(raw.image[rows])
+    # Where no class is left for later, none can be hidden.
+    least = "at least " if later.any() and target.unannotated(part.unique, later).any() else ""
+    text = (
+        f"{least}{len(rows):,} {unit_of(target, part)} of classes still unknown, on {least}{len(images):,} of "
+        f"{counted(len(part.unique), 'image')}"
+    )
+    return [case.of("info", images, text)]
+
+
+_SHOWN_CLASSES = 12
+
+
+def tasks_increase(target: AuditTarget) -> list[Finding]:
+    """TI1: introduced[t] is not empty and pairwise disjoint, K_t grows by it, U_t shrinks by it.
+
+    What is left in U_T are classes that the benchmark says stay unknown for ever.
+    """
+    violations = [*_introductions(target), *_growth(target)]
+    for_ever = {entry.name for entry in target.classes if entry.role != "known"}
+    left = target.tasks[-1].unknown
+    if forgotten := [name for name in left if name not in for_ever]:
+        text = f"classes still unknown after the last task: {joined(forgotten)}"
+        violations.append((target.tasks[-1].name, text))
+    if not violations:
+        sizes = ", ".join(str(len(task.introduced)) for task in target.tasks)
+        never = f"; {len(left)} stay unknown" if left else ""
+        return [Finding("pass", "tasks", text=f"{sizes} classes introduced{never}")]
+    return _violated(violations)
+
+
+def _violated(violations: Iterable[tuple[str, str]]) -> list[Finding]:
+    """Return findings of what is wrong: what each is about, and what is said of it."""
+    return [Finding("fail", about, 1, text, (f"{about}: {text}",)) for about, text in violations]
+
+
+def _introductions(target: AuditTarget) -> dict[tuple[str, str], None]:
+    found, home = dict[tuple[str, str], None](), dict[str, str]()
+    for task in target.tasks:
+        if not task.introduced:
+            found[task.name, "introduces no class"] = None
+        for name in task.introduced:
+            first = home.setdefault(name, task.name)
+            if first != task.name or task.introduced.count(name) > 1:
+                found[task.name, f"introduces {name!r} again, after {first}"] = None
+    return found
+
+
+def _growth(target: AuditTarget) -> Iterator[tuple[str, str]]:
+    """Compare stated classes of adjoining tasks; repeated introductions are told by `_introductions`."""
+    for before, task in pairwise(target.tasks):
+        gained, introduced = set(task.known) - set(before.known), set(task.introduced)
+        if lost := sorted(set(before.known) - set(task.known)):
+            yield task.name, f"classes known before are no longer known: {joined(lost)}"
+        if other := sorted(gained - introduced):
+            yield task.name, f"classes became known without being introduced: {joined(other)}"
+        expected = set(before.unknown) - introduced
+        if set(task.unknown) != expected:
+            names = sorted(set(task.unknown) ^ expected)
+            yield task.name, f"unknown is not the previous unknown minus the introduced: {joined(names)}"
+
+
+def class_indices_are_stable(target: AuditTarget) -> list[Finding]:
+    """TI2: the class order of a task begins with that of the task before; unknown keeps the index after the last."""
+    violations = []
+    for before, task in pairwise(target.tasks):
+        moved = [(old, new) for old, new in zip(before.known, task.known, strict=False) if old != new]
+        if moved or len(task.known) < len(before.known):
+            lost = f"{before.known[-1]!r} of {before.name} has lost its index"
+            change = "{1!r} has the index that {0!r} has in {2}".format(*moved[0], before.name) if moved else lost
+            violations.append((task.name, change))
+    unknown = len(target.classes)
+    for entry in target.classes:
+        if entry.role == "known" and entry.index >= unknown:
+            text = f"index {entry.index} of {entry.name!r} is not below {unknown}, the index of unknown"
+            violations.append(("classes", text))
+    violations += _file_numbers(target)
+    if not violations:
+        known = sum(entry.role == "known" for entry in target.classes)
+        text = f"indices 0 to {known - 1} in task order, unknown after all classes"
+        return [Finding("pass", "tasks", text=text)]
+    return _violated(violations)
+
+
+def _file_numbers(target: AuditTarget) -> Iterator[tuple[str, str]]:
+    """Yield where a label file gives a class another category id than an earlier one did."""
+    number_of: dict[int, tuple[int, str]] = {}
+    for file in {id(file.source): file for part in target.lists for file in part.labels.values()}.values():
+        categories = file.source.categories
+        for name, number in zip(categories.names, categories.numbers, strict=True):
+            label = target.label_of(name)
+            first, where = number_of.setdefault(label, (number, file.name))
+            if label >= 0 and first != number:
+                yield file.name, f"category id of {name!r} is {number}, but {first} in {where}"
+
+
+def train_images_show_their_task(case: ListInTask) -> list[Finding]:
+    """TI3: every train image of task t shows an object of a class that t introduces."""
+    target, part = case.target, case.part
+    if not part.available:
+        return missing_lists([part])
+    is_file = case.file is not None and not len(target.held(part))
+    labels = case.labels if is_file else case.raw
+    assert labels is not None  # noqa: S101
+    own = np.append(target.introduced_in == case.task, [False, False])
+    shown = target.where(labels.image[own[labels.label]])
+    judged = case.covered if is_file else target.held(part)
+    without = judged[~shown[judged]]
+    silent = np.zeros(len(without), np.bool_) if is_file else target.incomplete(without)
+    findings = case.uncovered_finding if is_file else unlocated(target, part)
+    if len(proven := without[~silent]):
+        text = f"{counted(len(proven), 'image')} without a class that {target.tasks[case.task].name} introduces"
+        findings.append(case.of("fail", proven, text))
+    if silent.any():
+        text = f"the table names no class of the task for {int(silent.sum()):,} of {counted(len(part.unique), 'image')}"
+        findings.append(undecidable(case.about, COMPLETE, text))
+    return findings or case.passed(f"all {counted(len(part.unique), 'image')}")
+
+
+def selection_is_complete(target: AuditTarget) -> Iterator[Finding]:
+    """TI4: no image of the sources of train_t shows a class of introduced[t] and is missing from train_t, val, test."""
+    for task in range(len(target.tasks)):
+        if trains := target.with_role("train", task=task):
+            yield from missing_lists(trains) or _left_out(target, task, trains)
+
+
+def _left_out(target: AuditTarget, task: int, trains: list[AuditedList]) -> list[Finding]:
+    about, held_out = joined([train.name for train in trains]), target.with_role("val", "test")
+    drawn_from = _sources_of(target, trains)
+    if not drawn_from:
+        return unlocated(target, trains[0])
+    findings = [finding for train in trains for finding in unlocated(target, train)]
+    given = {source.name for source in target.sources}
+    if not findings and (unseen := sorted({name for train in trains for name in train.sources} - given)):
+        findings.append(undecidable(about, SOURCES, f"nothing is known about the images of {joined(unseen)}"))
+    listed = target.mask([*trains, *held_out])
+    for number in drawn_from:
+        source = target.sources[number]
+        objects = source.objects.require_objects("An audit")
+        own = np.append(target.introduced_in == task, False)
+        showing = np.zeros(len(source.raw.images), np.bool_)
+        showing[objects.image[own[objects.category]]] = True
+        places = target.positions[number]
+        showing[places[(places >= 0) & listed]] = False
+        natives = np.sort(source.raw.images.native[showing])
+        least = "" if source.complete else "at least "
+        images = counted(len(natives), "image")
+        text = f"{least}{images} of {source.name} with a class of the task but in no list"
+        if len(natives):
+            found = Finding("warn", about, len(natives), text, tuple(natives[:SHOWN_EXAMPLES].tolist()))
+            findings += missing_lists(held_out) or [found]
+        elif source.complete:
+            findings.append(Finding("pass", about, text=text))
+        else:
+            findings.append(undecidable(about, COMPLETE, text))
+    return findings
+
+
+def _sources_of(target: AuditTarget, lists: list[AuditedList]) -> list[int]:
+    """Return the available sources that some lists draw from: those they name, else those that hold their images."""
+    named = {name for part in lists for name in part.sources}
+    if named:
+        return [number for number, source in enumerate(target.sources) if source.name in named]
+    homes = np.unique(np.concatenate([target.home[part.unique] for part in lists]))
+    return [int(home) for home in homes if home >= 0]
+
+
+def exemplars_are_balanced(case: ListInTask) -> list[Finding]:
+    """TI5: finetune_t lies inside train_1 to train_t and holds N images of each class of K_t where these do."""
+    target, steps = case.target, range(case.task + 1)
+    earlier = [train for step in steps for train in target.with_role("train", task=step)]
+    lacking = [target.tasks[step].name for step in steps if not target.with_role("train", task=step)]
+    return missing_lists([case.part]) or [*_inside(case, earlier, lacking), *_exemplars(case, earlier, lacking)]
+
+
+def _inside(case: ListInTask, earlier: list[AuditedList], lacking: list[str]) -> list[Finding]:
+    about, images = f"{case.about}: subset", case.part.unique
+    outside = images[~case.target.mask(earlier)[images]]
+    if not len(outside):
+        return [Finding("pass", about, text=f"train lists up to this task hold all {counted(len(images), 'image')}")]
+    if findings := missing_lists(earlier):
+        return findings
+    share = f"{len(outside):,} of {counted(len(images), 'image')}"
+    if lacking:
+        text = f"the available train lists lack {share}"
+        return [undecidable(about, f"the train lists of {joined(lacking)}", text)]
+    return [case.of("fail", outside, f"the train lists of these tasks lack {share}", about=about)]
+
+
+def _exemplars(case: ListInTask, earlier: list[AuditedList], lacking: list[str]) -> list[Finding]:
+    target, part, about = case.target, case.part, f"{case.about}: exemplars"
+    if not len(target.held(part)):
+        return unlocated(target, part)
+    known = target.introduced_in <= case.task
+    held, most = _images_of_classes(target, [part])
+    offered, most_offered = _images_of_classes(target, earlier)
+    if lacking or not all(other.available for other in earlier):
+        most_offered = np.full_like(most_offered, target.exemplars)
+    # "At least n" proves enough, never too few: that takes the most that there can be.
+    few = known & (most < np.minimum(np.maximum(offered, held), target.exemplars))
+    enough = held >= np.minimum(most_offered, target.exemplars)
+    findings = []
+    if few.any():
+        text = (
+            f"fewer images than the train lists offer, up to {target.exemplars}, for {int(few.sum())} of "
+            f"{counted(int(known.sum()), 'known class', 'known classes')}"
+        )
+        names = _exemplar_counts(target, few, held, most)
+        findings.append(Finding("warn", about, int(few.sum()), text, names))
+    if (open_classes := known & ~enough & ~few).any():
+        silent = int(target.incomplete(part.unique).sum())
+        text = (
+            f"fewer than {target.exemplars} images seen for {int(open_classes.sum())} of {int(known.sum())} known "
+            f"classes, but {silent:,} of its {len(part.unique):,} images, and those of the train lists, may show more"
+        )
+        names = _exemplar_counts(target, open_classes, held, most)
+        findings.append(undecidable(about, unlocated_need(target, [part, *earlier]), text, names))
+    smallest = int(held[known].min()) if known.any() else 0
+    passed = Finding("pass", about, text=f"every known class has at least {counted(smallest, 'image')}")
+    return findings or [passed]
+
+
+def _exemplar_counts(target: AuditTarget, chosen: Bools, held: Int64s, most: Int64s) -> tuple[str, ...]:
+    """Return the classes with the fewest images, each with how many it has at least."""
+    places = np.flatnonzero(chosen)
+    ranked = places[np.argsort(held[places], kind="stable")][:_SHOWN_CLASSES]
+    return tuple(
+        f"{target.classes[row].name} {'at least ' if most[row] > held[row] else ''}{held[row]}"
+        for row in ranked.tolist()
+    )
+
+
+def _images_of_classes(target: AuditTarget, lists: list[AuditedList]) -> tuple[Int64s, Int64s]:
+    """Return how many distinct images of some lists show each class, at least and at most, each shape (classes,).
+
+    An image in no source, or in a table that may miss classes, may show any class.
+    """
+    n_classes = len(target.classes)
+    pairs, images = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+    for part in lists:
+        labels = raw_labels(target, part)
+        pairs.append(labels.image.astype(np.int64) * n_classes + labels.label)
+        images.append(part.unique)
+    shown = distinct(np.concatenate(pairs))
+    image, label = np.divmod(shown, max(n_classes, 1))
+    least = np.bincount(label, minlength=n_classes)
+    every = distinct(np.concatenate(images))
+    silent = every[target.incomplete(every)]
+    on_silent = np.bincount(label[np.isin(image, silent)], minlength=n_classes)
+    return least, least + len(silent) - on_silent
+
+
+def views_fit_their_purpose(target: AuditTarget) -> Iterator[Finding]:
+    """AS1: train views hold no class of earlier tasks; what was written out is the raw boxes, unmoved, rightly named.
+
+    Labels of classes that are not known yet in train, finetune and val views are reported by CO2 and AS2.
+    """
+    for case in cases(target, "train"):
+        yield from forbidden_labels(case, np.append(target.introduced_in < case.task, [False, False]))
+    for case in cases(target, "train", "finetune", "val"):
+        if case.file is not None:
+            yield from _written_view(case)
+    for case in cases(target, "test"):
+        yield from _test_view(case)
+
+
+def _test_view(case: ListInTask) -> list[Finding]:
+    if not case.is_stated:
+        return [undecidable(case.about, VIEWS)]
+    if not case.part.available:
+        return missing_lists([case.part])
+    if case.file is None and (text := _lossy(case)):
+        affected = 0 if case.unseen_boxes("") else int(_differences(_expected(case), _labels(case))[0].sum())
+        return [Finding("fail", case.about, affected, text)]
+    located = unlocated(case.target, case.part)
+    if missing := case.unseen_boxes(case.about):
+        return missing if len(case.target.held(case.part)) else located
+    found = _compared(case, case.about, _expected(case), _labels(case))
+    return found + case.uncovered_finding + located
+
+
+def _labels(case: ListInTask) -> Labels:
+    labels = case.labels
+    assert labels is not None  # noqa: S101
+    return labels
+
+
+def _written_view(case: ListInTask) -> list[Finding]:
+    """Compare a label file of a train, finetune or val list with the raw boxes of the classes that it may label.
+
+    A box whose place holds a label that CO2, AS2 or the first half of AS1 forbids is reported there.
+    """
+    target, part, task = case.target, case.part, case.task
+    about = f"{case.about}: raw boxes"
+    if missing := case.unseen_boxes(about):
+        return missing
+    introduced = target.introduced_in
+    allowed = np.append(introduced == task if part.role == "train" else introduced <= task, [False, False])
+    ruled = ruled_labels(target, part, task) if part.view_declared else None
+    raw, labels = ruled or case.raw, _labels(case)
+    elsewhere = labels.where(~allowed[labels.label])
+    mine = allowed[raw.label] & ~raw.at_places_of(elsewhere)
+    found = _compared(case, about, raw.where(mine), labels.where(allowed[labels.label]), flagged=bool(ruled))
+    return found + unlocated(target, part)
+
+
+def _lossy(case: ListInTask) -> str:
+    """Return how a declared view breaks the principle whatever the boxes, ``""`` where it does not."""
+    view = case.part.view
+    assert view is not None  # noqa: S101
+    labels = case.emitted()
+    known = case.target.introduced_in <= case.task
+    if (known & ~labels[:-2]).any():
+        return "the declared view does not keep the known classes"
+    if labels[:-2][~known].any():
+        return "the declared view keeps the names of classes of later tasks"
+    if (~known).any() and not labels[case.target.unknown_label]:
+        return "the declared view drops the classes of later tasks"
+    return "the declared view drops crowd or difficult boxes" if "drop" in (view.crowd, view.difficult) else ""
+
+
+def _expected(case: ListInTask) -> Labels:
+    raw = case.raw
+    known = np.append(case.target.introduced_in <= case.task, [False, False])
+    return replace(raw, label=np.where(known[raw.label], raw.label, np.int32(case.target.unknown_label)))
+
+
+def _compared(case: ListInTask, about: str, expected: Labels, labels: Labels, *, flagged: bool = True) -> list[Finding]:
+    """Return whether labels are the expected boxes, on the images of which both sides are known.
+
+    Parameters
+    ----------
+    flagged : bool
+        Whether crowd and difficult boxes must be there too: of training and validation labels it depends on a view
+        that nobody declared.
+    """
+    known = case.target.where(case.target.held(case.part))
+    known[case.uncovered] = False
+    if not known.any():
+        return []
+    expected, labels = expected.where(known[expected.image]), labels.where(known[labels.image])
+    lost, gained = _differences(expected, labels)
+    if not flagged:
+        lost &= ~(expected.crowd | expected.difficult)
+    if not (lost.any() or gained.any()):
+        text = f"{counted(len(expected), 'raw box', 'raw boxes')}, each once in {labels.origin}"
+        return [Finding("pass", about, text=text)]
+    images = distinct(np.concatenate([expected.image[lost], labels.image[gained]]))
+    renamed = int((lost & expected.at_places_of(labels.where(gained))).sum())
+    again = gained & np.isin(labels.keys(), expected.keys())
+    boxes = ("box", "boxes")
+    kinds = [
+        (int(lost.sum()), ("raw box", "raw boxes"), f"missing from {labels.origin}"),
+        (int((gained & ~again).sum()), boxes, f"of {labels.origin} without a raw box of that label"),
+        (int(again.sum()), boxes, f"more in {labels.origin} than among the raw boxes"),
+    ]
+    parts = [f"{counted(number, *words)} {rest}" for number, words, rest in kinds if number]
+    text = "; ".join([*parts, *([f"{renamed:,} of them under the name of another class"] if renamed else [])])
+    return [case.of("fail", images, text, max(int(lost.sum()), int(gained.sum())), about)]
+
+
+def _differences(expected: Labels, found: Labels) -> tuple[Bools, Bools]:
+    """Return which boxes of each side have no partner of the same image, label and place on the other."""
+    ours, theirs, size = _numbered(expected.keys(), found.keys())
+    return _surplus(ours, theirs, size), _surplus(theirs, ours, size)
+
+
+def _numbered(ours: npt.NDArray[np.uint64], theirs: npt.NDArray[np.uint64]) -> tuple[Int64s, Int64s, int]:
+    """Return both sides with equal keys as equal small numbers, and how many different ones there are."""
+    distinct, number = np.unique(np.concatenate([ours, theirs]), return_inverse=True)
+    return number[: len(ours)], number[len(ours) :], len(distinct)
+
+
+def _surplus(ours: Int64s, theirs: Int64s, size: int) -> Bools:
+    """Return which entries of `ours` go beyond the number of equal entries in `theirs`."""
+    order = np.argsort(ours, kind="stable")
+    ranked = ours[order]
+    starts = np.searchsorted(ranked, ranked, side="left")
+    rank = np.arange(len(ours)) - starts
+    beyond = np.zeros(len(ours), np.bool_)
+    beyond[order] = rank >= np.bincount(theirs, minlength=size)[ranked]
+    return beyond
+
+
+def validation_knows_no_unknown(case: ListInTask) -> list[Finding]:
+    """AS2: no label of a val view is ``unknown`` (ORE fitted its energy model on such labels)."""
+    return forbidden_labels(case, np.append(np.zeros(len(case.target.classes), np.bool_), [True, False]))
+
+
+def flags_survive(case: ListInTask) -> list[Finding]:
+    """AS3: boxes flagged crowd or difficult in the raw file carry the flag in every view that keeps them."""
+    if not case.is_stated:
+        return [undecidable(case.about, VIEWS)]
+    if unseen := case.unseen_boxes(case.about):
+        return unseen
+    raw, labels = case.raw, _labels(case)
+    missing = case.uncovered_finding + unlocated(case.target, case.part)
+    flagged = int((raw.crowd | raw.difficult).sum())
+    if not flagged:
+        return missing or [Finding("not applicable", case.about, text="no raw box of its images is flagged")]
+    bare = _without_flag(raw, labels)
+    if len(bare):
+        boxes = counted(len(bare), "box", "boxes")
+        text = f"{boxes} of {labels.origin} without the flag crowd or difficult of the raw box"
+        return [case.of("warn", distinct(labels.image[bare]), text, len(bare)), *missing]
+    return missing or case.passed(counted(flagged, "flagged raw box", "flagged raw boxes"))
+
+
+def _without_flag(raw: Labels, labels: Labels) -> Int64s:
+    """Return the rows of a view that lie where every raw box carries a flag that they lack."""
+    ours, theirs, size = _numbered(raw.keys(named=False), labels.keys(named=False))
+    lost = np.zeros(len(labels), np.bool_)
+    for mine, others in ((labels.crowd, raw.crowd), (labels.difficult, raw.difficult)):
+        flagged = np.bincount(ours[others], minlength=size)
+        plain = np.bincount(ours[~others], minlength=size)
+        lost |= (~mine) & (flagged[theirs] > 0) & (plain[theirs] == 0)
+    return np.flatnonzero(lost)
+
+
+CHECKS: dict[str, Check] = {
+    "CO1": known_and_unknown_are_apart,
+    "CO2": training_labels_are_known,
+    "CO3": tests_show_known_and_unknown,
+    "CO4": classes_have_boxes,
+    "CO5": hidden_unknown_objects,
+    "TI1": tasks_increase,
+    "TI2": class_indices_are_stable,
+    "TI3": train_images_show_their_task,
+    "TI4": selection_is_complete,
+    "TI5": exemplars_are_balanced,
+    "AS1": views_fit_their_purpose,
+    "AS2": validation_knows_no_unknown,
+    "AS3": flags_survive,
+}

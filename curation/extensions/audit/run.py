@@ -1,0 +1,285 @@
+"""`audit`: every rule on a manifest, or on any folder of somebody's lists."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from msgspec import Meta
+
+from curation.core.arguments import checked
+from curation.core.errors import UsageError
+from curation.core.ids import ImageId
+from curation.extensions.audit.classes import TaskClasses, read_tasks
+from curation.extensions.audit.judgement import judged
+from curation.extensions.audit.lists import ListSet, read_lists
+from curation.extensions.audit.report import Report, RuleResult
+from curation.extensions.audit.rule import NOTHING, Rule
+from curation.extensions.audit.rules import RULES, chosen_rules, rules_for
+from curation.extensions.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
+from curation.extensions.audit.targets import FolderOptions, folder_target, manifest_target, read_view
+from curation.manifest.header import LabelView
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import HEADER_FILE, Manifest
+from curation.sources.coerce import as_source, open_slots
+from curation.sources.datasets import family
+from curation.sources.published_list import LIST_SUFFIXES
+from curation.sources.source import Source
+from curation.sources.source_specs import Reading, Sources, SourceSlot
+
+if TYPE_CHECKING:
+    from curation.extensions.leaks.report import LeakFile
+
+StrPath = str | PathLike[str]
+"""Where a file or folder lies."""
+
+_USUAL_PARTS = {"coco-train": "train2017", "coco-val": "val2017"}
+
+
+@checked
+def audit(
+    target: Manifest | StrPath,
+    sources: Sources | None = None,
+    *,
+    exhaustive: Annotated[Collection[str], "NAME"] = (),
+    tasks: str | Sequence[TaskClasses] | None = None,
+    namespace: Annotated[str | None, "NAME"] = None,
+    roles: Annotated[Mapping[str, str] | None, "--role LIST=ROLE[:TASK]"] = None,
+    views: Annotated[Mapping[str, str | LabelView] | None, "--view ROLE=VIEW"] = None,
+    labels: Annotated[Mapping[str, Annotated[Any, Path]] | None, "LIST[:TASK]=FILE"] = None,
+    photos: Annotated[Mapping[str, Annotated[StrPath, Path]] | None, "NAME=DIR"] = None,
+    leaks: Annotated[StrPath | None, Path] = None,
+    exemplars: Annotated[int, Meta(ge=1)] | None = None,
+    groups: Annotated[Sequence[str], "--group REGEX"] = (),
+    group_column: Annotated[str, "NAME"] = "",
+    rules: Annotated[str | None, "NAMES"] = None,
+    fail_on: Literal["error", "warning"] = "error",
+    reading: Reading | None = None,
+) -> Report:
+    """Check lists against the rules of a sound benchmark.
+
+    Parameters
+    ----------
+    target : Manifest, str or path
+        a manifest (folder or NAME@VERSION), or a folder of lists of images
+    sources : mapping of str to path or annotations, optional
+        for a folder of lists any name; one such as coco-train2017 or voc2007-test says what it is. Rules without the
+        data they need are undecidable
+    exhaustive : collection of str
+        every object of this source's classes is annotated (known of COCO and VOC annotation files; repeatable)
+    tasks : str or sequence of TaskClasses, optional
+        classes of each task, for a folder of lists: reowod, ore (m-owodb), s-owodb, a .json or .toml file, a manifest
+    namespace : str, optional
+        the dataset of ids that do not name one (default: that of the sources, where they share one)
+    roles : mapping of str to str, optional
+        role of a list of a folder: train, finetune, val, test, wilderness, id, ood or none (default: guessed from its
+        name; repeatable)
+    views : mapping of str to str or LabelView, optional
+        labels that lists of a role carry: train, finetune, val or test for what the principle requires, or
+        known=keep,previous=drop,unknown=rename:unknown
+    labels : mapping of str to path or annotations, optional
+        COCO JSON with the published labels of a list or part; with --tasks, a JSON beside a list and of its name is
+        read too
+    photos : mapping of str to path, optional
+        the photos of a source, for the rule DS3
+    leaks : path, optional
+        output of curation similarity leaks for this manifest, leaks.json or its folder: adds the rule LK1
+    exemplars : int, optional
+        images of each known class that a finetuning list should hold (default: those of the build, else 50)
+    groups : sequence of str
+        what a group of images is, such as a patient: a pattern whose first capture group is searched for in the path,
+        before the built-in patterns (repeatable, tried in order)
+    group_column : str
+        table column that holds such a group
+    rules : str, optional
+        only these rules or principles, such as CO1,DS2 or DS
+    fail_on : {"error", "warning"}
+        weakest verdict that makes the audit fail, with exit status 1
+    reading : Reading, optional
+        How annotation files are read.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    UsageError
+        An unknown list, part, source, role, task, view or rule.
+    MissingFileError
+        A file or folder does not exist.
+
+    Examples
+    --------
+    >>> from curation.extensions.audit.run import audit
+    >>> audit("owod/reowod@1.0.0", rules="CO1,TI1")
+    Report('owod/reowod 1.0.0': 2 pass)
+    """
+    reading = reading or Reading()
+    chosen = chosen_rules(rules) if rules else None
+    subject = target if isinstance(target, Manifest) else subject_of(target)
+    slots = source_slots(subject, sources or {})
+    _require_names(exhaustive, photos or {}, [slot.name for slot in slots])
+    if isinstance(subject, Manifest):
+        given = subject.open_sources(sources or {}, reading)
+    else:
+        given = open_slots(sources or {}, slots, reading)
+    folders = {name: _existing(name, Path(folder)) for name, folder in (photos or {}).items()}
+    if isinstance(subject, Manifest):
+        said = {"tasks": tasks, "role": roles, "view": views, "namespace": namespace}
+        for name, value in {**said, "group": groups, "group-column": group_column}.items():
+            if value:
+                raise UsageError(
+                    f"--{name} applies to a folder of lists; a manifest states this itself", where=f"--{name}"
+                )
+        target_of_rules = manifest_target(
+            subject,
+            given,
+            labels=_opened_labels(labels or {}, reading),
+            complete=exhaustive,
+            exemplars=exemplars or _stated_exemplars(subject),
+            photos=folders,
+        )
+        if leaks is not None:
+            target_of_rules = replace(target_of_rules, leaks=_leaks_of(subject, Path(leaks)))
+        return replace(run_audit(target_of_rules, chosen), digest=subject.digest, fail_on=fail_on)
+    if leaks is not None:
+        raise UsageError("--leaks needs a manifest, not a folder of lists", where=f"--leaks {leaks}")
+    # Bare ids are of the sources where these share a namespace; their form tells where not.
+    spaces = {source.namespace for source in given.values()}
+    own = [Path(tasks)] if isinstance(tasks, str) else []
+    lists = read_lists(subject, namespace=namespace or (spaces.pop() if len(spaces) == 1 else ""), but=own)
+    known = tuple(tasks or ()) if not isinstance(tasks, str) else read_tasks(tasks) if tasks else ()
+    options = FolderOptions(
+        roles=roles or {},
+        views={role: _view(role, view) for role, view in (views or {}).items()},
+        labels=_opened_labels({**_beside(lists, known, labels or {}), **(labels or {})}, reading),
+        complete=exhaustive,
+        exemplars=exemplars or DEFAULT_EXEMPLARS,
+        photos=folders,
+        patterns=groups,
+        column=group_column,
+    )
+    report = run_audit(folder_target(lists, tasks=known, sources=given, options=options), chosen)
+    return replace(report, fail_on=fail_on)
+
+
+def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Report:
+    """Return what some rules say of a target, or all that it is asked (`curation.extensions.audit.rules.rules_for`)."""
+    from tqdm import tqdm
+
+    chosen = rules_for(target) if rules is None else rules
+    progress = tqdm(chosen, desc="rules", disable=None, leave=False)
+    results = tuple(RuleResult(rule, judged(rule, target)) for rule in progress)
+    if rules is not None:
+        return Report(target, results)
+    # Of published lists, what has nothing to judge is not told.
+    asked = tuple(
+        result for result in results if not (result.rule.of_published_lists and result.outcome.verdict == NOTHING)
+    )
+    return Report(target, asked, not_asked=tuple(rule.name for rule in RULES if rule not in chosen))
+
+
+def subject_of(target: StrPath) -> Manifest | Path:
+    """Return the manifest that a path or name denotes, or the path of a folder of lists.
+
+    Raises
+    ------
+    MissingFileError
+        It is neither.
+    """
+    try:
+        path = Path(target)
+    except TypeError as error:
+        found = f"{type(target).__name__} {ascii(target)[:80]}"
+        raise UsageError(
+            "Cannot audit this object", expected="a Manifest, its name, or a folder", found=found
+        ) from error
+    if path.is_dir() and not (path / HEADER_FILE).is_file():
+        files = [entry for entry in path.iterdir() if entry.suffix.lower() in LIST_SUFFIXES[:-1]]
+        # What `curation publish` and `pull` write holds manifests, and tables that are no lists.
+        if (files and (path / "publication.json") not in files) or not any(path.rglob(HEADER_FILE)):
+            return path
+    return load_manifest(str(target))
+
+
+def source_slots(subject: Manifest | Path, names: Collection[str]) -> tuple[SourceSlot, ...]:
+    """Return the sources that an audit may read: those of a manifest, or of a folder those that are named.
+
+    A name such as ``coco-train2017`` or ``voc2007-test`` says what a folder's source is; of any other dataset, the
+    whole name is its own, so that ids of two of them stay apart.
+    """
+    if isinstance(subject, Manifest):
+        return subject.slots
+    slots = []
+    for key in names:
+        name = key.partition("@")[0]
+        dataset, _, part = name.partition("-")
+        if family(dataset) == dataset and family(dataset) != "coco":
+            dataset, part = name.replace("-", "_"), ""
+        ImageId(dataset, "0")
+        slots.append(SourceSlot(name, dataset, _USUAL_PARTS.get(name, part), False, ""))
+    return tuple(slots)
+
+
+def _stated_exemplars(manifest: Manifest) -> int:
+    stated = manifest.header.rule.parameters.get("exemplars")
+    return stated if isinstance(stated, int) and stated > 0 else DEFAULT_EXEMPLARS
+
+
+def _leaks_of(manifest: Manifest, path: Path) -> LeakFile:
+    from curation.extensions.leaks.report import read_leaks
+
+    found = read_leaks(path)
+    if found.manifest.digest != manifest.digest:
+        raise UsageError(
+            "The leak check is for another manifest",
+            where=f"--leaks {path}",
+            expected=f"{manifest.header.name} {manifest.header.version}, {manifest.digest}",
+            found=f"{found.manifest.name} {found.manifest.version}, {found.manifest.digest}"[:300],
+        )
+    return found
+
+
+def _require_names(exhaustive: Collection[str], photos: Collection[str], names: Sequence[str]) -> None:
+    for option, given in (("--exhaustive", exhaustive), ("--photos", photos)):
+        for name in given:
+            # Photos of a folder's lists may be there without annotations: any name serves then.
+            if name not in names and (names or option == "--exhaustive"):
+                raise UsageError(
+                    "Unknown source",
+                    where=f"{option} {name[:80]}",
+                    expected=", ".join(names) or "a name given with --source",
+                )
+
+
+def _existing(name: str, folder: Path) -> Path:
+    if not folder.is_dir():
+        raise UsageError("The folder of photos does not exist", where=f"--photos {name}={folder}")
+    return folder
+
+
+def _opened_labels(given: Mapping[str, Any], reading: Reading) -> dict[str, Source]:
+    return {
+        name: as_source(given_labels, dataset="labels", part="", cache=reading.cache, bad_boxes=reading.bad_boxes)
+        for name, given_labels in given.items()
+    }
+
+
+def _beside(lists: ListSet, tasks: Sequence[TaskClasses], labels: Collection[str]) -> Mapping[str, Path]:
+    """Return the label files that lie in the folder under the names of its lists; without tasks none is read."""
+    given = {name.partition(":")[0] for name in labels}
+    return {name: path for name, path in lists.labels.items() if tasks and name not in given}
+
+
+def _view(role: str, view: str | LabelView) -> LabelView:
+    if role not in PRINCIPLE:
+        raise UsageError(
+            "--view needs ROLE=VIEW, each role once",
+            where=f"--view {role}={view}"[:127],
+            expected=f"a role of {', '.join(PRINCIPLE)}",
+        )
+    return view if isinstance(view, LabelView) else read_view(view, f"--view {role}={view}")

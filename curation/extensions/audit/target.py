@@ -1,0 +1,426 @@
+"""`AuditTarget`: the lists, tasks, label views and sources that the rules judge, in one neutral form.
+
+Raw sources have their classes under the benchmark's names, and tables as objects without size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from curation.core.short_repr import short_repr
+from curation.extensions.audit.classes import ClassNames, TaskClasses
+from curation.extensions.audit.identity import IMAGE_SUFFIX, Images
+from curation.extensions.audit.lists import AuditedList, ListSet
+from curation.manifest.header import ClassEntry, LabelView, SourceEntry
+from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
+from curation.sources.integrity import select
+from curation.sources.source import Bools, Categories, Int32s, Int64s, Objects, Source, Texts
+
+if TYPE_CHECKING:
+    from curation.extensions.leaks.report import LeakFile
+
+_DIGIT = re.compile("[0-9]")
+
+SHOWN_EXAMPLES = 5
+"""Images, or other examples, that a finding names."""
+DEFAULT_EXEMPLARS = 50
+"""Images of each known class that a finetuning list should hold (ORE's paper)."""
+
+PRINCIPLE: Mapping[str, LabelView] = {
+    "train": LabelView(known="keep", previous="drop", unknown="drop"),
+    "finetune": LabelView(known="keep", previous="keep", unknown="drop"),
+    "val": LabelView(known="keep", previous="keep", unknown="drop"),
+    "test": LabelView(known="keep", previous="keep", unknown="rename:unknown"),
+}
+"""The label view that the principle of annotation specificity asks of each role (paper, section 3.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedSource:
+    """A raw dataset part, its classes named as the benchmark names them.
+
+    Attributes
+    ----------
+    name : str
+        As in ``--source NAME=PATH``.
+    raw : Source
+        As it was read.
+    objects : Source
+        The objects of classes of the benchmark, categories renamed to it; for a table of image and class, one object
+        without size for each pair.
+    has_boxes : bool
+    complete : bool
+        Whether an image that shows no object of a class is said to have none. A table of image and class may be
+        incomplete unless the user says otherwise.
+    exhaustive : tuple of str
+        Classes annotated exhaustively on every image; empty where that is not known.
+    """
+
+    __repr__ = short_repr
+
+    name: str
+    raw: Source
+    objects: Source
+    has_boxes: bool
+    complete: bool
+    exhaustive: tuple[str, ...]
+
+    @property
+    def unit(self) -> str:
+        """What a row of `objects` is."""
+        return "boxes" if self.has_boxes else "image-class pairs"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPair:
+    """Two lists that are held together.
+
+    Attributes
+    ----------
+    first, second : AuditedList
+    kind : {"family", "parts", "between"}
+        By `curation.extensions.audit.roles.Pair`: ``family`` should share no image, the others are noted.
+    places : (int, int)
+        Positions in the lists of the folder; -1 for some lines of a list, and in a manifest.
+    roles : (str, str)
+        In which they are compared.
+    unlabelled : bool
+        Whether one of them is training without labels.
+    family : str
+        That the names of a train and a test list share.
+    """
+
+    first: AuditedList
+    second: AuditedList
+    kind: Literal["family", "parts", "between"] = "family"
+    places: tuple[int, int] = (-1, -1)
+    roles: tuple[str, str] = ("", "")
+    unlabelled: bool = False
+    family: str = ""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Names of the two lists."""
+        return self.first.name, self.second.name
+
+    @property
+    def about(self) -> str:
+        """How findings call the pair."""
+        word = "in" if self.roles == ("", "") else "and"
+        return f"{self.second.name} {word} {self.first.name}"
+
+
+@dataclass(frozen=True)
+class AuditTarget:
+    """What an audit judges.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"manifest", "folder"}
+    classes : tuple of ClassEntry
+        Classes of the benchmark; the tasks' roles are worked out by the rules.
+    tasks : tuple of TaskClasses
+    ids : ndarray of str, shape (u,)
+        Every id named by any list, once: namespaced in a manifest, as written in a folder.
+    files : tuple of AuditedList
+        Whole lists, for the rules that judge a list by itself; equal lists of a manifest occur once.
+    used : tuple of AuditedList
+        Every list with the part that it plays, or slices of it with theirs.
+    sources : tuple of AuditedSource
+    positions : ndarray of int32, shape (sources, u)
+        Position of each id among the images of each source, -1 where it has none.
+    expects_tasks : bool
+        Whether rules on tasks apply: False for a manifest of a benchmark that has none.
+    entries : tuple of SourceEntry
+        The sources that a manifest's header names; they say what is exhaustive without the raw files.
+    photos : mapping of str to Path
+        Folder of photos of each source.
+    compared : tuple of ComparedPair or None
+        Pairs by the families of their names; None where tasks and roles alone tell them.
+    patterns : tuple of str
+    column : str
+        What the user says groups of images are (`curation.extensions.audit.groups.Groups`).
+    ignored : frozenset of str
+        Names of classes that are neither right nor wrong, folded: no rule speaks of their objects.
+    published : ListSet or None
+        The lists of a folder as they were read; None for a manifest.
+    leaks : LeakFile or None
+        What a leak check of this manifest said.
+    """
+
+    __repr__ = short_repr
+
+    name: str
+    kind: Literal["manifest", "folder"]
+    classes: tuple[ClassEntry, ...]
+    tasks: tuple[TaskClasses, ...]
+    ids: Texts
+    files: tuple[AuditedList, ...]
+    used: tuple[AuditedList, ...]
+    sources: tuple[AuditedSource, ...]
+    positions: Int32s
+    expects_tasks: bool = True
+    entries: tuple[SourceEntry, ...] = ()
+    exemplars: int = DEFAULT_EXEMPLARS
+    photos: Mapping[str, Path] = field(default_factory=dict)
+    compared: tuple[ComparedPair, ...] | None = None
+    patterns: tuple[str, ...] = ()
+    column: str = ""
+    ignored: frozenset[str] = frozenset()
+    published: ListSet | None = None
+    leaks: LeakFile | None = None
+    cache: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What one rule works out and the next one wants: raw labels by list, facts of COCO JSON."""
+
+    @cached_property
+    def lists(self) -> tuple[AuditedList, ...]:
+        """Lists with a role, and slices of such."""
+        return tuple(part for part in self.used if part.role)
+
+    @cached_property
+    def names(self) -> ClassNames:
+        """The classes, found by any spelling."""
+        return ClassNames(self.classes)
+
+    @cached_property
+    def introduced_in(self) -> Int32s:
+        """First task that introduces each class, shape (classes,); the number of tasks where none does."""
+        step = np.full(len(self.classes), len(self.tasks), np.int32)
+        for number, task in reversed(list(enumerate(self.tasks))):
+            for name in task.introduced:
+                position = self.names.position(name)
+                if position >= 0:
+                    step[position] = number
+        return step
+
+    @property
+    def unknown_label(self) -> int:
+        """The label of unknown objects in `curation.extensions.audit.judgement.Labels`: the number of classes."""
+        return len(self.classes)
+
+    def label_of(self, name: str) -> int:
+        """Return the label of a class by its name in a file: that of unknown for ``unknown``, -1 for a foreign one."""
+        return self.unknown_label if self.names.is_unknown(name) else self.names.position(name)
+
+    def with_role(self, *roles: str, task: int | None = None) -> list[AuditedList]:
+        """Return the lists that play one of some roles, in one task where it is given."""
+        return [part for part in self.lists if part.role in roles and (task is None or task in part.tasks)]
+
+    @property
+    def pairs(self) -> list[ComparedPair]:
+        """The pairs of lists that should share no image: a finetuning list lies inside the train lists (TI5)."""
+        if self.compared is not None:
+            return [pair for pair in self.compared if pair.kind == "family"]
+        apart = ((("train", "finetune"), ("val",)), (("train", "finetune", "val"), ("test",)))
+        position = self.published.index if self.published else {}
+        return [
+            ComparedPair(first, second, places=(position.get(first.name, -1), position.get(second.name, -1)))
+            for left, right in apart
+            for first, second in product(self.with_role(*left), self.with_role(*right))
+        ]
+
+    def mask(self, lists: Iterable[AuditedList]) -> Bools:
+        """Return which ids are in at least one of some lists, shape (u,)."""
+        return self.where(np.concatenate([np.empty(0, np.int32), *(part.members for part in lists)]))
+
+    def where(self, images: Int32s) -> Bools:
+        """Return which ids are among some images, shape (u,)."""
+        shown = np.zeros(len(self.ids), np.bool_)
+        shown[images] = True
+        return shown
+
+    def shared(self, first: AuditedList, second: AuditedList) -> Int32s:
+        """Return the images that are in both of two lists, ascending."""
+        return second.unique[self.where(first.unique)[second.unique]]
+
+    def examples(self, images: Int32s | Int64s, lists: Sequence[AuditedList] = ()) -> tuple[str, ...]:
+        """Return the first few images by id, each with the lines on which some lists name it first."""
+        texts = []
+        for image in self.first(images):
+            places = [line for part in lists if (line := part.line_of(image))]
+            texts.append(f"{self.ids[image]}" + (f" ({'; '.join(places)})" if places else ""))
+        return tuple(texts)
+
+    def first(self, images: Int32s | Int64s) -> list[int]:
+        """Return the few images whose ids come first by code point."""
+        ranks = self._ranks[images]
+        if len(images) > SHOWN_EXAMPLES:
+            images = images[np.argpartition(ranks, SHOWN_EXAMPLES)[:SHOWN_EXAMPLES]]
+        chosen: list[int] = images[np.argsort(self._ranks[images])].tolist()
+        return chosen
+
+    @cached_property
+    def _ranks(self) -> Int32s:
+        """Rank of each id by code point, shape (u,): sorted once, as hundreds of findings show their first ids."""
+        texts = self.ids.tolist()
+        ranks = np.empty(len(texts), np.int32)
+        ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts), dtype=np.int32)
+        return ranks
+
+    @cached_property
+    def home(self) -> Int32s:
+        """Position in `sources` of the first source that holds each id, -1 where none does."""
+        first = np.full(len(self.ids), -1, np.int32)
+        for number in reversed(range(len(self.sources))):
+            first[self.positions[number] >= 0] = number
+        return first
+
+    def held(self, part: AuditedList) -> Int32s:
+        """Return the images of a list that an available source holds, ascending."""
+        return part.unique[self.home[part.unique] >= 0]
+
+    def unlocated(self, part: AuditedList) -> Int32s:
+        """Return the images of a list that are in no available source."""
+        return part.unique[self.home[part.unique] < 0]
+
+    def absent(self, part: AuditedList) -> Int32s:
+        """Return the images of a list that are missing from an available source to which they should belong.
+
+        A manifest says which sources a list draws from. Of a folder's list, an image is taken to be missing where the
+        available sources hold other images of this list whose ids are of the same form.
+        """
+        images = self.unlocated(part)
+        if self.kind == "manifest":
+            given = {source.name for source in self.sources}
+            return images if part.sources and set(part.sources) <= given else images[:0]
+        located = self.held(part)
+        if not (len(images) and len(located)):
+            return images[:0]
+        # With all digits alike, ids of one dataset usually have one form.
+        here, there = ([_DIGIT.sub("0", str(text)) for text in self.ids[own].tolist()] for own in (located, images))
+        return images[np.isin(there, sorted(set(here)))]
+
+    def incomplete(self, images: Int32s) -> Bools:
+        """Return which images come from a source whose silence about a class proves nothing, or from none."""
+        partial = np.array([not source.complete for source in self.sources] + [True], np.bool_)
+        return partial[self.home[images]]
+
+    def unannotated(self, images: Int32s, classes: Bools) -> Bools:
+        """Return which images may show objects of some classes without a box: not all of these are annotated there.
+
+        VOC has boxes of 20 classes: that an image of it has none of a truck says nothing of trucks.
+        """
+        wanted = {self.names.folded(self.classes[row].name) for row in np.flatnonzero(classes).tolist()}
+        lacking = [bool(wanted - {self.names.folded(name) for name in source.exhaustive}) for source in self.sources]
+        return self.incomplete(images) | np.array([*lacking, True], np.bool_)[self.home[images]]
+
+
+_EXHAUSTIVE: Mapping[str, tuple[str, ...]] = {"coco": tuple(name for _, name, _ in COCO_CATEGORIES), "voc": VOC_NAMES}
+"""Classes that a family of datasets annotates on every image (crowds as regions)."""
+
+
+def audited_source(
+    name: str,
+    source: Source,
+    classes: Sequence[ClassEntry],
+    *,
+    stated: Sequence[str] = (),
+    complete: Collection[str] = (),
+) -> AuditedSource:
+    """Return a source for an audit.
+
+    Parameters
+    ----------
+    stated : sequence of str
+        Classes that a manifest says are annotated exhaustively.
+    complete : collection of str
+        Names of the sources of which the user says that they miss no object of any of their classes.
+    """
+    exhaustive = tuple(stated) or known_exhaustive(source.dataset)
+    if name in complete:
+        exhaustive = source.categories.names
+    return AuditedSource(
+        name=name,
+        raw=source,
+        objects=_in_classes(source, classes),
+        has_boxes=source.objects is not None,
+        complete=source.objects is not None or name in complete,
+        exhaustive=exhaustive,
+    )
+
+
+def known_exhaustive(dataset: str) -> tuple[str, ...]:
+    """Return the classes that a dataset is known to annotate on every image; none where that is not known."""
+    return _EXHAUSTIVE.get(family(dataset), ())
+
+
+def _in_classes(source: Source, classes: Sequence[ClassEntry]) -> Source:
+    """Return the source with the objects of classes of the benchmark alone, categories named as the benchmark does."""
+    names = ClassNames(classes)
+    position = np.array([*(names.position(name) for name in source.categories.names), -1], np.int32)
+    objects = source.objects
+    if objects is None:
+        # Pairs of image and class are objects without size or flag.
+        image, category = source.class_pairs()
+        objects = Objects.of(image, category, np.zeros((len(image), 4)))
+    mine = select(objects, position[objects.category] >= 0)
+    return replace(
+        source,
+        objects=replace(mine, category=position[mine.category]),
+        presence=None,
+        categories=Categories(
+            numbers=tuple(range(len(classes))),
+            names=tuple(entry.name for entry in classes),
+            supercategories=("",) * len(classes),
+        ),
+    )
+
+
+def positions_of(images: Images, sources: Sequence[Source]) -> Int32s:
+    """Return the position of each id among the images of each source, -1 where it has none.
+
+    Returns
+    -------
+    ndarray of int32, shape (sources, ids)
+    """
+    positions = np.full((len(sources), len(images)), -1, np.int32)
+    for number, source in enumerate(sources):
+        rows = np.flatnonzero(images.may_be_of(source.namespace))
+        positions[number, rows] = positions_in(source, images.natives.take(rows).to_pylist())
+    return positions
+
+
+def positions_in(source: Source, wanted: Sequence[str]) -> Int32s:
+    """Return the position of each id among the images of a source, -1 where it has none.
+
+    Lists name images by the dataset's own id, by the file name, or by the number in the annotation file; and by a path
+    to one of these. One way of naming holds for the whole source: the one that finds the most, in this order where
+    several do.
+    """
+    best = np.full(len(wanted), -1, np.int32)
+    for texts in _shortened(wanted):
+        for rows in _namings(source):
+            found = np.array([rows.get(text, -1) for text in texts], np.int32)
+            if int((found >= 0).sum()) > int((best >= 0).sum()):
+                best = found
+            if len(wanted) and (best >= 0).all():
+                return best
+    return best
+
+
+def _shortened(wanted: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield images as they are written, without suffix, and by folder and name or name alone if that is distinct."""
+    yield wanted
+    paths = [re.sub(IMAGE_SUFFIX, "", text) for text in wanted]
+    tails = (["/".join(text.split("/")[-parts:]) for text in paths] for parts in (2, 1))
+    for texts in (paths, *tails):
+        if texts != wanted and len(set(texts)) == len(wanted):
+            yield texts
+
+
+def _namings(source: Source) -> Iterator[dict[str, int]]:
+    images = source.images
+    yield {native: row for row, native in enumerate(images.native.tolist())}
+    names = images.file_names.tolist()
+    yield {PurePosixPath(name.replace("\\", "/")).stem: row for row, name in enumerate(names) if name}
+    # As the annotation file writes it: with leading zeros, COCO's 000000000005 and VOC's 000005 would be one number.
+    yield {str(number): row for row, number in enumerate(images.numbers.tolist())}

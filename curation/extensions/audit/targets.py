@@ -1,0 +1,412 @@
+"""A folder of somebody's lists, or a manifest, as the target of an audit.
+
+What part a list of a folder plays is guessed from its name, or said by the user; a manifest says it itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import permutations
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+import numpy as np
+
+from curation.core.errors import UsageError
+from curation.core.key_value import pairs
+from curation.extensions.audit.classes import ClassNames, TaskClasses, classes_of, tasks_of_header
+from curation.extensions.audit.lists import LIST_ROLES, AuditedList, LabelFile, ListRole, ListSet
+from curation.extensions.audit.roles import (
+    ALL_TASKS,
+    FINETUNE,
+    Role,
+    RoleGuess,
+    TaskRole,
+    between_families,
+    comparisons,
+    read_role,
+    said_role,
+    task_roles,
+    tasks_by_name,
+)
+from curation.extensions.audit.target import (
+    DEFAULT_EXEMPLARS,
+    PRINCIPLE,
+    AuditTarget,
+    ComparedPair,
+    audited_source,
+    known_exhaustive,
+    positions_of,
+)
+from curation.manifest.header import Header, LabelView, PartEntry, Treatment
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import positions_of as positions_of_ids
+from curation.sources.entries import PublishedList
+from curation.sources.source import Int32s, Source
+
+
+def role_option(text: str, task_names: Sequence[str], option: str) -> TaskRole:
+    """Return the role in ``ROLE[:TASK]``; a task is a number from 1 or a name, without one it is all of them.
+
+    Raises
+    ------
+    UsageError
+        No such role or task.
+    """
+    role, _, task = text.partition(":")
+    if role == "none":
+        return TaskRole("", ALL_TASKS, "said with --role")
+    chosen = "finetune" if role in FINETUNE else next((known for known in LIST_ROLES if known == role), None)
+    if chosen is None:
+        expected = f"{', '.join(LIST_ROLES)} or none, then :TASK"
+        raise UsageError("Unknown role", where=option, expected=expected, found=role[:80])
+    number = _task_number(task, task_names, option) if task and task != "all" else ALL_TASKS
+    if role == "train" and number == ALL_TASKS and len(task_names) > 1:
+        raise UsageError(
+            "A train list belongs to one task", where=option, expected=f"train:TASK, of {', '.join(task_names)}"
+        )
+    return TaskRole(chosen, number, "said with --role")
+
+
+def _task_number(text: str, names: Sequence[str], option: str) -> int:
+    if text in names:
+        return names.index(text) + 1
+    # Without --tasks any number stands; the rules on tasks are undecidable then.
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= (len(names) or 99):
+        return int(text)
+    raise UsageError(
+        "Unknown task", where=option, expected=", ".join(names) or "a number from 1, and --tasks", found=text[:80]
+    )
+
+
+def read_view(text: str, option: str) -> LabelView:
+    """Return the label view in ``test`` (that of a role by the principle) or ``known=keep,previous=drop,…``.
+
+    Raises
+    ------
+    UsageError
+        It is neither.
+    """
+    if text in PRINCIPLE:
+        return PRINCIPLE[text]
+    try:
+        return msgspec.convert(pairs(text.split(","), option), LabelView)
+    except (UsageError, msgspec.ValidationError):
+        raise UsageError(
+            "Unknown label view",
+            where=option,
+            expected=f"one of {', '.join(PRINCIPLE)}; or pairs such as known=keep,previous=drop,unknown=drop, "
+            f"of {', '.join(LabelView.__struct_fields__)} with {', '.join(get_args(Treatment))}",
+            found=text[:80],
+        ) from None
+
+
+@dataclass(frozen=True)
+class FolderOptions:
+    """What the user says of a folder's lists.
+
+    Attributes
+    ----------
+    roles : mapping of str to str
+        ``ROLE[:TASK]`` by list, ``none`` for no role; lists not named here are guessed from their names.
+    views : mapping of str to LabelView
+        The view that the lists of a role carry.
+    labels : mapping of str to Source
+        Label files by ``LIST`` or ``LIST:TASK``.
+    complete : collection of str
+        Sources that miss no object of any of their classes.
+    patterns : sequence of str
+        Regular expressions whose first capture group is the group of an image.
+    column : str
+        Column of a table that is such a group.
+    """
+
+    roles: Mapping[str, str] = field(default_factory=dict)
+    views: Mapping[str, LabelView] = field(default_factory=dict)
+    labels: Mapping[str, Source] = field(default_factory=dict)
+    complete: Collection[str] = ()
+    exemplars: int = DEFAULT_EXEMPLARS
+    photos: Mapping[str, Path] = field(default_factory=dict)
+    patterns: Sequence[str] = ()
+    column: str = ""
+
+
+def folder_target(
+    lists: ListSet,
+    *,
+    tasks: Sequence[TaskClasses] = (),
+    sources: Mapping[str, Source] | None = None,
+    options: FolderOptions | None = None,
+) -> AuditTarget:
+    """Return the lists of a folder for an audit.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        By the names that the user gives them.
+
+    Raises
+    ------
+    UsageError
+        A role, task or label file is given for a list that is not there.
+    """
+    options = options or FolderOptions()
+    _require_lists(options, lists)
+    names, tasks = [part.name for part in lists.lists], tuple(tasks)
+    classes = classes_of(tasks)
+    audited = tuple(
+        audited_source(key, source, classes, complete=options.complete) for key, source in (sources or {}).items()
+    )
+    n_tasks = len(tasks) or tasks_by_name(names)
+    said_of_tasks = any(":" in text or text in (*FINETUNE, "wilderness") for text in options.roles.values())
+    by_task = bool(n_tasks or options.labels or said_of_tasks)
+    guesses = [_guess(part.name, options) for part in lists.lists]
+    used = list[AuditedList]()
+    for part, guess in zip(lists.lists, guesses, strict=True):
+        text = _said(part.name, options.roles)
+        if text is not None:
+            roles = [role_option(text, [task.name for task in tasks], f"--role {part.name}={text}")]
+        elif by_task:
+            roles = task_roles(part.name, len(part), n_tasks, names)
+        else:
+            roles = [TaskRole(guess.roles[0] if guess.roles else "", ALL_TASKS, guess.why)]
+        used += [_with_role(part, role, tasks, options, None if by_task else guess) for role in roles]
+    return AuditTarget(
+        name=lists.name,
+        kind="folder",
+        classes=classes,
+        tasks=tasks,
+        ids=lists.images.natives.to_numpy(zero_copy_only=False),
+        files=lists.lists,
+        used=tuple(used),
+        sources=audited,
+        positions=positions_of(lists.images, [source.raw for source in audited]),
+        expects_tasks=by_task,
+        exemplars=options.exemplars,
+        photos=options.photos,
+        published=lists,
+        compared=None if by_task else tuple(_compared(lists, used, guesses, options)),
+        patterns=tuple(options.patterns),
+        column=options.column,
+    )
+
+
+def _guess(name: str, options: FolderOptions) -> RoleGuess:
+    """Return the role and family by the name of a list, or as the user says."""
+    roles: dict[str | None, tuple[Role, ...]] = {
+        "train": ("train",), "val": ("val",), "test": ("test",), "none": (),
+    }  # fmt: skip
+    said = _said(name, options.roles)
+    return said_role(name, roles[said]) if said in roles else read_role(name)
+
+
+def _compared(
+    lists: ListSet, used: Sequence[AuditedList], guesses: Sequence[RoleGuess], options: FolderOptions
+) -> Iterator[ComparedPair]:
+    """Yield the pairs of lists that names or the user say should share no image, then those of other kinds."""
+    pairs = comparisons(guesses, [len(part) for part in lists.lists])
+    for pair in (*pairs, *between_families(lists.images.overlaps, pairs)):
+        first, second = guesses[pair.a], guesses[pair.b]
+        same_family = first.family == second.family and len({*pair.roles, "train", "test"}) == 2
+        yield ComparedPair(
+            used[pair.a],
+            used[pair.b],
+            pair.kind,
+            (pair.a, pair.b),
+            pair.roles,
+            first.unlabelled or second.unlabelled,
+            first.family_name if same_family else "",
+        )
+    # Lists whose roles the user says are held together, whatever else their names say.
+    met = {at for pair in pairs if pair.kind == "family" for at in (pair.a, pair.b)}
+    alone = [row for row, part in enumerate(used) if row not in met and _said(part.name, options.roles) is not None]
+    for a, b in permutations(alone, 2):
+        roles = (used[a].role, used[b].role)
+        if roles in (("train", "val"), ("train", "test"), ("val", "test")):
+            yield ComparedPair(used[a], used[b], "family", (a, b), roles)
+
+
+def _names(key: str) -> tuple[str, ...]:
+    """Return the lists that an option may mean: it may name one with its suffix."""
+    return key, key.removesuffix(".txt"), key.removesuffix(".json")
+
+
+def _said(name: str, options: Mapping[str, str]) -> str | None:
+    """Return what an option says of a list."""
+    return next((text for key, text in options.items() if name in _names(key)), None)
+
+
+def _require_lists(options: FolderOptions, lists: ListSet) -> None:
+    for option, keys in (("--role", options.roles), ("--labels", options.labels)):
+        for key in keys:
+            if not any(name in lists.index for name in _names(key if option == "--role" else key.partition(":")[0])):
+                raise UsageError("Unknown list", where=f"{option} {key[:120]}", expected=", ".join(lists.index)[:400])
+
+
+def _with_role(
+    part: AuditedList, role: TaskRole, tasks: Sequence[TaskClasses], options: FolderOptions, guess: RoleGuess | None
+) -> AuditedList:
+    numbers = range(len(tasks)) if role.task == ALL_TASKS else range(role.task - 1, min(role.task, len(tasks)))
+    # Without tasks a number still tells lists apart: validation lists of different tasks share no image.
+    used_in = tuple(numbers) if tasks else (() if role.task == ALL_TASKS else (role.task - 1,))
+    played = " and ".join(guess.roles) if guess and guess.roles else role.role
+    if used_in and played:
+        played += f" of {', '.join(tasks[n].name if n < len(tasks) else f'task {n + 1}' for n in used_in)}"
+    found = replace(
+        part,
+        role=role.role,
+        played=f"unlabelled {played}" if guess and guess.unlabelled else played,
+        family=guess.family_name if guess else "",
+        why=role.why,
+        tasks=used_in,
+        view=options.views.get(role.role, PRINCIPLE.get(role.role)),
+        view_declared=role.role in options.views,
+    )
+    if role.lines is None:
+        return replace(found, labels=_labels(part, numbers, tasks, options))
+    first, last = role.lines
+    rows = (part.lines >= first) & (part.lines <= last)
+    name = f"{part.name}[{first}-{last}]"
+    played = f"{found.played} (lines {first:,} to {last:,})"
+    return replace(found, name=name, members=part.members[rows], lines=part.lines[rows], sha256="", played=played)
+
+
+def _labels(
+    part: AuditedList, numbers: Sequence[int], tasks: Sequence[TaskClasses], options: FolderOptions
+) -> dict[int, LabelFile]:
+    found: dict[int, LabelFile] = {}
+    for key, source in options.labels.items():
+        text, _, task = key.partition(":")
+        if part.name not in _names(text):
+            continue
+        chosen = [number for number in numbers if not task or task in (tasks[number].name, str(number + 1))]
+        if len(chosen) != 1:
+            raise UsageError(
+                "A label file belongs to one task",
+                where=f"--labels {key[:120]}",
+                expected=f"{text}:TASK, of {', '.join(tasks[number].name for number in numbers) or '--tasks'}",
+            )
+        found[chosen[0]] = LabelFile(source.files[0].name, source)
+    return found
+
+
+_OPEN_WORLD = "OWOD"
+
+
+def manifest_target(
+    manifest: Manifest,
+    sources: Mapping[str, Source],
+    *,
+    labels: Mapping[str, Source] | None = None,
+    complete: Collection[str] = (),
+    exemplars: int = DEFAULT_EXEMPLARS,
+    photos: Mapping[str, Path] | None = None,
+) -> AuditTarget:
+    """Return a manifest for an audit.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        By the names in the header; any may be absent.
+    labels : mapping of str to Source
+        Label files by part.
+    complete : collection of str
+        Sources that miss no object of any of their classes, as the user says.
+    exemplars : int
+        Images of each known class that a finetuning list should hold.
+
+    Raises
+    ------
+    UsageError
+        A label file is given for a part that the manifest lacks.
+    """
+    import pyarrow as pa
+
+    # Ignored classes are neither known nor unknown: no rule speaks of them.
+    kept = tuple(entry for entry in manifest.header.classes if entry.role != "ignored")
+    header = msgspec.structs.replace(manifest.header, classes=kept)
+    entries = tuple(
+        msgspec.structs.replace(entry, exhaustive=entry.exhaustive or known_exhaustive(entry.dataset))
+        for entry in header.sources
+    )
+    audited = tuple(
+        audited_source(entry.name, sources[entry.name], header.classes, stated=entry.exhaustive, complete=complete)
+        for entry in entries
+        if entry.name in sources
+    )
+    reads = [_read(part.name, manifest.lists.get(part.name, ())) for part in header.parts]
+    ids = [image for part in header.parts for image in manifest.lists.get(part.name, ())]
+    encoded = pa.array(ids, pa.large_string()).dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
+    members = np.split(encoded.indices.to_numpy(), np.cumsum([len(read) for read in reads]))[:-1]
+    positions = [positions_of_ids(texts, [source.raw])[1] for source in audited]
+    tasks = tasks_of_header(header)
+    labels = labels or {}
+    parts = [part.name for part in header.parts]
+    if wrong := [name for name in labels if name not in parts]:
+        raise UsageError("Unknown part", where=f"--labels {wrong[0][:80]}", expected=", ".join(parts))
+    lists = tuple(
+        _list_of(part, header, own, read, labels.get(part.name), available=part.name in manifest.lists)
+        for part, own, read in zip(header.parts, members, reads, strict=True)
+    )
+    # The test list of four tasks is one list.
+    files: dict[str, AuditedList] = {}
+    for part in lists:
+        files.setdefault(part.sha256 or part.name, part)
+    ignored = [entry for entry in manifest.header.classes if entry.role == "ignored"]
+    names = ClassNames(manifest.header.classes)
+    return AuditTarget(
+        name=f"{header.name} {header.version}",
+        kind="manifest",
+        classes=header.classes,
+        tasks=tasks,
+        ids=np.asarray(texts, object),
+        files=tuple(files.values()),
+        used=lists,
+        sources=audited,
+        positions=np.array(positions, np.int32).reshape(len(audited), len(texts)),
+        expects_tasks=bool(tasks) or header.taxonomy == _OPEN_WORLD,
+        entries=entries,
+        exemplars=exemplars,
+        photos=photos or {},
+        ignored=frozenset(names.folded(name) for entry in ignored for name in (entry.name, *entry.aliases)),
+    )
+
+
+def _read(name: str, ids: Sequence[str]) -> PublishedList:
+    return PublishedList(name, "".join(f"{id_}\n" for id_ in ids).encode(), np.arange(1, len(ids) + 1, dtype=np.int32))
+
+
+def _role(part: PartEntry, header: Header) -> ListRole:
+    """Return the role of a part; one beside the list of its task and role, such as a mixture of it, plays none."""
+    own = f"{part.task}-{part.role}"
+    if part.task and part.name != own and any(other.name == own for other in header.parts):
+        return ""
+    return part.role
+
+
+def _list_of(
+    part: PartEntry, header: Header, members: Int32s, read: PublishedList, labels: Source | None, *, available: bool
+) -> AuditedList:
+    numbers = tuple(number for number, task in enumerate(header.tasks) if task.name == part.task)
+    file, role = None if labels is None else LabelFile(labels.files[0].name, labels), _role(part, header)
+    return AuditedList(
+        name=part.name,
+        whole=part.name,
+        members=members,
+        lines=read.lines,
+        read=read,
+        sha256=part.sha256 or "",
+        role=role,
+        played=f"{role} of {part.task or 'all'}" if role else "",
+        why="the manifest says so" if role else f"{part.task}-{part.role} is the {part.role} list of {part.task}",
+        tasks=numbers,
+        view=part.view,
+        view_declared=True,
+        labels=dict.fromkeys(numbers, file) if file else {},
+        sources=part.sources,
+        available=available,
+        stated_repeats=part.repeats,
+    )

@@ -1,0 +1,189 @@
+"""The lists of OpenOOD 1.5's ImageNet-1K part, as far as rules make them (Zhang et al., arXiv 2306.09301).
+
+A classifier of the 1,000 ILSVRC classes is tested on ILSVRC's validation images, and on images of no such class: *near*
+ones, of the Semantic Shift Benchmark's hard classes and of NINCO; *far* ones, of iNaturalist, DTD and Open Images. Each
+set follows from the files of those who made it. Two of them are cut in two, a part for the choice of hyper-parameters
+and the rest: which images are which, only the lists for that choice say, and with them the rest follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from curation.benchmarks.facts import declared_slots, fact, facts_of
+from curation.benchmarks.parts import Part, Selection, all_images, compared, make_part, manifest_of, source_entry
+from curation.core.canonical import sha256_of_lines
+from curation.core.errors import ExportError, ProtocolError
+from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.manifest.header import ClassEntry, LabelView, Order, Paper
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import locate_images
+from curation.publishing.exporting import Format
+from curation.publishing.formats.plan import Plan, PlannedFile, lines
+from curation.sources.imagenet import class_of_images
+from curation.sources.source import Source
+from curation.sources.stems import stems
+
+SLOTS = declared_slots(__name__)
+_CUT = {"imagenet": ("imagenet-val", "val_imagenet"), "openimage_o": ("openimage_o", "val_openimage_o")}
+"""The source of a set and of what is cut off from it."""
+_HARD = "curation.extensions.benchmarks.ssb"
+
+
+def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the sets that the sources make, each held against the published one.
+
+    Raises
+    ------
+    ProtocolError
+        No source is given, a list for hyper-parameters without the set that it is cut from, or with images beyond it.
+    """
+    known = (ClassEntry(name=name, role="known", index=index) for index, name in enumerate(ilsvrc2012_classes()))
+    classes = (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in _unknown(sources)))
+    parts = list(_parts(sources, classes))
+    if not parts:
+        raise ProtocolError("No source is given", expected=" ".join(f"--source {slot.name}=PATH" for slot in SLOTS))
+    published_sets = fact(__name__, "sets", dict[str, str])
+    differing = {
+        part.entry.name
+        for part in parts
+        if part.entry.name in published_sets and sha256_of_lines(sorted(part.ids)) != published_sets[part.entry.name]
+    }
+    figures = [
+        compared(
+            stated["name"], len(part.ids), stated["paper"][0], stated["place"], "the source is another set of images"
+        )
+        for part in parts
+        for stated in facts_of(__name__)["published"]["imagenet"]["figures"]
+        if stated["name"] == f"{part.entry.name}.images"
+    ]
+    equal = [part.entry.name for part in parts if part.entry.name in published_sets.keys() - differing]
+    notes = [f"Equal to OpenOOD's published list as a set: {', '.join(equal)}."] if equal else []
+    if differing:
+        notes.append(f"Differs from OpenOOD's published list: {', '.join(sorted(differing))}.")
+    return manifest_of(
+        parts,
+        name="openood/imagenet-1k",
+        title="OpenOOD 1.5, ImageNet-1K: sets made from the files of ILSVRC, SSB, NINCO, MOS and ViM",
+        paper=fact(__name__, "paper", Paper),
+        taxonomy="OSC",
+        classes=classes,
+        sources=[source_entry(slot.name, sources[slot.name]) for slot in SLOTS if slot.name in sources],
+        protocol="openood",
+        algorithm_version=1,
+        parameters=parameters,
+        figures=figures,
+        notes=notes,
+    )
+
+
+def _unknown(sources: Mapping[str, Source]) -> list[str]:
+    """Return the classes that OOD sources name, each once; of SSB the hard ones."""
+    named = {name for slot in ("ninco", "textures") if slot in sources for name in sources[slot].categories.names}
+    return sorted(named | (set(hard_classes()) if "ssb" in sources else set()))
+
+
+def hard_classes() -> list[str]:
+    """Return the wnids of SSB's 980 hard classes."""
+    names: list[str] = facts_of(_HARD)["problems"]["imagenet"]["classes"]["hard"]
+    return names
+
+
+def _parts(sources: Mapping[str, Source], classes: tuple[ClassEntry, ...]) -> Iterator[Part]:
+    stated = {part["name"]: part for part in facts_of(__name__)["published"]["imagenet"]["parts"]}
+
+    def part(name: str, slot: str, positions: Any, rule: str = "") -> Part:
+        facts = stated.get(name, {"role": "test", "selection": rule})
+        selected = Selection(slot, sources[slot], positions)
+        order: Order = "listed" if name == "textures" else "code_point"
+        return make_part(name, facts["role"], selected, classes, view=LabelView(), rule=facts["selection"], order=order)
+
+    for name, (slot, cut) in _CUT.items():
+        if cut in sources and slot not in sources:
+            raise ProtocolError("A source is missing", where=f"source {cut}", expected=f"--source {slot}=PATH")
+        if cut in sources:
+            whole, taken = sources[slot].image_ids, sources[cut].image_ids
+            if not np.isin(taken, whole).all():
+                raise ProtocolError(
+                    "A list for hyper-parameters has images that its set lacks",
+                    where=f"source {cut}",
+                    expected=f"images of source {slot}",
+                    found=str(taken[~np.isin(taken, whole)][0]),
+                )
+            yield part(name, slot, np.flatnonzero(~np.isin(whole, taken)))
+            yield part(cut, slot, np.flatnonzero(np.isin(whole, taken)))
+        elif slot in sources:
+            rule = f"{name} and {cut} of OpenOOD together: which image is of which, only its lists say."
+            yield part(f"{name}-and-val", slot, all_images(sources[slot]), rule)
+    if "ssb" in sources:
+        image, category = sources["ssb"].class_pairs()
+        position = sources["ssb"].categories.index()
+        hard = [position[name] for name in hard_classes() if name in position]
+        yield part("ssb_hard", "ssb", image[np.isin(category, hard)])
+    for name in ("ninco", "inaturalist", "textures"):
+        if name in sources:
+            yield part(name, name, all_images(sources[name]))
+
+
+FOLDERS = fact(__name__, "imglists", dict[str, str])
+"""Where OpenOOD keeps the images of each part."""
+
+
+def plan_imglists(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
+    """Return the plan of one file a part, ``test_ninco.txt``: the lines of OpenOOD's list in the order of the part.
+
+    Raises
+    ------
+    ExportError
+        A part is none of OpenOOD's, or its folders or labels do not follow from ids.
+    ManifestError, MissingListError
+        See `curation.manifest.views.locate_images`.
+    """
+    texts = {part: _lines(manifest, part, sources) for part in parts}
+    return Plan(
+        files=[
+            PlannedFile(f"{part if part.startswith('val_') else f'test_{part}'}.txt", lines(own))
+            for part, own in texts.items()
+        ],
+        records=sum(map(len, texts.values())),
+        counts={"lines": sum(map(len, texts.values()))},
+    )
+
+
+def _lines(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> list[str]:
+    if part not in FOLDERS:
+        raise ExportError(
+            "The list of this part does not follow from its ids: OpenOOD's own has folders or labels that they lack",
+            where=f"part {part}",
+            expected=", ".join(FOLDERS),
+        )
+    located = locate_images(manifest, part, sources)
+    (source,) = located.sources
+    natives = [image_id.partition(":")[2] for image_id in manifest.ids(part)]
+    folders = [
+        f"{FOLDERS[part]}/{native.partition('_')[0]}" if part == "ssb_hard" else FOLDERS[part] for native in natives
+    ]
+    names = [path.rpartition("/")[2] for path in source.images.file_names[located.position].tolist()]
+    bare = stems("".join(f"{name}\n" for name in names).encode()).decode().split("\n")[:-1]
+    suffixes = [name[len(stem) :] for name, stem in zip(names, bare, strict=True)]
+    labels = _labels(part, natives, source, located.position)
+    return [
+        f"{folder}/{native}{suffix} {label}"
+        for folder, native, suffix, label in zip(folders, natives, suffixes, labels, strict=True)
+    ]
+
+
+def _labels(part: str, natives: Sequence[str], source: Source, positions: Any) -> Sequence[int]:
+    """Return the place of each image's class, -1 of an OOD image."""
+    number_of = {wnid: number for number, wnid in enumerate(ilsvrc2012_classes())}
+    if part == "imagenet_r":
+        return [number_of[native.partition("/")[0]] for native in natives]
+    if part not in ("imagenet", "val_imagenet"):
+        return [-1] * len(natives)
+    return [number_of[source.categories.names[category]] for category in class_of_images(source)[positions].tolist()]
+
+
+FORMATS = (Format("openood-imglist", lambda request: plan_imglists(request.manifest, request.parts, request.sources)),)

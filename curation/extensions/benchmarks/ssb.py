@@ -1,0 +1,227 @@
+"""The Semantic Shift Benchmark (Vaze et al., ICLR 2022): unknown classes, easy or hard to tell from known ones.
+
+Known and unknown classes come of one data set. *Easy* unknown classes share few attributes with any known class, *hard*
+ones many; CUB, Stanford Cars and FGVC Aircraft have *medium* ones between, which count as hard in benchmarking. A
+classifier of the known classes is tested on known images joined with the easy, or with the hard unknown ones.
+
+CUB is exact from its own files: images follow from the official split. Of ImageNet the known images are ILSVRC's
+validation images; the unknown ones are the 50 files of each class that the authors list.
+
+Many hard classes of ImageNet are related to a known one by WordNet, as the authors meant it. Two variants of ours leave
+them out, to show how much of a score rests on them: those below a known class, or those above one too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import structs
+
+from curation.benchmarks.facts import declared_slots, fact, facts_of
+from curation.benchmarks.parameters import declared_parameters, stated
+from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
+from curation.benchmarks.selection import images_with
+from curation.core.errors import ProtocolError
+from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.manifest.header import ClassEntry, LabelView, Paper, PartEntry, PartRole
+from curation.manifest.manifest import Manifest
+from curation.signals.hierarchy.related_classes import NOT_PROVEN, class_kin
+from curation.sources.source import Source
+from curation.sources.source_specs import SourceSlot
+
+PAPER = fact(__name__, "paper", Paper)
+PROBLEMS: Mapping[str, Any] = facts_of(__name__)["problems"]
+SLOTS = declared_slots(__name__)
+SLOTS_OF = {"cub": ("cub-train", "cub-test"), "imagenet": ("imagenet-val", "imagenet-21k")}
+"""Sources of each data set: that of the known images first."""
+_VARIANTS = {"descendants": ("hard-without-descendants", "below"), "all": ("hard-without-kin", "below or above")}
+"""Name of the manifest without some kin, and what that kin is."""
+_MEDIUM = "Medium unknown classes count as hard in benchmarking: part test-hard holds both."
+LEVELS = {"easy": ("easy",), "hard": ("medium", "hard")}
+"""Classes that a test set of each name holds beside the known ones."""
+
+
+def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
+    """Return the sources of the data set, all of them needed."""
+    wanted = SLOTS_OF.get(parameters["problem"], ())
+    return tuple(structs.replace(slot, required=True) for slot in SLOTS if slot.name in wanted)
+
+
+def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the lists of one data set: known and unknown images by difficulty, and the two test sets of them.
+
+    Raises
+    ------
+    ProtocolError
+        A source is missing, or lacks one of the classes.
+    """
+    problem = parameters["problem"]
+    if problem not in SLOTS_OF:
+        raise ProtocolError(
+            "The images of this data set cannot be read",
+            where=f"--set problem={problem}",
+            expected=" or ".join(SLOTS_OF),
+            hint=f"curation build ssb --set problem={problem} --header-only --out DIR: its classes and their roles",
+        )
+    if missing := [slot for slot in SLOTS_OF[problem] if slot not in sources]:
+        raise ProtocolError("A source is missing", expected=" ".join(f"--source {slot}=PATH" for slot in missing))
+    first, second = SLOTS_OF[problem]
+    levels, left_out = _without_kin(classes_of(problem, sources[second]), parameters)
+    classes = _entries(levels)
+
+    def images(slot: str, level: str) -> Selection:
+        return Selection(slot, sources[slot], np.flatnonzero(images_with(sources[slot], levels[level])))
+
+    def part(name: str, selected: Sequence[Selection], rule: str, role: PartRole = "test") -> Part:
+        return make_part(name, role, selected, classes, view=LabelView(), rule=rule)
+
+    parts = []
+    if problem == "cub":
+        parts.append(part("train", [images(first, "known")], "Official training images of known classes.", "train"))
+    known = images(second if problem == "cub" else first, "known")
+    parts.append(part("known", [known], "Test images of known classes."))
+    unknown = {level: images(second, level) for level in levels if level != "known"}
+    for level, unknowns in unknown.items():
+        parts.append(part(level, [unknowns], f"Test images of {level} unknown classes."))
+    for name, held in LEVELS.items():
+        if chosen := [unknown[level] for level in held if level in unknown]:
+            parts.append(part(f"test-{name}", [known, *chosen], f"The known images and the {name} unknown ones."))
+    variant, kin = _VARIANTS.get(parameters["without_kin"], ("", ""))
+    title = f", hard, without the {len(left_out)} classes {kin} a known one in WordNet 3.0" if variant else ""
+    sizes = {made.entry.name: len(made.ids) for made in parts}
+    return _manifest(
+        parts,
+        parameters,
+        name=variant or problem,
+        title=f"{problem}{title}",
+        classes=classes,
+        sources=tuple(source_entry(slot, sources[slot]) for slot in SLOTS_OF[problem]),
+        # A variant of ours has other sizes than the paper's: its lists are locked by digest.
+        figures=[
+            compared(
+                f"{name}.images", sizes.get(name), size, PROBLEMS[problem]["place"],
+                "the source is another set of images",
+            )
+            for name, size in ({} if variant else PROBLEMS[problem]["sizes"]).items()
+        ],
+        notes=_notes_on(left_out, kin) if variant else (_MEDIUM,) if "medium" in levels else (),
+    )  # fmt: skip
+
+
+def _manifest(
+    parts: Sequence[Part | PartEntry], parameters: Mapping[str, Any], *, name: str, title: str, **more: Any
+) -> Manifest:
+    return manifest_of(
+        parts,
+        name=f"ssb/{name}",
+        title=f"Semantic Shift Benchmark: {title}",
+        paper=PAPER,
+        taxonomy="OSC",
+        protocol="ssb",
+        algorithm_version=1,
+        parameters=stated(parameters, declared_parameters(__name__)),
+        **more,
+    )
+
+
+def _entries(levels: Mapping[str, Sequence[str]]) -> tuple[ClassEntry, ...]:
+    """Return the classes with their roles, known ones first and numbered."""
+    return (
+        *(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(levels["known"])),
+        *(
+            ClassEntry(name=name, role="unknown", index=-1)
+            for level, names in levels.items()
+            for name in (names if level != "known" else ())
+        ),
+    )
+
+
+def _without_kin(
+    levels: Mapping[str, tuple[str, ...]], parameters: Mapping[str, Any]
+) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
+    """Return the classes by level without kin of known ones, and the classes that are left out."""
+    which = parameters["without_kin"]
+    if which == "none":
+        return levels, ()
+    if parameters["problem"] != "imagenet":
+        raise ProtocolError(
+            "Only the classes of imagenet are synsets of WordNet",
+            where=f"--set without_kin={which}",
+            expected="--set problem=imagenet",
+            found=f"problem={parameters['problem']}",
+        )
+    left_out = set(class_kin(levels["hard"], levels["known"]).kin(which))
+    kept = {"known": levels["known"], "hard": tuple(name for name in levels["hard"] if name not in left_out)}
+    return kept, tuple(sorted(left_out))
+
+
+def _notes_on(left_out: Sequence[str], kin: str) -> tuple[str, ...]:
+    return (
+        f"A variant of ours, not of the authors, who meant hard classes to be near: {len(left_out)} of "
+        f"{len(PROBLEMS['imagenet']['classes']['hard'])} hard classes are left out, each {kin} a known class in "
+        f"WordNet 3.0, all parents kept: {', '.join(left_out)}.",
+        f"{'; '.join(NOT_PROVEN)}.",
+    )
+
+
+def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return a header without lists: of a data set whose images no reader knows, or of a variant without kin.
+
+    The lists of SSB's authors may not be passed on: a variant is locked by their digests, and built from their file.
+
+    Raises
+    ------
+    ProtocolError
+        The lists of the data set can be built, and are the authors' own.
+    """
+    problem = parameters["problem"]
+    if parameters["without_kin"] != "none":
+        made = build(sources, parameters)
+        return Manifest(header=structs.replace(made.header, origin="declared"), lists={})
+    if problem in SLOTS_OF:
+        raise ProtocolError(
+            "The lists of this data set are built, not declared",
+            where=f"--header-only --set problem={problem}",
+            expected=f"curation build ssb --set problem={problem} without --header-only",
+        )
+    facts = PROBLEMS[problem]
+    names = {level: [facts["names"][number] for number in numbers] for level, numbers in facts["classes"].items()}
+    slot = f"{facts['dataset'].replace('_', '-')}-test"
+    rules = {"known": "Test images of known classes."}
+    for level in (candidate for candidate in names if candidate != "known"):
+        rules[level] = f"Test images of {level} unknown classes: {', '.join(names[level])}."
+    for name, held in LEVELS.items():
+        rules[f"test-{name}"] = f"The known images and those of {' and '.join(held)} unknown classes."
+    return _manifest(
+        [
+            PartEntry(name=name, role="test", sources=(slot,), selection=rule, view=LabelView())
+            for name, rule in rules.items()
+        ],
+        parameters,
+        name=problem,
+        title=f"classes of {facts['title']}",
+        origin="declared",
+        classes=_entries(names),
+        sources=[unread_entry(slot, facts["dataset"], "test", note="no reader of its images")],
+        notes=(_MEDIUM,),
+    )
+
+
+def classes_of(problem: str, source: Source) -> dict[str, tuple[str, ...]]:
+    """Return the names of the known classes and of the unknown ones by difficulty, sorted within each."""
+    facts = PROBLEMS[problem]["classes"]
+    if problem == "imagenet":
+        return {"known": tuple(ilsvrc2012_classes()), **{level: tuple(names) for level, names in facts.items()}}
+    # By the file's own class ids: the order of its lines is free. The authors count them from 0.
+    names = [name for _, name in sorted(zip(source.categories.numbers, source.categories.names, strict=True))]
+    size = sum(map(len, facts.values()))
+    if len(names) != size:
+        raise ProtocolError(
+            "The source has other classes than the benchmark",
+            where=f"source {SLOTS_OF[problem][1]}",
+            expected=f"{size} classes",
+            found=str(len(names)),
+        )
+    return {level: tuple(names[number] for number in numbers) for level, numbers in facts.items()}

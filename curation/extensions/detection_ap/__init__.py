@@ -1,0 +1,1 @@
+"""COCO, LVIS and score-free evaluation of plain detection."""

@@ -1,0 +1,329 @@
+"""Plain COCO average precision and recall by hotcoco, pycocotools, or both against each other.
+
+hotcoco gives the numbers of pycocotools to the last bit in a small part of its time and memory (``python -m
+tests.benchmarks coco-small``). It has wheels for fewer machines (none for musl), so it stays an extra.
+ultrafast-pycocotools 0.1.14 is as exact, and tests compare with it; but it has no wheel for musl either, one for each
+Python, and takes the truth by dicts or a path alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from curation.core.errors import UsageError
+from curation.core.progress import stage
+from curation.core.wording import counted as counted_words
+from curation.evaluation.coco_ap import (
+    MEASURES,
+    STATISTICS,
+    Engine,
+    _choose,
+    _defined,
+    _per_class,
+    _run,
+    coco_average_precision,
+    coco_decided_by_order,
+    labelled,
+)
+from curation.evaluation.conventions import VALUES, is_form
+from curation.evaluation.inputs import LISTED, POLICY, READING, Listed, OnePart, Policy, Reading, Truth
+from curation.evaluation.matching import assign
+from curation.evaluation.measures import Measured, Scored, Value, definitions, percent
+from curation.evaluation.other_evaluators import compare_with_external
+from curation.evaluation.outcomes import Outcomes
+from curation.evaluation.problem import Detections, GroundTruth
+from curation.evaluation.readers import ACCEPTED, Accepted
+from curation.evaluation.result import Column, Report, Result, Tidy
+from curation.evaluation.variants import Rules
+from curation.evaluation.voc import outcomes_by_class
+from curation.extensions.detection_ap import federated
+from curation.extensions.detection_ap.federated import KEYS, NO_FREQUENCY, Limit, counted, require_federated, thirteen
+from curation.extensions.detection_ap.score_free import LMMS, LMMS_MEANING, MATCHING, lmms_numbers, score_free
+from curation.extensions.detection_ap.score_free import MEASURES as SCORE_FREE_MEASURES
+from curation.extensions.detection_ap.score_free import TABLES as SCORE_FREE_TABLES
+
+Variant = Literal[
+    "coco", "coco-federated", "lvis", "lvis-fixed", "score-free", "score-free-best", "score-free-in-order", "lmms-eval",
+    "all",
+]  # fmt: skip
+VARIANTS: dict[str, str] = {
+    "coco": "COCO: every image counts for every class, 100 detections an image and class",
+    "coco-federated": "LVIS's rules for images and classes under COCO's limit of 100 detections an image and class",
+    "lvis": "LVIS AP: a limit of detections an image over all classes, then what images were labelled for",
+    "lvis-fixed": "Fixed AP: a limit of detections a class over all images, then what images were labelled for",
+    **{name: f"boxes without scores; {rule}" for name, rule in MATCHING.items()},
+    LMMS: LMMS_MEANING,
+}
+"""What each variant does."""
+_LIMITED = ("lvis", "lvis-fixed")
+_SCORELESS = (*MATCHING, LMMS)
+_MOST = 100
+_RULES = Rules(name="coco", taken="best_free", crowd="cover", difficult="count")
+_FACTS = (
+    "engine", "difficult", "n_images", "n_objects", "n_detections", "left_out", "n_detections_not_labelled",
+    "largest_difference",
+)  # fmt: skip
+
+
+def evaluate(
+    *,
+    truth: Annotated[Truth, "FILE"],
+    detections: Path,
+    classes: Path | None = None,
+    variant: tuple[Variant, ...] | Variant = (),
+    image_limit: int = 300,
+    class_limit: int = 10_000,
+    boxes: str = ACCEPTED.boxes,
+    reading: Reading = READING,
+    policy: Policy = POLICY,
+    listed: Listed = LISTED,
+    engine: Engine | None = None,
+    against: Annotated[Any, Path] = None,
+) -> Result:
+    """Score plain detection by COCO AP, LVIS AP, Fixed AP, or without scores, and each class.
+
+    Parameters
+    ----------
+    truth : Path or Source
+        COCO JSON, or a dataset root
+    detections : Path
+        COCO results (a JSON list, or one record a line), a table (.csv), or a folder of label files of YOLO
+        (data.yaml, labels/STEM.txt) or of VOC results (comp4_det_test_CLASS.txt); may be compressed by gzip
+    classes : Path, optional
+        {"known": [...], "unknown": [...]}; the categories of the truth by default
+    variant : str or tuple of str, optional
+        variant of the measures, repeatable (default: coco; of an LVIS truth coco-federated): coco, as pycocotools;
+        coco-federated, LVIS's rules for images and classes under COCO's limit; lvis; lvis-fixed; score-free,
+        score-free-best and score-free-in-order, for detections without scores; lmms-eval, that harness's rule; all that
+        suit the files
+    image_limit : int
+        of variant lvis: detections of an image that count
+    class_limit : int
+        of variant lvis-fixed: detections of a class that count
+    boxes : str
+        form of all boxes of the detections: LAYOUT or LAYOUT:UNIT, such as xyxy or xyxy:0-1000
+    reading : Reading
+    policy : Policy
+    listed : Listed
+    engine : {"hotcoco", "pycocotools", "both"}, optional
+        default: hotcoco where installed
+    against : Path, mapping, sequence or object, optional
+        numbers of another evaluator, shown beside ours: COCOeval.stats, or those of torchmetrics, supervision,
+        Ultralytics or LVIS, as JSON or CSV; -1 in it is undefined
+
+    Raises
+    ------
+    MissingFileError, EvaluationError, PredictionError
+        A file is not there, or does not hold what it should.
+    MissingExtraError, EngineDisagreementError, UsageError
+        As `coco_average_precision`.
+    """
+    asked = (variant,) if isinstance(variant, str) else variant or ("",)
+    if min(image_limit, class_limit) < 1 or not is_form(boxes):
+        raise UsageError(
+            "Invalid setting", where="--set", expected=f"limits of at least 1; boxes={VALUES['boxes']}", found=boxes
+        )
+    is_scoreless = asked == ("all",) or all(name in _SCORELESS for name in asked)
+    accepted = Accepted(
+        scoreless=is_scoreless,
+        other_classes="all" in asked or any(name in _LIMITED for name in asked),
+        folded=asked == (LMMS,),
+        boxes=boxes,
+        bounded=is_scoreless or boxes != ACCEPTED.boxes,
+    )
+    given = OnePart.of(
+        truth, detections, classes=classes, reading=reading, policy=policy, listed=listed, accepted=accepted
+    )
+    variants = _variants(asked, given)
+    limits = {"lvis": Limit("image", image_limit), "lvis-fixed": Limit("class", class_limit)}
+    scored, facts, said, notes = [], dict[str, Any](), dict[str, Any](), [*given.notes]
+    with stage("COCO evaluation"):
+        for name in variants:
+            new, found = _scored(given, name, limits.get(name), engine)
+            scored.append(new)
+            said[name] = {"meaning": VARIANTS[name], **new.settings}
+            facts = {key: found[key] for key in _FACTS if key in found} | facts
+            if against is not None and name not in _SCORELESS and "external" not in facts:
+                known = dict(zip(given.part.truth.class_numbers, given.part.truth.classes, strict=True))
+                compared = compare_with_external(found, against, known)
+                facts["external"] = {key: compared[key] for key in ("file", "passed_over")}
+                tables = {**new.found.tables, "against": compared["against"]}
+                scored[-1] = replace(new, found=new.found._replace(tables=tables))
+            notes += new.found.notes
+    if against is not None and "external" not in facts:
+        raise UsageError("--against goes with variants that read scores", found=", ".join(variants))
+    keys = {row.measure for entry in scored for row in entry.found.values}
+    meanings = {key: text for key, text in definitions(REPORT.measures).items() if key in keys}
+    return Result(
+        REPORT if len(variants) == 1 else replace(REPORT, places=("variant",)),
+        given.about | {"definitions": meanings, **facts} | ({} if variants == ("coco",) else {"variants": said}),
+        scored=scored,
+        notes=notes,
+        outcomes=(lambda: {"coco": [_outcomes(given)]}) if variants == ("coco",) else None,
+    )
+
+
+def _outcomes(given: OnePart) -> Outcomes:
+    """Return what became of the 100 detections of highest score in each image and class, at each IoU."""
+    truth, detections = replace(given.part.truth, federated=None), given.read.detections
+    detections = detections.take(detections.label >= 0)
+    order = np.lexsort((-detections.scores, detections.label, detections.image))
+    cell = detections.image[order].astype(np.int64) * len(truth.classes) + detections.label[order]
+    rank = np.arange(len(order)) - np.searchsorted(cell, cell)
+    detections = detections.take(np.sort(order[rank < _MOST]))
+    levels = [assign(truth, detections, _RULES, iou=float(iou)).outcome for iou in np.linspace(0.5, 0.95, 10)]
+    return replace(outcomes_by_class(truth, detections, _RULES), outcome_at=np.stack(levels))
+
+
+def _variants(asked: tuple[str, ...], given: OnePart) -> tuple[str, ...]:
+    """Return the variants that were asked for, or that suit the files."""
+    federated = given.part.truth.federated is not None
+    if asked == ("",):
+        return ("coco-federated" if federated else "coco",)
+    if "all" not in asked:
+        if "coco-federated" in asked:
+            require_federated(given.part.truth)
+        return asked
+    if np.isnan(given.read.detections.scores).any():
+        return tuple(MATCHING)
+    return ("coco", "coco-federated", *_LIMITED) if federated else ("coco",)
+
+
+def _scored(given: OnePart, name: str, limit: Limit | None, engine: Engine | None) -> tuple[Scored, dict[str, Any]]:
+    """Return what one variant measured, and what else there is to know of it."""
+    truth, detections = given.part.truth, given.read.detections
+    if name in MATCHING:
+        measured = score_free(truth, detections, name)
+        settings = {"iou": ">= 0.5", "matching": MATCHING[name], "boxes": given.form}
+        stated = int(np.isfinite(detections.scores).sum())
+        note = f"variant {name} passes over the scores that {stated} of {len(detections)} detections state"
+        measured = measured._replace(notes=[note] if stated else [])
+        return replace(given.scored(name, measured, {}), settings=settings), {}
+    of_classes = detections.take(detections.label >= 0)
+    if name == LMMS:
+        found = coco_average_precision(truth, of_classes.unscored(), engine=engine)
+        measured = _measured(found)
+        kept = [value for value in measured.values if value.measure in ("AP", "AP50", "AP75")]
+        measured = measured._replace(values=[*lmms_numbers(truth, of_classes), *kept])
+        settings = {"iou": "> 0", "matching": LMMS_MEANING, "boxes": given.form}
+        return replace(given.scored(name, measured, {"engine": found["engine"]}), settings=settings), found
+    if limit is None:
+        plain = replace(truth, federated=None) if name == "coco" else truth
+        found = coco_average_precision(plain, of_classes, engine=engine)
+        return given.scored(name, _measured(found), {"engine": found["engine"]}), found
+    frequency = [given.frequencies.get(class_name, "") for class_name in truth.classes]
+    found = federated_average_precision(truth, detections, limit, frequency, engine=engine)
+    left_out = len(detections) - len(of_classes)
+    dropped = f"{counted_words(left_out, 'detection')} of classes that the truth lacks took places under the limit"
+    notes = [f"{dropped} and then counted for nothing, as in LVIS"] * bool(left_out)
+    measured = _measured(found, KEYS)
+    steps = {"step": list(found["steps"]), "n": list(found["steps"].values())}
+    measured = measured._replace(notes=notes, tables={**measured.tables, "steps": steps})
+    settings = {"limit": f"{limit.most} detections of each {limit.of}"}
+    return replace(given.scored(name, measured, {"engine": found["engine"]}), settings=settings), found
+
+
+def federated_average_precision(
+    truth: GroundTruth, detections: Detections, limit: Limit, frequency: Sequence[str], *, engine: Engine | None = None
+) -> dict[str, Any]:
+    """Return the thirteen numbers of LVIS AP, or of Fixed AP where the limit is one of each class.
+
+    Parameters
+    ----------
+    truth : GroundTruth
+        With `GroundTruth.federated`.
+    detections : Detections
+        A negative label is a class that the truth lacks.
+    limit : Limit
+        300 an image is LVIS's, 10,000 a class Fixed AP's.
+    frequency : sequence of str, length K
+        ``r``, ``c``, ``f``, or ``""`` of each class.
+    engine : {"hotcoco", "pycocotools", "both"}, optional
+
+    Returns
+    -------
+    dict
+        `curation.extensions.detection_ap.federated.KEYS` as fractions of 1, None where undefined; ``steps``, how many
+        detections each step left; and ``per_class``, ``undefined``, ``engine`` and counts as of
+        `coco_average_precision`.
+
+    Raises
+    ------
+    EvaluationError
+        The truth is not federated.
+    MissingExtraError, EngineDisagreementError, UsageError
+        As `coco_average_precision`.
+    """
+    chosen = _choose(engine)
+    left = counted(truth, detections, limit)
+    letters = np.array(frequency, object)
+    found = _run(
+        chosen,
+        *labelled(left.truth, left.detections),
+        lambda numbers, labels: thirteen(*numbers, letters[labels].tolist()),
+    )
+    result: dict[str, Any] = dict(zip(KEYS, map(_defined, found.statistics.tolist()), strict=True))
+    result |= {
+        "engine": chosen,
+        "n_images": truth.n_images,
+        "n_objects": left.steps["truths_at_iou_50"],
+        "steps": left.steps,
+    }
+    result["per_class"] = per_class = _per_class(truth.classes, found)
+    empty = {name: "no object of this class counts" for name, ap in per_class.items() if ap is None}
+    result["undefined"] = empty if any(frequency) else empty | NO_FREQUENCY
+    result["decided_by_order"] = coco_decided_by_order(left.truth, left.detections)
+    if found.difference is not None:
+        result["largest_difference"] = found.difference
+    return result
+
+
+def _measured(found: Mapping[str, Any], keys: Iterable[str] = STATISTICS) -> Measured:
+    names, why = found["per_class"], found["undefined"]
+    return Measured(
+        [Value(key, percent(found[key]), n=found["n_objects"], undefined=why.get(key, "")) for key in keys],
+        {
+            "average_precision": {
+                "class": list(names),
+                "AP": list(map(percent, names.values())),
+                "undefined": [why.get(name, "") for name in names],
+            }
+        },
+        decided_by_order=found["decided_by_order"],
+    )
+
+
+REPORT = Report(
+    "coco",
+    (*MEASURES, *federated.MEASURES, *SCORE_FREE_MEASURES),
+    # 2: numbers are in %.
+    algorithm=2,
+    files=("measures", "average_precision", "against", "score_free", "steps"),
+    places=(),
+    tidy=(
+        Tidy(
+            "average_precision",
+            (Column("class"), Column("AP", "%"), Column("undefined", text=False)),
+            title="AP of each class in %",
+        ),
+        Tidy(
+            "against",
+            (
+                Column("measure", head=""),
+                Column("ours", "%"),
+                Column("theirs", "%"),
+                Column("difference", "%", show="+.2f"),
+                Column("undefined", head="theirs is undefined"),
+            ),
+            title="Against another evaluator, in %",
+            always=True,
+        ),
+        *SCORE_FREE_TABLES,
+        Tidy("steps", (Column("step"), Column("n", "count")), title="What each step of LVIS's rules leaves"),
+    ),
+)

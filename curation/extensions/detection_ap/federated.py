@@ -1,0 +1,177 @@
+"""LVIS AP and Fixed AP: which detections and objects of a federated ground truth count, and their thirteen numbers.
+
+The rules are those of lvis-api (7d7f07d). `coco_engine` computes precision and recall of what is left here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from curation.core.errors import EvaluationError
+from curation.evaluation.defined_means import mean_of_defined
+from curation.evaluation.matching import assign
+from curation.evaluation.measures import Measure
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.variants import Rules
+from curation.sources.source import FEDERATED
+
+GROUPS = {"r": "rare", "c": "common", "f": "frequent"}
+"""What LVIS calls a class by its training images: 1 to 10, 11 to 100, more."""
+_IN_WORDS = {"r": "1 to 10", "c": "11 to 100", "f": "over 100"}
+_measure = partial(Measure, unit="%", better="higher", source="lvis-api, LVISEval.summarize")
+MEASURES = (
+    *(
+        _measure(
+            f"AP{key}",
+            f"average precision of {name} classes",
+            f"IoU 0.50:0.95, mean over classes of {_IN_WORDS[key]} training images (`frequency` {key} of the truth)",
+            undefined="no such class has an object that counts",
+            ranked=True,
+        )
+        for key, name in GROUPS.items()
+    ),
+    _measure(
+        "AR", "average recall", "recall at IoU 0.50:0.95, under the variant's limit", undefined="no object qualifies"
+    ),
+)
+KEYS = ("AP", "AP50", "AP75", "APs", "APm", "APl", "APr", "APc", "APf", "AR", "ARs", "ARm", "ARl")
+"""The thirteen numbers, in LVIS's order."""
+NO_FREQUENCY = {f"AP{key}": "the truth states no `frequency` of its categories" for key in GROUPS}
+_IGNORED_AREA = 4e10
+"""Beyond every range of areas: an object of it is found one to one, and neither right nor wrong."""
+_ASSIGNMENT = Rules(name="lvis", taken="best_free", crowd="ordinary")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How many detections count: the best `most` of each image over all classes, or of each class over all images."""
+
+    of: Literal["image", "class"]
+    most: int
+
+    def kept(self, detections: Detections) -> Bools:
+        """Return which detections are within the limit, equal scores in input order."""
+        group = (detections.image if self.of == "image" else detections.label).astype(np.int64)
+        order = np.lexsort((-detections.scores, group))
+        begins = np.searchsorted(group[order], group[order])
+        kept = np.zeros(len(order), bool)
+        kept[order] = np.arange(len(order)) - begins < self.most
+        return kept
+
+
+class Counted(NamedTuple):
+    """What counts of a truth and its detections, and how many detections each step left."""
+
+    truth: GroundTruth
+    detections: Detections
+    steps: dict[str, int]
+
+
+def counted(truth: GroundTruth, detections: Detections, limit: Limit) -> Counted:
+    """Return the objects and detections that LVIS counts.
+
+    In this order: the limit; what has no area, or a class that the truth lacks, is dropped; a detection counts where
+    its image shows the class, or names it in ``neg_category_ids``. Crowd is no crowd; a truth with ``ignore``, or
+    difficult, is ignored.
+
+    Parameters
+    ----------
+    truth : GroundTruth
+        With `GroundTruth.federated`.
+    detections : Detections
+        A negative label is a class that the truth lacks; each such class has its own.
+
+    Raises
+    ------
+    EvaluationError
+        The truth is not federated.
+    """
+    said = require_federated(truth)
+    n_classes = len(truth.classes)
+    limited = detections.take(limit.kept(detections))
+    sized = limited.take((limited.label >= 0) & (limited.boxes[:, 2:] > 0).all(axis=1))
+    areas = np.where(np.isfinite(truth.areas), truth.areas, truth.boxes[:, 2] * truth.boxes[:, 3])
+    rows = np.flatnonzero((truth.label >= 0) & (areas > 0))
+    image, label, kind = said[said[:, 1] >= 0].T
+    absent = kind == FEDERATED.index("absent")
+    cells = np.concatenate([_cells(truth.image[rows], truth.label[rows], n_classes),
+                            _cells(image[absent], label[absent], n_classes)])  # fmt: skip
+    left = sized.take(np.isin(_cells(sized.image, sized.label, n_classes), cells))
+    partly = _cells(image[~absent], label[~absent], n_classes)
+    ignored = truth.difficult[rows]
+    kept = replace(_objects(truth, rows), areas=np.where(ignored, _IGNORED_AREA, areas[rows]), original=None)
+    kept = replace(kept, crowd=np.zeros(len(rows), bool), difficult=np.zeros(len(rows), bool))
+    steps = {
+        "detections_given": len(detections),
+        "detections_within_the_limit": len(limited),
+        "detections_with_area_and_class": len(sized),
+        "detections_after_the_federated_filter": len(left),
+        **_at_iou_50(kept, left, ignored, partly),
+    }
+    if limit.of == "class":
+        used, counts = np.unique(detections.label, return_counts=True)
+        steps["classes_with_fewer"] = len(np.union1d(np.arange(n_classes), used)) - int((counts >= limit.most).sum())
+    return Counted(kept, left, steps)
+
+
+def require_federated(truth: GroundTruth) -> Int32s:
+    """Return what a truth says of images and classes; one that says nothing is an `EvaluationError`."""
+    if truth.federated is None:
+        raise EvaluationError(
+            "The truth does not say which classes its images were labelled for",
+            expected="LVIS JSON: neg_category_ids and not_exhaustive_category_ids of each image",
+            found="a truth that labels every image for every class",
+            hint="--variant coco scores it",
+        )
+    return truth.federated
+
+
+def _cells(image: Any, label: Any, n_classes: int) -> Int64s:
+    """Return a number for each pair of image and class."""
+    cells: Int64s = image.astype(np.int64) * n_classes + label
+    return cells
+
+
+def _at_iou_50(truth: GroundTruth, detections: Detections, ignored: Bools, partly: Int64s) -> dict[str, int]:
+    """Return what becomes of the detections at IoU 0.5: those that find nothing where not all is boxed are ignored."""
+    right = assign(_objects(truth, ~ignored), detections, _ASSIGNMENT).outcome == 1
+    rest = detections.take(~right)
+    passed = np.isin(_cells(rest.image, rest.label, len(truth.classes)), partly)
+    passed |= assign(_objects(truth, ignored), rest, _ASSIGNMENT).outcome == 1
+    true, aside = int(right.sum()), int(passed.sum())
+    counts = {"true": true, "false": len(rest) - aside, "ignored": aside, "truths": int((~ignored).sum())}
+    return {f"{name}_at_iou_50": count for name, count in counts.items()}
+
+
+def _objects(truth: GroundTruth, rows: Bools | Int64s) -> GroundTruth:
+    names = ("image", "label", "boxes", "crowd", "difficult", "areas")
+    columns: dict[str, Any] = {name: getattr(truth, name)[rows] for name in names}
+    return replace(truth, **columns)
+
+
+def thirteen(precision: Floats, recall: Floats, frequency: Sequence[str]) -> Floats:
+    """Return the numbers of `KEYS`, -1 where undefined.
+
+    Parameters
+    ----------
+    precision : ndarray of float64, shape (10, 101, K, 4)
+        By IoU, recall, class and range of areas; -1 where a class has no object.
+    recall : ndarray of float64, shape (10, K, 4)
+    frequency : sequence of str, length K
+        ``r``, ``c``, ``f``, or ``""`` of each class.
+    """
+    letters = np.array(frequency, object)
+    return np.array(
+        [
+            mean_of_defined(precision[..., 0]),
+            *(mean_of_defined(precision[level, ..., 0]) for level in (0, 5)),
+            *(mean_of_defined(precision[..., size]) for size in (1, 2, 3)),
+            *(mean_of_defined(precision[:, :, letters == letter, 0]) for letter in GROUPS),
+            *(mean_of_defined(recall[..., size]) for size in range(4)),
+        ]
+    )

@@ -1,0 +1,340 @@
+"""Detections without scores: precision, recall and F1, presence, and the range of AP over all orders of the boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import permutations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from curation.core.grouping import distinct
+from curation.evaluation.matching import OverlappingPairs, covering, first_come, overlapping_pairs, rows_by_class
+from curation.evaluation.measures import Measure, Measured, Value, percent, sum_in_order
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
+from curation.evaluation.result import Column, Tidy
+
+MATCHING = {
+    "score-free": "greedy: the pair of highest IoU first, ties by truth, then by box, in file order",
+    "score-free-best": "best: as many pairs as possible",
+    "score-free-in-order": "in order: each box, in file order, takes the free truth of highest IoU",
+}
+"""The variants, and which boxes find a truth under each."""
+LMMS = "lmms-eval"
+LMMS_MEANING = (
+    "lmms-eval 75571cf, task odinw13, one data set: class names trimmed and in lower case, others match nothing; in an "
+    "image and class the pair of highest IoU (above 0) first; AP with score 1 for every box, ties in file order"
+)
+LEVELS = np.linspace(0.5, 0.95, 10)
+ACCURACIES = ("0.1", "0.3", "0.5", "0.7", "0.9")
+_RECALLS = np.linspace(0, 1, 101)
+_ENUMERATED = 6
+"""Boxes of a class whose orders are all tried for its expected AP."""
+_LARGEST_GROUP = 7
+"""Boxes of a group, over several truths, whose orders are all tried for the lowest AP."""
+DRAWN = 200
+"""Orders that the expected AP of a class of more boxes is a mean over."""
+
+_RATES = {"precision": "TP / boxes", "recall": "TP / truths", "F1": "2 TP / (boxes + truths)"}
+_measure = partial(Measure, unit="%", better="higher", undefined="there is nothing to divide by")
+_range = partial(_measure, source="COCOeval's AP at IoU 0.5 of each class", undefined="no class has an object")
+_lmms = partial(_measure, source="lmms-eval 75571cf, task odinw13")
+_AT = "pooled over classes and images, at IoU 0.5"
+_PRESENT = "of pairs of image and class, boxes aside: is the class in the image; crowd counts as shown"
+_ORDER = "mean over classes of the {} AP50 that an order of the boxes gives, without a limit of boxes an image"
+MEASURES = (
+    *(_measure(key, f"{key} of boxes without scores", f"{how}, {_AT}", ranked=True) for key, how in _RATES.items()),
+    _measure("F1_classes", "mean F1 of classes", "mean of F1 over the classes with a box or a truth", ranked=True),
+    *(_measure(f"{key}_levels", f"mean {key}", f"mean of {key} at IoU 0.50, 0.55 … 0.95") for key in _RATES),
+    *(_measure(f"presence_{key}", f"{key} of class presence", f"{how} {_PRESENT}", ranked=key == "F1")
+      for key, how in _RATES.items()),
+    _range("AP50_lowest", "lowest AP50 over all orders", _ORDER.format("lowest")),
+    _range("AP50_expected", "expected AP50 over all orders", "mean over classes of the mean AP50 over all orders of "
+           f"up to {_ENUMERATED} boxes, else over {DRAWN} drawn ones"),
+    _range("AP50_highest", "highest AP50 over all orders", _ORDER.format("highest")),
+    _lmms("IoU", "mean IoU of truths", "sum of the IoU of matched pairs / truths"),
+    _lmms("Center_ACC", "share of truths with a centre inside", "truths whose partner's centre lies inside / truths"),
+    _lmms("ACC@{iou}", "share of truths matched", "truths matched at IoU >= the parameter / truths"),
+)  # fmt: skip
+_COLUMNS = (
+    Column("class"), *(Column(name, "count") for name in ("truths", "boxes", "TP")),
+    *(Column(name, "%") for name in _RATES),
+    *(Column(f"AP50_{name}", "%", f"AP50 {name}") for name in ("lowest", "expected", "highest")),
+    Column("orders", text=False), Column("undefined", text=False),
+)  # fmt: skip
+TABLES = (Tidy("score_free", _COLUMNS, title="Boxes without scores, IoU 0.5, in %"),)
+
+
+class _Problem(NamedTuple):
+    """Truths that count, boxes, their pairs of IoU >= 0.5 of one image and class, and boxes that lie in crowd."""
+
+    truth: GroundTruth
+    boxes: Detections
+    counted: Bools
+    pairs: OverlappingPairs
+    covered: Bools
+
+    def at(self, level: float) -> tuple[OverlappingPairs, Bools]:
+        """Return the pairs at an IoU, and the boxes that count: those that find none and lie in crowd do not."""
+        rows = self.pairs.iou >= level
+        pairs = OverlappingPairs(self.pairs.row[rows], self.pairs.position[rows], self.pairs.iou[rows])
+        left = ~self.covered
+        left[pairs.row] = True
+        return pairs, left
+
+
+def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
+    """Return `MEASURES` of boxes whose scores are passed over, and a row a class.
+
+    Parameters
+    ----------
+    truth : GroundTruth
+        Crowd regions are no truths: a box that finds no truth and lies in one by half of its area or more is left out.
+        Difficult objects count.
+    boxes : Detections
+        In file order.
+    variant : str
+        Of `MATCHING`.
+    """
+    counted = (truth.label >= 0) & ~truth.crowd
+    pairs = overlapping_pairs(truth, boxes, same_class=True, mask=counted, iou_threshold=0.5, strict=False)
+    problem = _Problem(truth, boxes, counted, pairs, np.zeros(len(boxes), bool))
+    problem.covered[covering(truth, boxes, truth.crowd & (truth.label >= 0), 0.5)] = True
+    n_classes = len(truth.classes)
+    n_truths = np.bincount(truth.label[counted], minlength=n_classes)
+    levels = [_counts(problem, float(level), variant, n_classes) for level in LEVELS]
+    tp, n_boxes = levels[0]
+    by_class = [_rates(*numbers) for numbers in zip(tp.tolist(), n_boxes.tolist(), n_truths.tolist(), strict=True)]
+    pooled = [_rates(int(found.sum()), int(given.sum()), int(n_truths.sum())) for found, given in levels]
+    shown_in = distinct(truth.image[truth.label >= 0].astype(np.int64) * n_classes + truth.label[truth.label >= 0])
+    said_in = distinct(boxes.image.astype(np.int64) * n_classes + boxes.label)
+    presence = _rates(len(np.intersect1d(shown_in, said_in)), len(said_in), len(shown_in))
+    ranges = _ranges(problem, n_truths)
+    scores = [row["F1"] for row in by_class if row["F1"] is not None]
+    values = [
+        *(Value(key, percent(value)) for key, value in pooled[0].items()),
+        Value("F1_classes", percent(_mean(scores)), n=len(scores)),
+        *(Value(f"{key}_levels", percent(_mean([row[key] for row in pooled]))) for key in _RATES),
+        *(Value(f"presence_{key}", percent(value)) for key, value in presence.items()),
+        *_range_values(ranges, truth.classes),
+    ]
+    columns: dict[str, Sequence[Any]] = {
+        "class": truth.classes, "truths": n_truths.tolist(), "boxes": n_boxes.tolist(), "TP": tp.tolist(),
+        **{key: [percent(row[key]) for row in by_class] for key in _RATES},
+        **{f"AP50_{key}": [percent(getattr(row, key)) for row in ranges] for key in ("lowest", "expected", "highest")},
+        "orders": [row.orders for row in ranges], "undefined": [row.undefined for row in ranges],
+    }  # fmt: skip
+    return Measured(values, {"score_free": columns})
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    defined = [value for value in values if value is not None]
+    return sum_in_order(defined) / len(defined) if defined and len(defined) == len(values) else None
+
+
+def _rates(tp: int, boxes: int, truths: int) -> dict[str, float | None]:
+    return {
+        "precision": tp / boxes if boxes else None,
+        "recall": tp / truths if truths else None,
+        "F1": 2 * tp / (boxes + truths) if boxes + truths else None,
+    }
+
+
+def _counts(problem: _Problem, level: float, variant: str, n_classes: int) -> tuple[Int64s, Int64s]:
+    """Return the boxes of each class that find a truth at an IoU, and those that count."""
+    pairs, left = problem.at(level)
+    found = sorted(matched(pairs, variant))
+    tp = np.bincount(problem.boxes.label[found], minlength=n_classes)
+    return tp, np.bincount(problem.boxes.label[left], minlength=n_classes)
+
+
+def matched(pairs: OverlappingPairs, variant: str) -> dict[int, int]:
+    """Return the truth that each box finds, of pairs of one image and class, under a rule of `MATCHING`."""
+    in_order = variant == "score-free-in-order"
+    keys = (pairs.row, pairs.position, -pairs.iou)
+    order = np.lexsort((pairs.position, -pairs.iou, pairs.row) if in_order else keys)
+    rows, positions = pairs.row[order].tolist(), pairs.position[order].tolist()
+    if variant == "score-free-best":
+        wanted: dict[int, list[int]] = {}
+        for row, position in zip(rows, positions, strict=True):
+            wanted.setdefault(row, []).append(position)
+        return _most_pairs(wanted)
+    found: dict[int, int] = {}
+    taken = set[int]()
+    for row, position in zip(rows, positions, strict=True):
+        if row not in found and position not in taken:
+            found[row] = position
+            taken.add(position)
+    return found
+
+
+def _most_pairs(wanted: Mapping[int, Sequence[int]]) -> dict[int, int]:
+    """Return as many pairs of box and truth as possible, by augmenting paths, each the shortest."""
+    holder: dict[int, int] = {}
+    found: dict[int, int] = {}
+    for start in wanted:
+        came_from: dict[int, int] = {}
+        queue = [start]
+        for row in queue:
+            free = None
+            for position in wanted[row]:
+                if position not in came_from:
+                    came_from[position] = row
+                    if position not in holder:
+                        free = position
+                        break
+                    queue.append(holder[position])
+            if free is not None:
+                while free is not None:
+                    row = came_from[free]
+                    holder[free], before = row, found.get(row)
+                    found[row], free = free, before
+                break
+    return found
+
+
+class _Range(NamedTuple):
+    """AP50 of a class over all orders of its boxes; None with a reason where it is not known."""
+
+    lowest: float | None
+    expected: float | None
+    highest: float | None
+    orders: str = ""
+    undefined: str = ""
+
+
+def _range_values(ranges: Sequence[_Range], classes: Sequence[str]) -> Iterator[Value]:
+    some = [(row, name) for row, name in zip(ranges, classes, strict=True) if row.highest is not None]
+    for key in ("lowest", "expected", "highest"):
+        unknown = [f"{name}: {row.undefined}" for row, name in some if getattr(row, key) is None]
+        reason = f"{len(unknown)} of {len(some)} classes, the first {unknown[0]}" if unknown else ""
+        yield Value(
+            f"AP50_{key}", percent(_mean([getattr(row, key) for row, _ in some])), n=len(some), undefined=reason
+        )
+
+
+def _ranges(problem: _Problem, n_truths: Int64s) -> list[_Range]:
+    pairs, left = problem.at(0.5)
+    of_box: dict[int, list[int]] = {}
+    order = np.lexsort((pairs.position, -pairs.iou, pairs.row))
+    for row, position in zip(pairs.row[order].tolist(), pairs.position[order].tolist(), strict=True):
+        of_box.setdefault(row, []).append(position)
+    drawn = _drawn(problem, pairs, left, n_truths)
+    found = []
+    for number, rows in rows_by_class(problem.boxes.label, len(n_truths)):
+        n, boxes = int(n_truths[number]), rows[left[rows]].tolist()
+        if not n:
+            found.append(_Range(None, None, None, undefined="the class has no object, crowd aside"))
+            continue
+        wanted = {row: of_box[row] for row in boxes if row in of_box}
+        highest = _precision([0] * len(_most_pairs(wanted)), n)
+        if len(boxes) <= _ENUMERATED:
+            every = [_precision(_before(order, wanted), n) for order in permutations(boxes)]
+            found.append(_Range(min(every), sum_in_order(every) / len(every), highest, f"all {len(every)}"))
+            continue
+        lowest, undecided = _lowest(wanted, len(boxes), n)
+        reason = (
+            f"the order decides which truths are found in {undecided} groups of boxes, in more ways than are tried; "
+            f"the lowest AP50 is at least {100 * lowest:.2f}"
+        )
+        expected = float(drawn[:, number].mean())
+        found.append(
+            _Range(None if undecided else lowest, expected, highest, f"{len(drawn)} drawn", reason * bool(undecided))
+        )
+    return found
+
+
+def _precision(wrong_before: Sequence[int] | Int64s, n: int) -> float:
+    """Return COCO's AP of a class of n objects, given how many false boxes come before each true one."""
+    true = np.arange(1, len(wrong_before) + 1)
+    precision = np.maximum.accumulate((true / (true + np.asarray(wrong_before, np.int64)))[::-1])[::-1]
+    at = np.searchsorted(true / n, _RECALLS)
+    return float(np.append(precision, 0.0)[np.minimum(at, len(true))].sum() / len(_RECALLS))
+
+
+def _before(order: Sequence[int], wanted: Mapping[int, Sequence[int]]) -> list[int]:
+    """Return how many false boxes come before each true one, where each box takes its best free truth in turn."""
+    taken, wrong, before = set[int](), 0, list[int]()
+    for row in order:
+        free = next((position for position in wanted.get(row, ()) if position not in taken), None)
+        if free is None:
+            wrong += 1
+        else:
+            taken.add(free)
+            before.append(wrong)
+    return before
+
+
+def _lowest(wanted: Mapping[int, Sequence[int]], n_boxes: int, n: int) -> tuple[float, int]:
+    """Return the lowest AP over all orders, or a bound below it, and how many groups make it a bound.
+
+    A group is of boxes that compete for truths. Its worst order gives few true boxes, each behind as many false ones as
+    can be. False boxes that need no true one before them come first; then groups with the most false boxes behind.
+    """
+    groups: dict[int, list[int]] = {}
+    root: dict[int, int] = {}
+    for row, positions in wanted.items():
+        joined = list(dict.fromkeys(root[position] for position in positions if position in root))
+        rows = [*(other for key in joined for other in groups.pop(key)), row]
+        groups[row] = rows
+        root |= {position: row for other in rows for position in wanted[other]}
+    first, behind, undecided = n_boxes - len(wanted), list[int](), 0
+    for rows in groups.values():
+        before, sure = _worst(rows, wanted)
+        wrong = len(rows) - len(before)
+        first += before[0]
+        gaps = np.diff([*before, wrong]).tolist()
+        undecided += not sure or gaps != sorted(gaps, reverse=True)
+        behind += gaps
+    ahead = np.cumsum([first, *sorted(behind, reverse=True)])[:-1]
+    return _precision(ahead, n), undecided
+
+
+def _worst(rows: Sequence[int], wanted: Mapping[int, Sequence[int]]) -> tuple[list[int], bool]:
+    """Return how many false boxes of a group come before each true one in its worst order, and whether there is one."""
+    if len({position for row in rows for position in wanted[row]}) == 1:
+        return [0], True
+    if len(rows) > _LARGEST_GROUP:
+        fewest = -(-len(_most_pairs({row: wanted[row] for row in rows})) // 2)
+        return [len(rows) - fewest] * fewest, False
+    orders = {tuple(_before(order, wanted)) for order in permutations(rows)}
+    fewest = min(map(len, orders))
+    worst = [max(order[nth] for order in orders) for nth in range(fewest)]
+    return worst, tuple(worst) in orders
+
+
+def _drawn(problem: _Problem, pairs: OverlappingPairs, left: Bools, n_truths: Int64s) -> Floats:
+    """Return AP50 of each class in each of `DRAWN` orders of its boxes, of the classes that are not enumerated."""
+    rows_of = [
+        (number, rows[left[rows]]) for number, rows in rows_by_class(problem.boxes.label, len(n_truths), empty=False)
+    ]
+    large = [(number, rows) for number, rows in rows_of if n_truths[number] and len(rows) > _ENUMERATED]
+    found = np.zeros((DRAWN, len(n_truths)))
+    for replicate in range(DRAWN if large else 0):
+        words = np.random.Philox(key=np.array([0, replicate], np.uint64)).random_raw(len(problem.boxes))
+        rank = np.empty(len(words), np.int64)
+        rank[np.argsort(words, kind="stable")] = np.arange(len(words))
+        true = first_come(pairs, -rank.astype(np.float64), len(problem.counted))[0] >= 0
+        for number, rows in large:
+            ordered = rows[np.argsort(rank[rows])]
+            right = true[ordered]
+            found[replicate, number] = _precision(np.cumsum(~right)[right].tolist(), int(n_truths[number]))
+    return found
+
+
+def lmms_numbers(truth: GroundTruth, boxes: Detections) -> list[Value]:
+    """Return lmms-eval's mean IoU, share of centres inside and accuracies of one data set, in %."""
+    counted = (truth.label >= 0) & ~truth.crowd
+    pairs = overlapping_pairs(truth, boxes, same_class=True, mask=counted, iou_threshold=0, strict=True)
+    found, n = matched(pairs, "score-free"), int(counted.sum())
+    iou = dict(zip(zip(pairs.row.tolist(), pairs.position.tolist(), strict=True), pairs.iou.tolist(), strict=True))
+    overlaps = np.array([iou[pair] for pair in found.items()])
+    box, target = boxes.boxes[list(found)], truth.boxes[list(found.values())]
+    inside = np.abs(box[:, :2] + box[:, 2:] / 2 - target[:, :2] - target[:, 2:] / 2) <= target[:, 2:] / 2
+    shares = {"IoU": overlaps.sum(), "Center_ACC": inside.all(axis=1).sum()}
+    return [
+        *(Value(key, percent(float(total) / n) if n else None, n=n) for key, total in shares.items()),
+        *(Value("ACC", percent(int((overlaps >= float(iou)).sum()) / n) if n else None, {"iou": iou}, n)
+          for iou in ACCURACIES),
+    ]  # fmt: skip

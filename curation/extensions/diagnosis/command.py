@@ -1,0 +1,111 @@
+"""``curation inspect``: what an annotation file holds and what is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from curation.cli.output import Answer, first_rows
+from curation.cli.outputs import KEPT, OUTPUT_FILE
+from curation.core.arguments import Workers
+from curation.core.engines.running import EngineName
+from curation.core.errors import UsageError
+from curation.core.storage import write_bytes
+from curation.sources.presence import presence as scan
+from curation.sources.renumbering import renumber as with_new_ids
+
+_SHOWN = 30
+
+
+def run(
+    file: Annotated[str, "FILE"],
+    /,
+    *,
+    presence: Annotated[Path | None, KEPT, "DIR"] = None,
+    renumber: Annotated[Path | None, OUTPUT_FILE] = None,
+    detections: Path | None = None,
+    mend: tuple[Annotated[str, "KEY=VALUE"], ...] = (),
+    out: Annotated[Path | None, OUTPUT_FILE] = None,
+    engine: EngineName = "local",
+    workers: Workers | None = None,
+) -> Answer:
+    """Print what an annotation file holds; with --detections, what is wrong with them: why a score is near zero.
+
+    Parameters
+    ----------
+    file
+        COCO JSON; for --presence also box CSV (Open Images), Parquet with an image and a class a row, a folder of such
+        files, or an address
+    presence
+        write which image shows which class into shards: image, class, boxes; the same command resumes after an
+        interruption
+    renumber
+        write the file with new ids of images and annotations: mends files that were joined with repeated ids
+    detections
+        COCO results in any convention, a table (.csv), or a folder of YOLO's label files: which mistakes were made in
+        boxes, ids and scores, with the command that mends each
+    mend
+        with --detections and --out: KEY=VALUE (image_ids, boxes, category_ids, scores, duplicates; repeatable)
+    out
+        the results file to write, mended by --mend: COCO results (.json), whatever the detections are in
+    engine
+        of --presence: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same digest
+    workers
+        of --presence (one a core)
+    """
+    if presence is None and (engine != "local" or workers is not None):
+        raise UsageError("--engine and --workers belong to --presence", hint="curation inspect FILES --presence DIR")
+    if sum(option is not None for option in (presence, renumber, detections)) > 1:
+        raise UsageError("--presence, --renumber and --detections are different answers", expected="one of them")
+    if presence is not None:
+        return _presence(file, presence, engine, workers)
+    if renumber is not None:
+        return _renumbered(Path(file), renumber)
+    if bool(mend) != (out is not None) or (mend and detections is None):
+        raise UsageError("--mend and --out belong together", hint=f"curation inspect {file} --detections FILE")
+    # What reads detections takes its time to import.
+    from curation.extensions.diagnosis import diagnosis
+
+    if detections is not None and out is not None:
+        return _mended(Path(file), detections, mend, out)
+    found = diagnosis.inspect(Path(file), detections=detections)
+    return Answer(found.data(), found.lines(), int(isinstance(found, diagnosis.Diagnosis) and bool(found.findings)))
+
+
+def _mended(truth: Path, detections: Path, mends: tuple[str, ...], out: Path) -> Answer:
+    from curation.extensions.diagnosis.diagnosis import mended
+
+    if out.suffix.lower() != ".json":
+        raise UsageError(
+            "Mended detections are written as COCO results alone", where=str(out), expected="--out FILE.json"
+        )
+    records = mended(truth, detections, mends)
+    write_bytes(out, msgspec.json.encode(records))
+    return Answer({"file": str(out), "records": len(records)}, [f"{len(records):,} detections written to {out}"])
+
+
+def _presence(files: str, out: Path, engine: EngineName, workers: int | None) -> Answer:
+    found = scan(files, out=out, engine=engine, workers=workers)
+    data = found.data()
+    ranked = sorted(found.images, key=lambda name: (-found.images[name], name))
+    title, columns = f"{data['rows']:,} pairs of image and class in {out}", ("class", "images", "boxes")
+    rows = ((name, f"{found.images[name]:,}", f"{found.boxes[name]:,}") for name in ranked)
+    lines = first_rows(title, columns, rows, len(ranked), _SHOWN, "--json prints all")
+    return Answer(data, [*lines, data["digest"]])
+
+
+def _renumbered(path: Path, out: Path) -> Answer:
+    file = with_new_ids(path)
+    file.save(out)
+    counts = file.counts
+    lines = [
+        f"{counts['repeated_ids']:,} of {counts['image_ids']:,} image ids named several of {counts['images']:,} "
+        f"images: {counts['images_concerned']:,} images had such an id",
+        f"{counts['annotations_concerned']:,} of {counts['annotations']:,} annotations named such an id; "
+        f"there were {counts['annotation_ids']:,} annotation ids",
+        f"{file.runs} runs: every annotation names an image of its own run",
+        f"written to {out}",
+    ]
+    return Answer({"file": str(out), "read": file.sha256, "runs": file.runs, **counts}, lines)

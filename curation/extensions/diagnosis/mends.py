@@ -1,0 +1,302 @@
+"""Mends of a file of detections: what turns boxes, ids and scores of another convention into those of the truth.
+
+A mend is ``KEY=VALUE``; `VALUES` says what each key takes. It changes what it names and nothing else: a record keeps
+its other fields and its position in the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from curation.core.errors import UsageError
+from curation.core.near_names import plain_name
+from curation.evaluation.conventions import _BOXES, VALUES, Id, boxes_in_pixels, unique
+from curation.evaluation.matching import best_overlap
+from curation.evaluation.problem import MAX_COORDINATE, Detections, Floats, GroundTruth, Int64s
+
+Mapped = Callable[[Any], Id | None]
+"""What an id becomes; None where the mend knows nothing of it, and it stays."""
+_SHIFT = r"[+-]\d{1,18}"
+_FORMS = {
+    "image_ids": rf"{_SHIFT}|number|file_name|stem|(?:index|rank)[01]",
+    "boxes": _BOXES.pattern,
+    "category_ids": rf"{_SHIFT}|number|name|index[01]|coco91|matched|[^:,]+:-?\d{{1,18}}(?:,[^:,]+:-?\d{{1,18}})*",
+    "scores": "percent|logits|inverted",
+    "duplicates": "drop",
+}
+_NOT_IN_COCO = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83, 91})
+"""The numbers up to 91 that no class of COCO 2017 has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Detections of any convention as columns of n rows, in file order.
+
+    Attributes
+    ----------
+    images : list of int or str
+        As the file names them.
+    classes : list of int, str or None
+    boxes : ndarray of float64, shape (n, 4)
+        Four numbers of any layout and unit; NaN where a record has none.
+    scores : ndarray of float64, shape (n,)
+        NaN where a record has none.
+    """
+
+    images: Sequence[Id]
+    classes: Sequence[Id | None]
+    boxes: Floats
+    scores: Floats
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def take(self, rows: Int64s) -> Columns:
+        """Return some rows."""
+        images, classes = ([of[row] for row in rows.tolist()] for of in (self.images, self.classes))
+        return Columns(images, classes, self.boxes[rows], self.scores[rows])
+
+
+@dataclass(frozen=True)
+class Objects:
+    """The images, classes and objects of a truth that detections are held against.
+
+    Attributes
+    ----------
+    images : list of int or str
+        Ids, in file order.
+    files : list of str
+        File names, ``""`` where unstated.
+    sizes : ndarray of float64, shape (n, 2)
+        Width and height in pixels, NaN where unstated.
+    categories, names
+        Ids and names of the classes, in file order.
+    image, category : ndarray of int64, shape (m,)
+        Positions in `images` and `categories`; `image` ascends.
+    boxes : ndarray of float64, shape (m, 4)
+        ``x, y, w, h`` in pixels, origin top left.
+    """
+
+    images: Sequence[Id]
+    files: Sequence[str]
+    sizes: Floats
+    categories: Sequence[Id]
+    names: Sequence[str]
+    image: Int64s
+    category: Int64s
+    boxes: Floats
+
+    @cached_property
+    def image_position(self) -> dict[Id, int]:
+        """The position of each image id."""
+        return {image: position for position, image in reversed([*enumerate(self.images)])}
+
+    @cached_property
+    def category_position(self) -> dict[Id | None, int]:
+        """The position of each category id."""
+        return {category: position for position, category in reversed([*enumerate(self.categories)])}
+
+    @cached_property
+    def count(self) -> Int64s:
+        """Objects of each image, shape (n,)."""
+        return np.bincount(self.image, minlength=len(self.images)).astype(np.int64)
+
+    @cached_property
+    def truth(self) -> GroundTruth:
+        """The same as matching takes it: images go by position, no object is difficult or crowd."""
+        none = np.zeros(len(self.image), bool)
+        return GroundTruth(
+            image_numbers=np.arange(len(self.images)),
+            classes=tuple(self.names),
+            class_numbers=(None,) * len(self.names),
+            image=self.image.astype(np.int32),
+            label=self.category.astype(np.int32),
+            boxes=self.boxes,
+            crowd=none,
+            difficult=none,
+            areas=np.zeros(len(self.image)),
+            sizes=np.nan_to_num(self.sizes).clip(0, 2**31 - 1).astype(np.int32),
+        )
+
+    def positions(self, images: Sequence[Id]) -> Int64s:
+        """Return the position of each image; -1 where the truth lacks it."""
+        return np.array([self.image_position.get(image, -1) for image in images], np.int64)
+
+
+def parse(mends: Sequence[str]) -> dict[str, str]:
+    """Return mends by key, in the order in which they are applied.
+
+    Raises
+    ------
+    UsageError
+        A text is no ``KEY=VALUE`` of `VALUES`, or a key is given twice.
+    """
+    found: dict[str, str] = {}
+    for text in mends:
+        key, _, value = text.partition("=")
+        if key not in VALUES or key in found or not re.fullmatch(_FORMS[key], value):
+            raise UsageError(
+                "A mend is given twice" if key in found else "No such mend",
+                where=f"--mend {text}"[:200],
+                expected=f"{key}={VALUES[key]}" if key in VALUES else f"KEY=VALUE with KEY of {', '.join(VALUES)}",
+            )
+        found[key] = value
+    return {key: found[key] for key in VALUES if key in found}
+
+
+def image_map(value: str, truth: Objects) -> Mapped:
+    """Return what an image id becomes under a mend."""
+    if value in ("file_name", "stem"):
+        names = truth.files if value == "file_name" else [PurePosixPath(file).stem for file in truth.files]
+        return unique(names, truth.images).get
+    is_ranked = value.startswith("rank")
+    ids = sorted(truth.images, key=lambda image: (isinstance(image, str), image)) if is_ranked else truth.images
+    return _number_map(value, ids)
+
+
+def category_map(value: str, truth: Objects) -> Mapped:
+    """Return what a category id, or name, becomes under a mend other than ``matched``."""
+    if value == "name":
+        own = unique([*map(plain_name, truth.names)], truth.categories) | unique(truth.names, truth.categories)
+        return lambda given: own.get(given, own.get(plain_name(given))) if isinstance(given, str) else None
+    if value == "coco91":
+        numbers = [number for number in range(1, 91) if number not in _NOT_IN_COCO]
+        return dict(zip(numbers, truth.categories, strict=False)).get
+    if ":" in value:
+        pairs = (pair.split(":") for pair in value.split(","))
+        return {old if (number := number_of(old)) is None else number: int(new) for old, new in pairs}.get
+    return _number_map(value, truth.categories)
+
+
+def _number_map(value: str, ids: Sequence[Id]) -> Mapped:
+    def known(given: Any) -> Id | None:
+        number = number_of(given)
+        if number is None or value == "number":
+            return number
+        if value[0] in "+-":
+            return number + int(value)
+        position = number - int(value[-1])
+        return ids[position] if 0 <= position < len(ids) else None
+
+    return known
+
+
+def number_of(given: Any) -> int | None:
+    """Return an id as a whole number; None for a text of anything but digits."""
+    if isinstance(given, int):
+        return given
+    return int(given) if isinstance(given, str) and re.fullmatch(r"-?\d{1,18}", given) else None
+
+
+def apply_mends(columns: Columns, mends: Mapping[str, str], truth: Objects) -> tuple[Columns, Int64s]:
+    """Return detections after mends, and which rows of the file are left, ascending.
+
+    Boxes on images that the truth lacks keep a unit of the image's size; ids that a mend knows nothing of stay.
+    """
+    rows = np.arange(len(columns))
+    for key, value in mends.items():
+        if key == "image_ids":
+            columns = replace(columns, images=_mapped(columns.images, image_map(value, truth)))
+        elif key == "boxes":
+            # Of an image that is not there 1, 1.
+            sizes = np.concatenate([truth.sizes, [[1, 1]]])[truth.positions(columns.images)]
+            columns = replace(columns, boxes=boxes_in_pixels(columns.boxes, value, sizes))
+        elif key == "category_ids":
+            known = matched_classes(columns, truth).get if value == "matched" else category_map(value, truth)
+            columns = replace(columns, classes=_mapped(columns.classes, known))
+        elif key == "scores":
+            columns = replace(columns, scores=_scores(columns.scores, value))
+        else:
+            rows = first_of_each(columns)
+            columns = columns.take(rows)
+    return columns, rows
+
+
+def mend_records(
+    records: Sequence[dict[str, Any]], before: Columns, after: Columns, rows: Int64s
+) -> list[dict[str, Any]]:
+    """Return records of a results file with the values that mends changed."""
+    found = []
+    for index, row in enumerate(rows.tolist()):
+        record = dict(records[row])
+        if after.images[index] != before.images[row]:
+            record["image_id"] = after.images[index]
+        if after.classes[index] != before.classes[row]:
+            record.pop("category", None)
+            record["category_id"] = after.classes[index]
+        if not np.array_equal(after.boxes[index], before.boxes[row], equal_nan=True):
+            record["bbox"] = after.boxes[index].tolist()
+        if after.scores[index] != before.scores[row] and np.isfinite(after.scores[index]):
+            record["score"] = float(after.scores[index])
+        found.append(record)
+    return found
+
+
+def _mapped(ids: Sequence[Any], known: Mapped) -> list[Any]:
+    table = {old: known(old) for old in dict.fromkeys(ids)}
+    return [old if table[old] is None else table[old] for old in ids]
+
+
+def _scores(scores: Floats, value: str) -> Floats:
+    if value == "percent":
+        return scores / 100
+    if value == "logits":
+        return 1 / (1 + np.exp(-scores))
+    return 1 - scores if not (np.nan_to_num(scores) > 1).any() else 1 / (1 + np.maximum(scores, 0))
+
+
+def first_of_each(columns: Columns) -> Int64s:
+    """Return the rows that repeat no earlier one in image, class, box and score, ascending."""
+    import pandas as pd
+
+    named: dict[str, Any] = {"image": columns.images, "label": columns.classes, "score": columns.scores}
+    return np.flatnonzero(~pd.DataFrame(named | dict(zip("xywh", columns.boxes.T, strict=True))).duplicated())
+
+
+def best_overlaps(boxes: Floats, positions: Int64s, truth: Objects) -> tuple[Floats, Int64s]:
+    """Return, for each box, its highest IoU with an object of its image, and the object; 0 and -1 where none overlaps.
+
+    Parameters
+    ----------
+    boxes : ndarray of float64, shape (n, 4)
+        ``x, y, w, h`` in pixels; such that are no boxes overlap nothing.
+    positions : ndarray of int64, shape (n,)
+        Position of the image of each box; -1 where the truth lacks it.
+    """
+    best, partner = np.zeros(len(boxes)), np.full(len(boxes), -1, np.int64)
+    rows = np.flatnonzero(
+        (positions >= 0) & (np.abs(boxes) <= MAX_COORDINATE).all(axis=1) & (boxes[:, 2:] > 0).all(axis=1)
+    )
+    label = np.zeros(len(rows), np.int32)
+    found = Detections(positions[rows].astype(np.int32), label, boxes[rows], np.zeros(len(rows)))
+    with np.errstate(over="ignore", invalid="ignore"):  # Nobody has checked the truth.
+        position, iou = best_overlap(truth.truth, found, same_class=False)
+    best[rows], partner[rows] = iou, np.where(iou > 0, position, -1)
+    return best, partner
+
+
+def matched_classes(columns: Columns, truth: Objects) -> dict[Id | None, Id]:
+    """Return the classes that category ids stand for, by the objects that their boxes lie on (IoU of at least 0.5).
+
+    The class is that of most of these objects, at least three and six of ten; ids of which that is not so are left
+    out, and so are ids of which two would become one class.
+    """
+    best, partner = best_overlaps(columns.boxes, truth.positions(columns.images), truth)
+    votes: defaultdict[Id | None, Counter[int]] = defaultdict(Counter)
+    for row in np.flatnonzero(best >= 0.5).tolist():
+        votes[columns.classes[row]][int(truth.category[partner[row]])] += 1
+    found: dict[Id | None, Id] = {}
+    for number, tally in votes.items():
+        category, most = min(tally.items(), key=lambda item: (-item[1], item[0]))
+        if most >= max(3, 0.6 * tally.total()):
+            found[number] = truth.categories[category]
+    wanted = Counter(found.values())
+    return {number: target for number, target in found.items() if wanted[target] == 1}

@@ -1,0 +1,494 @@
+"""Mistakes in a file of detections, found by tests on the data.
+
+A test holds the share of detections that lie on an object (IoU of at least 0.5) under the file's convention against
+that under another one. A mistake is found only where another convention multiplies that share, and where it does so on
+the images that the boxes are of: against objects of other images, the share stays low. A poor detector is poor under
+every convention, and nothing is found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from curation.evaluation.conventions import LAYOUTS, UNITS, Id, boxes_in_pixels, is_form
+from curation.evaluation.problem import Bools, Floats, Int64s
+from curation.extensions.diagnosis.mends import (
+    Columns,
+    Mapped,
+    Objects,
+    apply_mends,
+    best_overlaps,
+    category_map,
+    first_of_each,
+    image_map,
+    matched_classes,
+    number_of,
+)
+
+_ROWS = 20_000
+"""Detections that a test looks at; of more, every k-th image is looked at."""
+_OF_IMAGE = 10
+"""Of an image with many detections, so many with the highest scores are looked at, and so many with the lowest."""
+_MULTIPLE = 2.0
+_FEW, _MANY = 3, 10
+_LOW = 0.05
+_BEYOND = 1e18
+"""Coordinates from here on, which no mend states, have no vote."""
+
+
+class Finding(NamedTuple):
+    """A mistake in a file of detections.
+
+    Attributes
+    ----------
+    what : str
+        What is wrong, in words.
+    evidence : str
+        What was counted.
+    now, mended : float or None
+        That share of 1 as the file is, and after the mend; None where it is no share, or nothing can mend it.
+    mend : str
+        ``KEY=VALUE`` for ``--mend``; ``""`` where none can help.
+    command : str
+        What to type.
+    """
+
+    what: str
+    evidence: str
+    now: float | None
+    mended: float | None = None
+    mend: str = ""
+    command: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The evidence as text: what was counted, now and after the mend."""
+        shares = [f"{100 * share:.1f} %" for share in (self.now, self.mended) if share is not None]
+        return f"{self.evidence}: {' -> '.join(shares)}" if shares else self.evidence
+
+
+class _Reading(NamedTuple):
+    """Detections under a mend of image ids and boxes: how many of those looked at lie on an object."""
+
+    ids: str
+    boxes: str
+    hits: int
+    looked_at: int
+
+    @property
+    def share(self) -> float:
+        return self.hits / self.looked_at if self.looked_at else 0.0
+
+
+def explain(columns: Columns, truth: Objects) -> tuple[list[Finding], dict[str, int]]:
+    """Return what is wrong with detections, in the order in which it is mended, and what was counted."""
+    counts = {"detections": len(columns), "images": len(set(columns.images)), "images_of_truth": len(truth.images)}
+    if not len(columns):
+        return [], counts
+    findings: list[Finding] = []
+    mends: dict[str, str] = {}
+    some = columns.take(_sample(columns))
+    for test in (_geometry, _classes, _scored, _repeated, _thin):
+        held = columns if test in (_repeated, _thin) else some
+        found = [*test(apply_mends(held, mends, truth)[0], truth)]
+        findings += found
+        mends |= dict(finding.mend.split("=", 1) for finding in found if finding.mend)
+    best, _ = _overlaps(apply_mends(some, mends, truth)[0], truth)
+    return findings, counts | {"looked_at": len(some), "on_objects": int((best >= 0.5).sum())}
+
+
+def _sample(columns: Columns) -> Int64s:
+    """Return rows to look at, ascending: of an image those with the best and the worst scores, of many every k-th."""
+    import pandas as pd
+
+    image: Int64s = pd.factorize(np.array(columns.images, object))[0]
+    frame = pd.DataFrame({"image": image, "score": columns.scores}).sort_values("score", kind="stable")
+    of_image = frame.groupby("image", sort=False)
+    ends = np.minimum(of_image.cumcount(), of_image.cumcount(ascending=False)) < _OF_IMAGE
+    kept = np.sort(frame.index[ends].to_numpy(np.int64))
+    rows: Int64s = kept[image[kept] % max(1, math.ceil(len(kept) / _ROWS)) == 0]
+    return rows
+
+
+def _overlaps(columns: Columns, truth: Objects) -> tuple[Floats, Int64s]:
+    return best_overlaps(columns.boxes, truth.positions(columns.images), truth)
+
+
+def _multiplies(now: int, then: int, n: int, *, low: float = 0.0) -> bool:
+    """Return whether so many detections on objects are a multiple of those now, and neither few nor a small part."""
+    share = then / n if n else 0.0
+    is_many = (
+        (then >= _FEW and share >= 0.5) or (then >= _MANY and share >= 0.1) or (then >= 10 * _MANY and share >= _LOW)
+    )
+    return is_many and share >= low and then >= _MULTIPLE * now and then - now >= 3 * math.sqrt(then + now) - 3
+
+
+def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
+    """Find image ids and boxes of another convention; each is only sound together with the other."""
+    names = image_mends([*dict.fromkeys(columns.images)], truth)
+    by_ids = {name: _placed(_with_ids(columns, name, truth), truth) for name in names}
+    usual = [f"{layout}:{unit}".rstrip(":") for unit in UNITS for layout in LAYOUTS]
+    readings = [_reading(*pair, truth, name, form) for name, pair in by_ids.items() for form in usual]
+    now = readings[0]
+    best = max(readings, key=lambda reading: reading.hits)
+    plain = best if _multiplies(now.hits, best.hits, best.looked_at) else now
+    if plain.share < 0.5:
+        fitted = [_reading(*pair, truth, name, form) for name, pair in by_ids.items() for form in _fitted(*pair, truth)]
+        # Some offset fits three boxes of any six.
+        most = max(best.hits + 1, _MANY)
+        readings += [new for new in fitted if new.hits >= most and _multiplies(plain.hits, *new[2:])]
+        best = max(readings, key=lambda reading: reading.hits)
+    # Of readings that are as good, the plainest.
+    best = next(reading for reading in readings if reading.hits >= 0.95 * best.hits)
+    in_parts = (np.abs(columns.boxes) <= 1.5).all(axis=1).mean() >= 0.9 and truth.boxes.max(initial=0) > 2
+    if in_parts and np.isnan(truth.sizes).all():
+        what = "Boxes are parts of the image's size, which the truth does not state"
+        yield Finding(what, "boxes within 0 to 1.5", 1.0, command="write width and height of each image into the truth")
+        return
+    holds = _multiplies(now.hits, best.hits, best.looked_at, low=0.0 if best.boxes in usual else 0.1)
+    if not holds or best is now or not _fits_own_images(*by_ids[best.ids], truth, best):
+        yield from _strays(columns, truth, names)
+        return
+    # With the boxes as they are.
+    before = next(reading for reading in readings if reading.ids == best.ids and reading.boxes == "xywh")
+    if best.ids and before.hits:
+        shares = (reading.hits / len(columns) for reading in (now, before))
+        yield _ids_finding(best.ids, "detections on an object of their image (IoU >= 0.5)", *shares)
+    elif best.ids:
+        yield _strange_ids(columns, truth, best.ids)
+    if best.boxes != "xywh":
+        layout, _, unit = best.boxes.partition(":")
+        square = f"the network's square input ({unit})"
+        said = {"": "pixels", "0": f"parts of the image's size ({unit})", "x": f"pixels of another scale ({unit})",
+                "l": square, "c": square}  # fmt: skip
+        kind = said.get(unit[:1], f"pixels off by {unit}")
+        what = f"Boxes are {_BOXES[layout]} in {kind}; expected x, y, width, height in pixels"
+        evidence = "detections on an object (IoU >= 0.5)"
+        yield Finding(what, evidence, before.share, best.share, f"boxes={best.boxes}")
+
+
+def _with_ids(columns: Columns, name: str, truth: Objects) -> Columns:
+    return apply_mends(columns, {"image_ids": name} if name else {}, truth)[0]
+
+
+def _placed(columns: Columns, truth: Objects) -> tuple[Floats, Int64s]:
+    """Return the boxes on images of the truth, and the positions of these images."""
+    positions = truth.positions(columns.images)
+    return columns.boxes[positions >= 0], positions[positions >= 0]
+
+
+def _reading(boxes: Floats, positions: Int64s, truth: Objects, ids: str, form: str) -> _Reading:
+    best, _ = best_overlaps(boxes_in_pixels(boxes, form, truth.sizes[positions]), positions, truth)
+    return _Reading(ids, form, int((best >= 0.5).sum()), len(positions))
+
+
+def _fits_own_images(given: Floats, own: Int64s, truth: Objects, best: _Reading) -> bool:
+    """Return whether boxes under a mend lie on objects of their own images, and less on those of other ones."""
+    there = np.flatnonzero(truth.count)
+    if len(there) < 2:
+        return best.share >= 0.5 and best.hits >= _MANY
+    boxes = boxes_in_pixels(given, best.boxes, truth.sizes[own])
+    # Each image is exchanged with the next one that shows objects, its boxes scaled to that image's size.
+    other = there[np.searchsorted(there, own, side="right") % len(there)]
+    scale = np.nan_to_num(truth.sizes[other] / truth.sizes[own], nan=1.0)
+    by_chance, _ = best_overlaps(boxes * np.tile(scale, 2), other, truth)
+    return best.hits >= 2 * int((by_chance >= 0.5).sum())
+
+
+_BOXES = {
+    "xywh": "x, y, width, height",
+    "xyxy": "x1, y1, x2, y2",
+    "cxcywh": "centre x, centre y, width, height",
+    "yxhw": "y, x, height, width",
+    "yxyx": "y1, x1, y2, x2",
+    "cycxhw": "centre y, centre x, height, width",
+}
+
+
+_NAMED_IDS = {
+    "number": "Image ids are texts of digits",
+    "file_name": "Image ids are file names",
+    "stem": "Image ids are stems of file names",
+    "index0": "Image ids are positions in the truth's list, from 0",
+    "index1": "Image ids are positions in the truth's list, from 1",
+    "rank0": "Image ids are positions among the truth's ascending ids, from 0",
+    "rank1": "Image ids are positions among the truth's ascending ids, from 1",
+}
+
+
+def ids_are(name: str) -> str:
+    """Return what image ids are that a mend of this name fits."""
+    return _NAMED_IDS.get(name) or f"Image ids are off by {-int(name)}"
+
+
+def _ids_finding(name: str, evidence: str, now: float, mended: float) -> Finding:
+    return Finding(ids_are(name), evidence, now, mended, f"image_ids={name}")
+
+
+def _strange_ids(columns: Columns, truth: Objects, name: str) -> Finding:
+    shares = (_located(given, truth) for given in (columns, _with_ids(columns, name, truth)))
+    return _ids_finding(name, "detections on images of the truth", *shares)
+
+
+def _located(columns: Columns, truth: Objects) -> float:
+    return float((truth.positions(columns.images) >= 0).mean())
+
+
+def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[Finding]:
+    """Find ids that the truth lacks, where no boxes bear a mend out: by all ids at once, or not at all."""
+    if (now := _located(columns, truth)) >= 0.5:
+        return
+    numbers = [image for image in truth.images if isinstance(image, int)]
+    is_sparse = len(numbers) > 1 and len(numbers) < 0.5 * (max(numbers) - min(numbers) + 1)
+    for name in names[1:]:
+        found = _strange_ids(columns, truth, name)
+        is_sure = name[0] in "+-" and is_sparse and len(set(columns.images)) >= 5
+        if found.mended is not None and found.mended >= 0.99 and (is_sure or name in ("number", "file_name", "stem")):
+            yield found
+            return
+    strange = sorted({str(image) for image in columns.images if image not in truth.image_position})[:3]
+    yield Finding(
+        f"Detections are of other images than the truth: of another split? ({', '.join(strange)[:80]}, …)",
+        "detections on images of the truth",
+        now,
+        command="score them on the truth of the images that the detector was given",
+    )
+
+
+def image_mends(ids: Sequence[Id], truth: Objects) -> list[str]:
+    """Return mends of image ids, of which none repeats, under which nearly all are in the truth; first none, ``""``."""
+    numbers = np.array([number for image in ids if (number := number_of(image)) is not None], np.int64)
+    there = np.array(sorted(image for image in truth.images if isinstance(image, int)), np.int64)
+    names = ["number", "file_name", "stem"] if any(isinstance(image, str) for image in ids) else []
+    if len(numbers) == len(ids):
+        names += ["index0", "index1", "rank0", "rank1"]
+        if len(there):
+            some = numbers[:: max(1, len(numbers) // 50)][:50]
+            shifts, counts = np.unique(there[None, :] - some[:, None], return_counts=True)
+            likely = shifts[np.argsort(-counts, kind="stable")[:3]].tolist()
+            likely += [int(there[0] - numbers.min()), int(there[-1] - numbers.max()), 1, -1]
+            names = [f"{shift:+d}" for shift in dict.fromkeys(likely) if shift] + names
+
+    def fits(name: str) -> bool:
+        known = image_map(name, truth)
+        return sum(known(image) in truth.image_position for image in ids) >= 0.9 * len(ids)
+
+    return ["", *(name for name in names if fits(name))]
+
+
+def _fitted(boxes: Floats, positions: Int64s, truth: Objects) -> Iterator[str]:
+    """Return forms of boxes by a factor, a network's input size, or an offset that pairs of boxes vote for."""
+    import pandas as pd
+
+    kept = positions[np.cumsum(truth.count[positions]) <= 20 * _ROWS]
+    rows, objects = (pd.DataFrame({"image": of, "row": range(len(of))}) for of in (kept, truth.image))
+    pairs = rows.merge(objects, on="image", suffixes=("", "_of_object"))
+    given, wanted, sizes = boxes[pairs["row"]], truth.boxes[pairs["row_of_object"]], truth.sizes[pairs["image"]]
+    for layout in LAYOUTS[:3] if len(pairs) else ():
+        found = boxes_in_pixels(given, layout, sizes)
+        # Some vote for more digits than a mend takes.
+        yield from filter(is_form, (f"{layout}:{unit}" for unit in _votes(found, wanted, sizes)))
+
+
+def _votes(found: Floats, wanted: Floats, sizes: Floats) -> Iterator[str]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        usable = (np.abs(np.hstack([found, wanted])) < _BEYOND).all(axis=1)
+        usable &= (found[:, 2:] > 0).all(axis=1) & (wanted[:, 2:] > 0).all(axis=1)
+        found, wanted, sizes = found[usable], wanted[usable], sizes[usable]
+        yield from _factor(found, wanted, "x{}")
+        known = np.isfinite(sizes).all(axis=1)
+        longest = sizes.max(axis=1, keepdims=True)
+        in_corner, margin = wanted / longest, np.pad((longest - sizes) / longest / 2, ((0, 0), (0, 2)))
+        squares = {"0-{}": wanted / np.tile(sizes, 2), "corner-{}": in_corner, "letterbox-{}": in_corner + margin}
+        for form, relative in squares.items():
+            yield from _factor(found[known], relative[known], form)
+        alike = (np.abs(np.log(wanted[:, 2:] / found[:, 2:])) < 0.2).all(axis=1)
+    gaps = (wanted - found)[alike, :2]
+    if len(gaps):
+        cells, votes = np.unique(np.round(gaps / 8), axis=0, return_counts=True)
+        near = (np.abs(gaps - 8 * cells[np.argmax(votes)]) <= 12).all(axis=1)
+        x, y = (round(gap) for gap in np.median(gaps[near], axis=0).tolist())
+        yield f"{x:+d},{y:+d}"
+
+
+def _factor(found: Floats, wanted: Floats, form: str) -> Iterator[str]:
+    """Return the factor that most pairs of a box and an object agree on in size and corner."""
+    if not len(found):
+        return
+    logs = np.log(wanted[:, 2:] / found[:, 2:])
+    factor = np.exp(logs.mean(axis=1))
+    corner = np.abs(found[:, :2] * factor[:, None] - wanted[:, :2]) <= 0.2 * wanted[:, 2:]
+    agreeing = (np.abs(logs[:, 0] - logs[:, 1]) < 0.15) & corner.all(axis=1)
+    if agreeing.sum() < _MANY:
+        return
+    bins, votes = np.unique(np.round(np.log(factor[agreeing]) / 0.05), return_counts=True)
+    agreeing &= np.abs(np.log(factor) - 0.05 * bins[np.argmax(votes)]) < 0.06
+    # By centres: detectors draw boxes too large or too small.
+    given, there = (boxes[agreeing, :2] + boxes[agreeing, 2:] / 2 for boxes in (found, wanted))
+    factor_of_most = float((given * there).sum() / (given**2).sum())
+    if not 0 < factor_of_most < math.inf:
+        return
+    if form == "x{}":
+        close = Fraction(factor_of_most).limit_denominator(20)
+        yield form.format(close if close else f"{factor_of_most:.4f}")
+    elif size := round(1 / factor_of_most):
+        # Networks take sizes that 32 divides.
+        whole = 32 * round(size / 32)
+        yield form.format(whole if abs(whole - size) <= 0.005 * size else size)
+
+
+def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
+    """Find category ids that are missing or of another numbering, by the classes of the objects that boxes lie on."""
+    if nameless := columns.classes.count(None):
+        share, advice = 1 - nameless / len(columns.classes), "write category_id into each record, or category: a name"
+        yield Finding("Detections name no class", "records with category_id or category", share, command=advice)
+        return
+    best, partner = _overlaps(columns, truth)
+    on = np.flatnonzero(best >= 0.5)
+    wanted = truth.category[partner[on]].tolist()
+    votes = Counter(zip([columns.classes[row] for row in on.tolist()], wanted, strict=True))
+    used, n = [*dict.fromkeys(columns.classes)], len(on)
+
+    def right(known: Mapped) -> int:
+        return sum(count for (old, want), count in votes.items() if truth.category_position.get(known(old), -1) == want)
+
+    now = right(lambda old: old)
+    mends = {name: category_map(name, truth) for name in _category_mends(used, truth)}
+    fitting = {name: sum(known(old) in truth.category_position for old in used) for name, known in mends.items()}
+    found = {name: right(mends[name]) for name, n_fit in fitting.items() if name == "name" or n_fit >= 0.9 * len(used)}
+    most = max(found.values(), default=0)
+    named = next((name for name, count in found.items() if count >= 0.95 * most), "")
+    moved = _moved(columns, truth, votes)
+    learnt = right(lambda old: moved.get(old, old))
+    is_lacking = any(category not in truth.category_position for category in used)
+    is_mended = _multiplies(now, most, n, low=0.2) or (is_lacking and most > 1.2 * now + _FEW)
+    evidence = "detections on objects whose class is right"
+    if named and is_mended and most >= 0.9 * learnt:
+        what = _NUMBERINGS.get(named) or f"Category ids are off by {-int(named)}"
+        yield Finding(what, evidence, now / n, most / n, f"category_ids={named}")
+    elif len(used) == 1 and len(truth.categories) > 1:
+        if n >= _MANY and now <= 0.7 * n and len(set(wanted)) > 1:
+            what = f"All detections are of one class, {used[0]!s:.40}, on objects of {len(set(wanted))} classes"
+            yield Finding(what, evidence, now / n, command="write each detection's own category_id")
+    elif learnt >= now + _MANY:
+        is_short = len(moved) <= 12 and not any({*":,"} & {*str(old)} for old in moved)
+        pairs = ",".join(f"{old}:{new}" for old, new in sorted(moved.items(), key=lambda item: str(item[0])))
+        what = f"{len(moved)} category ids stand for other classes: the numbering of another file"
+        yield Finding(what, evidence, now / n, learnt / n, f"category_ids={pairs if is_short else 'matched'}")
+
+
+_NUMBERINGS = {
+    "index0": "Category ids are positions in the truth's categories, from 0",
+    "index1": "Category ids are positions in the truth's categories, from 1",
+    "coco91": "Category ids are COCO's 1 to 90, the truth numbers its 80 classes on",
+    "name": "Classes are named in category_id, or in other case or blanks than in the truth",
+    "number": "Category ids are texts of digits",
+}
+
+
+def _category_mends(used: Sequence[Id | None], truth: Objects) -> list[str]:
+    if any(isinstance(category, str) for category in used):
+        return ["number", "name"]
+    if all(category in truth.category_position for category in used) and len(used) < 2:
+        return []
+    names = ["index0", "index1", *(["coco91"] if len(truth.categories) == 80 else [])]
+    numbers = sorted(category for category in truth.categories if isinstance(category, int))
+    held = sorted(category for category in used if isinstance(category, int))
+    if numbers and held:
+        shifts = dict.fromkeys([numbers[0] - held[0], numbers[-1] - held[-1], 1, -1])
+        names += [f"{shift:+d}" for shift in shifts if shift]
+    return names
+
+
+def _moved(columns: Columns, truth: Objects, votes: Counter[Any]) -> dict[Id | None, Id]:
+    """Return ids that stand for other classes: each lies on objects of another class, which lies on others too.
+
+    Where one class is taken for another that does lie on its own objects, the detector is poor and the file sound.
+    """
+    learnt = matched_classes(columns, truth)
+    moved = {
+        old: new
+        for old, new in learnt.items()
+        if old != new
+        and votes[old, truth.category_position.get(old, -1)] <= 0.1 * votes[old, truth.category_position[new]]
+        and learnt.get(new) != new
+    }
+    # One id of a cycle may be too rare to tell: what is left over is its class.
+    left = [old for old in dict.fromkeys(columns.classes) if old not in moved and old in moved.values()]
+    free = [old for old in moved if old not in moved.values() and old in truth.category_position]
+    if len(left) == len(free) == 1 and free[0] is not None:
+        moved[left[0]] = free[0]
+    is_strange = any(category not in truth.category_position for category in moved)
+    return moved if len(moved) >= 2 or is_strange else {}
+
+
+def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
+    """Find scores that are missing, equal, in percent, logits, or low where a detection is right."""
+    given = np.flatnonzero(np.isfinite(columns.scores))
+    scores, share = columns.scores[given], len(given) / len(columns)
+    free = "curation evaluate coco --variant score-free measures precision, recall and the range of AP"
+    if share < 1:
+        yield Finding("Scores are missing or no numbers", "detections with a score", share, command=free)
+    if not len(given):
+        return
+    if len(columns) >= _MANY and np.ptp(scores) == 0:
+        yield Finding("All scores are equal: AP rests on the order of the file", "distinct scores", 0.0, command=free)
+        return
+    within = float(((scores >= 0) & (scores <= 1)).mean())
+    if within < 1:
+        is_percent = scores.min() >= 0 and scores.max() <= 100 and np.quantile(scores, 0.9) > 1
+        what, mend = ("in percent", "percent") if is_percent else ("logits or margins", "logits")
+        if np.abs(scores - 0.5).max() <= 0.51:
+            keep = "curation evaluate coco --on-error scores=keep takes them as they are"
+            yield Finding("Scores are beyond 0 or 1 by rounding", "scores from 0 to 1", within, command=keep)
+        else:
+            yield Finding(f"Scores are {what}", "scores from 0 to 1", within, 1.0, f"scores={mend}")
+        return
+    best, partner = _overlaps(columns.take(given), truth)
+    named = np.array([truth.category_position.get(columns.classes[row], -1) for row in given.tolist()], np.int64)
+    good: Bools = best >= 0.5
+    with_class = good & (named == truth.category[partner]) if len(truth.category) else good
+    good = with_class if with_class.sum() >= _MANY else good
+    right, wrong = int(good.sum()), int((~good).sum())
+    if min(right, wrong) < _MANY:
+        return
+    # The share of pairs in which the right detection has the higher score; equal ones count half.
+    order = np.sort(scores)
+    ahead = (np.searchsorted(order, scores[good]) + np.searchsorted(order, scores[good], side="right") + 1).sum() / 2
+    area = float((ahead - right * (right + 1) / 2) / (right * wrong))
+    # Ten standard deviations of the area of chance, and far below it.
+    if area < 0.3 and (0.5 - area) > 10 * math.sqrt((len(given) + 1) / (12 * right * wrong)):
+        yield Finding(
+            "Scores are low where detections are right: a distance or a loss?",
+            "pairs of a right and a wrong detection with the right one ahead",
+            area,
+            1 - area,
+            "scores=inverted",
+        )
+
+
+def _repeated(columns: Columns, truth: Objects) -> Iterator[Finding]:
+    distinct = len(first_of_each(columns)) / len(columns)
+    if distinct <= 0.9 and len(columns) >= _MANY:
+        yield Finding(
+            "Detections are repeated to the last digit: joined files?", "distinct detections", distinct, 1.0,
+            "duplicates=drop")  # fmt: skip
+
+
+def _thin(columns: Columns, truth: Objects) -> Iterator[Finding]:
+    """Find files that keep one detection of each image where most images show several objects."""
+    most = Counter(columns.images)
+    shown = truth.count[[truth.image_position[image] for image in most if image in truth.image_position]]
+    if len(most) >= 2 * _MANY and max(most.values()) == 1 and len(shown) and np.median(shown) >= 2:
+        yield Finding(
+            "Each image has one detection, most images show several objects",
+            "objects that can be found at most",
+            float(np.minimum(shown, 1).sum() / shown.sum()),
+            command="write all detections of an image, not the best alone",
+        )

@@ -1,0 +1,468 @@
+"""The index of known lists: who published which list, by digests, counts and sketches, without the lists themselves.
+
+`make_index` makes one from a folder of lists and a small file that declares them; `read_index` reads it. The file is a
+line that names the format, a line of JSON, the sketches as big-endian numbers, and sets of bits for some lists whose
+names are numbers: these are known to the last image. The same lists make the same bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+import msgspec
+import numpy as np
+
+from curation.core.errors import MissingFileError, SourceError, UsageError
+from curation.core.grouping import grouped
+from curation.core.input_files import utf8_text
+from curation.core.storage import inside, missing_path, read_bytes
+from curation.extensions.identify.fingerprint import SKETCH, Fingerprint, Hashes, of_ids
+from curation.sources.entries import Form, ListDigests
+from curation.sources.published_list import list_files, read_published
+
+MAGIC = b"curation-lists 2\n"
+DECLARATION = "lists.toml"
+_MOST_DIGITS, _LARGEST_NUMBER = 18, 1 << 27
+_OF_FINGERPRINT = (
+    "key", "lines", "stems", "parent_stems", "numbers", "sha256", "sequence", "repeats", "sha256_stems",
+    "sha256_parent_stems", "sha256_numbers", "sha256_labels", "hash_sum",
+)  # fmt: skip
+DIGEST_COLUMNS = (
+    "file", "lines", "distinct_stems", "distinct_parent_stems", "labels", "sha256_bytes", "sha256_stems",
+    "sha256_parent_stems",
+)  # fmt: skip
+
+
+class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One list of the index.
+
+    Attributes
+    ----------
+    name : str
+        ``openood/test_ssb_hard``: the short name of its source and its file without suffix.
+    benchmark, part, version, licence : str
+        Whose list it is, which part of the benchmark, in which repository and commit, and under which terms.
+    defects : tuple of str
+        What is known about it.
+    successor : str
+        What to use instead, or beside it.
+    manifest : str
+        ``NAME@VERSION#PART`` of the manifest of this package that holds the list.
+    file, key, form : str
+        Path of its file, its name within the file, and how the file is written.
+    lines, stems, parent_stems, numbers : int
+        Entries; distinct stems; distinct pairs of folder and stem; distinct stems without zeros before numbers.
+    labels : str
+        Lowest and highest label, ``0..999``.
+    sha256, sequence, repeats, sha256_stems, sha256_parent_stems, sha256_numbers, sha256_labels : str
+        As `curation.extensions.identify.fingerprint.Fingerprint` has them.
+    hash_sum : int
+    range : int
+        One more than the highest name, where all names are bare numbers; else 0.
+    prefix, digits, bits : str, int, int
+        Of a list that the index holds as a set of bits: what stands before each number, how many digits it has, and the
+        bytes of the set.
+    """
+
+    name: str
+    benchmark: str
+    part: str = ""
+    version: str = ""
+    licence: str = ""
+    defects: tuple[str, ...] = ()
+    successor: str = ""
+    manifest: str = ""
+    file: str = ""
+    key: str = ""
+    form: Form = "id list"
+    lines: int
+    stems: int
+    parent_stems: int
+    numbers: int
+    labels: str = ""
+    sha256: str = ""
+    sequence: str
+    repeats: str
+    sha256_stems: str
+    sha256_parent_stems: str
+    sha256_numbers: str = ""
+    sha256_labels: str = ""
+    hash_sum: int
+    range: int = 0
+    prefix: str = ""
+    digits: Annotated[int, msgspec.Meta(ge=0, le=_MOST_DIGITS)] = 0
+    bits: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+    @property
+    def folded(self) -> bool:
+        """Whether images of several folders share a stem."""
+        return self.stems < self.parent_stems
+
+    @property
+    def called(self) -> str:
+        """The name that the list is published under, in small letters; empty of a part of a manifest."""
+        suffix = PurePosixPath(self.file).suffix
+        return "" if self.manifest else (self.key or PurePosixPath(self.name).name.removesuffix(suffix)).lower()
+
+    @property
+    def images(self) -> int:
+        """Distinct images."""
+        return max(self.stems, self.parent_stems) if self.folded else self.stems
+
+    @property
+    def title(self) -> str:
+        """Benchmark and part."""
+        return f"{self.benchmark}, {self.part}" if self.part else self.benchmark
+
+
+@dataclass(frozen=True)
+class ListIndex:
+    """Known lists with their sketches, in the order of the index; and sets of bits, by the digests of stems."""
+
+    lists: tuple[KnownList, ...]
+    sketches: tuple[Hashes, ...]
+    bits: Mapping[str, bytes] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.lists)
+
+    def joined(self, other: ListIndex) -> ListIndex:
+        """Return this index and what another one has beside it; the same bytes stand once."""
+        known = {(own.sha256, own.key) for own in self.lists if own.sha256}
+        more = [row for row, added in enumerate(other.lists) if (added.sha256, added.key) not in known]
+        lists = (*self.lists, *(other.lists[row] for row in more))
+        sketches = (*self.sketches, *(other.sketches[row] for row in more))
+        return ListIndex(lists, sketches, {**self.bits, **other.bits})
+
+
+class _Head(msgspec.Struct, frozen=True):
+    tail_sha256: str
+    lists: tuple[KnownList, ...]
+
+
+def packaged_index() -> Path:
+    """Return the index that comes with this package."""
+    return Path(__file__).with_name("published.index")
+
+
+def read_index(path: Path) -> ListIndex:
+    """Read an index.
+
+    Raises
+    ------
+    MissingFileError
+        It does not exist.
+    SourceError
+        It is no index, or damaged.
+    """
+    data = read_bytes(path, kind="index")
+    hint = "make it again: curation identify --make-index DIR --out FILE"
+    if not data.startswith(MAGIC):
+        raise SourceError(
+            "The file is not an index of lists", where=str(path), expected=MAGIC.decode().strip(),
+            found=ascii(data[: len(MAGIC)])[1:], hint=hint,
+        )  # fmt: skip
+    end = data.find(b"\n", len(MAGIC))
+    try:
+        head = msgspec.json.decode(data[len(MAGIC) : end], type=_Head)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise SourceError("The index is damaged", where=str(path), found=str(error)[:200], hint=hint) from None
+    tail = memoryview(data)[end + 1 :]
+    sizes = [min(SKETCH, known.images) for known in head.lists]
+    start = 8 * sum(sizes)
+    wanted = start + sum(known.bits for known in head.lists)
+    if hashlib.sha256(tail).hexdigest() != head.tail_sha256 or len(tail) != wanted:
+        raise SourceError(
+            "The index is damaged", where=str(path), expected=f"{wanted:,} bytes of sketches and bits",
+            found=f"{len(tail):,} bytes of another digest", hint=hint,
+        )  # fmt: skip
+    numbers = np.frombuffer(tail[:start], ">u8").astype(np.uint64)
+    bits = {}
+    for known in head.lists:
+        if known.bits:
+            bits[known.sha256_stems] = bytes(tail[start : start + known.bits])
+            start += known.bits
+    return ListIndex(head.lists, tuple(np.split(numbers, np.cumsum(sizes)[:-1])) if sizes else (), bits)
+
+
+def index_bytes(index: ListIndex) -> bytes:
+    """Return the bytes of an index, the same for the same lists; lists are sorted by name."""
+    order = sorted(range(len(index)), key=lambda row: (index.lists[row].name, index.lists[row].key))
+    bits = [index.bits[index.lists[row].sha256_stems] for row in order if index.lists[row].bits]
+    tail = b"".join([*(index.sketches[row].astype(">u8").tobytes() for row in order), *bits])
+    head = _Head(hashlib.sha256(tail).hexdigest(), tuple(index.lists[row] for row in order))
+    return MAGIC + msgspec.json.encode(head) + b"\n" + tail
+
+
+def keys_of_bits(known: KnownList, bits: bytes) -> bytes:
+    """Return the stems of a list that the index holds as a set of bits, sorted, a line feed after each."""
+    numbers = np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8))).tolist()
+    return "".join([f"{known.prefix}{number:0{known.digits}d}\n" for number in numbers]).encode()
+
+
+def _as_bits(stems: bytes, where: Path) -> tuple[str, int, bytes]:
+    """Return what stands before the numbers that stems end in, how many digits these have, and which there are."""
+    lines = stems.decode().splitlines()
+    prefix = lines[0].rstrip("0123456789")
+    texts = [line.removeprefix(prefix) for line in lines]
+    digits = len(texts[0])
+    if not (0 < digits <= _MOST_DIGITS and set(map(len, lines)) == {len(lines[0])} and all(map(str.isdecimal, texts))):
+        raise UsageError("The names of a numbered list do not end in numbers of one length", where=str(where))
+    numbers = np.array(texts, np.int64)
+    if numbers.max() >= _LARGEST_NUMBER:
+        raise UsageError(
+            "The numbers of a list are too large to be held as bits", where=str(where),
+            expected=f"below {_LARGEST_NUMBER:,}", found=f"{numbers.max():,}",
+        )  # fmt: skip
+    is_there = np.zeros(int(numbers.max()) + 1, np.bool_)
+    is_there[numbers] = True
+    return prefix, digits, np.packbits(is_there).tobytes()
+
+
+@dataclass(frozen=True)
+class MadeIndex:
+    """An index just made from a folder.
+
+    Attributes
+    ----------
+    index : ListIndex
+    digests : str
+        CSV of counts and digests of the lists that are files of one list, `DIGEST_COLUMNS`.
+    undeclared : tuple of str
+        Files of the folder that the declaration does not name.
+    passed_over : mapping of str to str
+        Files that are no lists of images, and why.
+    """
+
+    index: ListIndex
+    digests: str
+    undeclared: tuple[str, ...] = ()
+    passed_over: Mapping[str, str] = field(default_factory=dict)
+
+
+_Finding = str | dict[str, str]
+"""A text, or a text under the name of its kind, with the command that shows it as `BY`."""
+BY = "by"
+
+
+class _Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    measured: str
+    command: str
+    does_not_show: str = ""
+    rule: str = ""
+
+
+class _Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    defects: tuple[_Finding, ...] = ()
+    findings: tuple[_Finding, ...] = ()
+    successor: str = ""
+
+
+class _Declared(_Known, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    file: str
+    name: str = ""
+    part: str = ""
+
+
+class _Source(_Known, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    name: str
+    benchmark: str
+    version: str = ""
+    licence: str = ""
+    folder: str = ""
+    numbered: bool = False
+    lists: tuple[_Declared, ...] = ()
+
+
+class _Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    source: tuple[_Source, ...] = ()
+    manifests: tuple[str, ...] = ()
+    kinds: dict[str, _Kind] = {}
+
+
+def make_index(folder: Path, declaration: Path | None = None) -> MadeIndex:
+    """Make an index of the lists below a folder.
+
+    Parameters
+    ----------
+    declaration : Path, optional
+        A TOML file (docs/identify.md); else ``lists.toml`` of the folder, and where there is none, every list below
+        the folder is taken under its path.
+
+    Raises
+    ------
+    MissingFileError
+        The folder, the declaration, or a declared file does not exist.
+    UsageError
+        The declaration is malformed, two lists have one name, or there is no list.
+    PathEscapeError
+        A declared file lies outside the folder.
+    AnnotationFormatError
+        A declared file is no list.
+    """
+    if not folder.is_dir():
+        raise missing_path("The folder of lists does not exist", folder)
+    if declaration is None and (folder / DECLARATION).is_file():
+        declaration = folder / DECLARATION
+    made = _Making(folder)
+    if declaration is None:
+        made.take_all()
+    else:
+        made.take(_declared(declaration), declaration)
+    if not made.lists:
+        raise UsageError(
+            "No list of images found", where=str(folder), expected="lists in a form that docs/identify.md names",
+            found="; ".join(f"{name}: {why}" for name, why in list(made.passed_over.items())[:3]) or "no such file",
+        )  # fmt: skip
+    return made.result()
+
+
+def _texts(findings: tuple[_Finding, ...]) -> tuple[str, ...]:
+    return tuple(finding if isinstance(finding, str) else finding[_kind(finding)] for finding in findings)
+
+
+def _kind(finding: dict[str, str]) -> str:
+    return next(name for name in finding if name != BY)
+
+
+def _folders_first(name: str) -> tuple[tuple[bool, str], ...]:
+    *folders, file = name.split("/")
+    return (*((True, folder) for folder in folders), (False, file))
+
+
+def _declared(path: Path) -> _Declaration:
+    try:
+        data = read_bytes(path, kind="declaration")
+        text = utf8_text(data, str(path), UsageError, "The declaration is not UTF-8 text")
+        found = msgspec.convert(tomllib.loads(text), _Declaration)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            "The declaration of lists is malformed", where=str(path), found=str(error)[:200],
+            expected="[[source]] tables, see docs/identify.md",
+        ) from None  # fmt: skip
+    tables: list[_Known] = [table for source in found.source for table in (source, *source.lists)]
+    for finding in (said for table in tables for said in table.defects + table.findings):
+        if not isinstance(finding, str) and (len(finding.keys() - {BY}) != 1 or _kind(finding) not in found.kinds):
+            raise UsageError(
+                "A finding has no kind that is declared", where=str(path), found=str(finding)[:200],
+                expected=f"a text, or one text under {', '.join(found.kinds) or '[kinds.NAME]'}",
+            )  # fmt: skip
+    return found
+
+
+class _Making:
+    """Collects the lists of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lists: dict[tuple[str, str], tuple[KnownList, Hashes]] = {}
+        self.bits: dict[str, bytes] = {}
+        self.rows: dict[str, tuple[object, ...]] = {}
+        self.undeclared: tuple[str, ...] = ()
+        self.passed_over: dict[str, str] = {}
+
+    def take_all(self) -> None:
+        for path in list_files(self.folder):
+            name = path.relative_to(self.folder).as_posix()
+            try:
+                self._take_file(path, name, name, declared=False, benchmark=self.folder.resolve().name)
+            except SourceError as error:
+                self.passed_over[name] = error.what
+
+    def take(self, declared: _Declaration, where: Path) -> None:
+        taken: set[Path] = set()
+        for source in declared.source:
+            for given in source.lists:
+                for path in self._files(source, given, where):
+                    taken.add(path)
+                    below = path.relative_to(self.folder / source.folder).as_posix().removesuffix(".txt")
+                    self._take_file(
+                        path, f"{source.name}/{given.name or below}", path.relative_to(self.folder).as_posix(),
+                        benchmark=source.benchmark, part=given.part.replace("{stem}", path.stem),
+                        version=source.version, licence=source.licence, defects=_texts(given.defects + source.defects),
+                        successor=given.successor or source.successor, numbered=source.numbered,
+                    )  # fmt: skip
+        for name in declared.manifests:
+            self._take_manifest(name)
+        others = [path for path in list_files(self.folder) if path not in taken]
+        self.undeclared = tuple(path.relative_to(self.folder).as_posix() for path in others)
+
+    def _files(self, source: _Source, declared: _Declared, where: Path) -> list[Path]:
+        home = inside(self.folder, source.folder) if source.folder else self.folder
+        pattern = "*" in declared.file
+        # A pattern may climb as a path may, and what it finds may be a link that does.
+        found = [inside(home, declared.file)]
+        if pattern and home.is_dir():
+            found = [inside(home, path.relative_to(home).as_posix()) for path in sorted(home.glob(declared.file))]
+        try:
+            there = bool(found) and all(path.is_file() for path in found)
+        except OSError:
+            # A name that no file can have.
+            there = False
+        if not there:
+            name = f"{source.folder}/{declared.file}".removeprefix("/")[:200]
+            raise MissingFileError("A declared list does not exist", where=f"{where}: {source.name}", found=name)
+        return found
+
+    def _take_file(
+        self, path: Path, name: str, file: str, *, declared: bool = True, numbered: bool = False, **facts: object
+    ) -> None:
+        read = read_published(path)
+        if not read.lists:
+            if declared:
+                raise UsageError("A declared file is not a list of images", where=str(path), found=read.form)
+            self.passed_over[file] = f"it holds {read.form}, no list of images"
+        for listed in read.lists:
+            shown = f"{name}#{listed.name}" if listed.name else name
+            found = Fingerprint(listed, read.sha256)
+            if numbered:
+                prefix, digits, bits = _as_bits(listed.distinct_stems, path)
+                facts |= {"prefix": prefix, "digits": digits, "bits": len(bits)}
+                self.bits[found.sha256_stems] = bits
+            self._add(shown, found, {**facts, "file": file, "form": read.form})
+        if len(read.lists) == 1:
+            digests = ListDigests.of(read.lists[0], read.sha256)
+            self.rows[file] = tuple(getattr(digests, column) for column in DIGEST_COLUMNS[1:])
+
+    def _take_manifest(self, name: str) -> None:
+        from curation.manifest.locate import load_manifest
+
+        manifest = load_manifest(name)
+        header = manifest.header
+        present = (part.name for part in header.parts if part.name in manifest.lists)
+        for ids, names in grouped(present, lambda name: tuple(manifest.lists[name])).items():
+            title = f"{header.name}@{header.version}#{names[0]}"
+            facts = {"benchmark": header.name, "part": ", ".join(names), "version": header.version, "manifest": title}
+            self._add(title, of_ids(list(ids)), facts)
+
+    def _add(self, name: str, found: Fingerprint, facts: Mapping[str, object]) -> None:
+        if (name, found.key) in self.lists:
+            raise UsageError("Two lists of the index have one name", where=str(self.folder), found=name)
+        entry = KnownList(
+            name=name, labels=found.listed.label_range,
+            range=found.counters[1] if found.counters[0] == found.stems else 0,
+            **{field: getattr(found, field) for field in _OF_FINGERPRINT},
+            **facts,  # type: ignore[arg-type]
+        )  # fmt: skip
+        self.lists[name, found.key] = (entry, found.sketch)
+
+    def result(self) -> MadeIndex:
+        entries = [self.lists[name] for name in sorted(self.lists)]
+        index = ListIndex(tuple(entry for entry, _ in entries), tuple(sketch for _, sketch in entries), self.bits)
+        return MadeIndex(index, _digest_table(self.rows), self.undeclared, dict(self.passed_over))
+
+
+def _digest_table(rows: Mapping[str, Sequence[object]]) -> str:
+    """Return the table of digests; names of files stand as they are, so that it can be compared with others'."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(DIGEST_COLUMNS)
+    writer.writerows((file, *rows[file]) for file in sorted(rows, key=_folders_first))
+    return text.getvalue()

@@ -1,0 +1,472 @@
+"""How a list is held against those of an index: the best level of equality, else how much they share.
+
+Where known lists are available themselves (`References`: sets of bits, manifests, folders), images are counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.core.errors import CurationError
+from curation.extensions.identify.fingerprint import SKETCH, Fingerprint, Hashes, hashes_in_order, of_ids
+from curation.extensions.identify.index import DECLARATION, KnownList, ListIndex, keys_of_bits, make_index
+from curation.sources.entries import PublishedList
+from curation.sources.published_list import read_published
+from curation.sources.stems import blocks_of
+
+_Key = tuple[str, str]
+
+
+class Images(NamedTuple):
+    """The images of a known list: distinct stems (with folder where stems repeat), a line feed after each; hashes."""
+
+    keys: bytes
+    hashes: Hashes
+
+
+class References:
+    """Known lists that can be read, by the digests of their images.
+
+    Parameters
+    ----------
+    index : ListIndex
+        Its lists that it holds as sets of bits, or that are parts of manifests of this package, are available.
+    folders : tuple of Path
+        Folders of lists; those that the index lacks are known beside it.
+
+    Attributes
+    ----------
+    index : ListIndex
+        With the lists of the folders.
+    passed_over : dict of str to str
+        Files of the folders that are not known, and why.
+    """
+
+    def __init__(self, index: ListIndex, folders: tuple[Path, ...] = ()) -> None:
+        self._bits = {_key(known): known for known in index.lists if known.bits}
+        self._manifests = {_key(known): known for known in index.lists if known.manifest}
+        self._files: dict[_Key, tuple[Path, KnownList]] = {}
+        self._images: dict[_Key, Images | None] = {}
+        self.passed_over: dict[str, str] = {}
+        for folder in folders:
+            made = make_index(folder)
+            beside = {**dict.fromkeys(made.undeclared, f"{DECLARATION} does not declare it"), **made.passed_over}
+            self.passed_over |= {f"{folder}/{name}": why for name, why in beside.items()}
+            for known in made.index.lists:
+                if known.manifest:
+                    self._manifests.setdefault(_key(known), known)
+                else:
+                    self._files.setdefault(_key(known), (folder / known.file, known))
+            index = index.joined(made.index)
+        self.index = index
+
+    def has(self, known: KnownList) -> bool:
+        """Return whether the images of a known list can be read."""
+        return any(_key(known) in table for table in (self._bits, self._files, self._manifests))
+
+    def images(self, known: KnownList) -> Images | None:
+        """Return the images of a known list, read once; None where it is not available."""
+        key = _key(known)
+        if key not in self._images:
+            found = self._read(known)
+            keys = b"" if found is None else found.keys(folded=known.folded)
+            self._images[key] = None if found is None else Images(keys, found.hashes(folded=known.folded))
+        return self._images[key]
+
+    def labels_that_differ(self, index: ListIndex, row: int, asked: Fingerprint) -> int | None:
+        """Return how many images have another label in a known list; None where its file is not available."""
+        known = index.lists[row]
+        if _key(known) not in self._files:
+            return None
+        theirs = self._read(known)
+        if theirs is None or theirs.folded != asked.folded:
+            return None
+        labels = dict(theirs.labelled())
+        return sum(labels.get(key, label) != label for key, label in dict(asked.labelled()).items())
+
+    def _read(self, known: KnownList) -> Fingerprint | None:
+        key = _key(known)
+        if key in self._bits:
+            keys = keys_of_bits(self._bits[key], self.index.bits[known.sha256_stems])
+            return Fingerprint(PublishedList("", keys, np.arange(1, keys.count(b"\n") + 1, dtype=np.int32)))
+        try:
+            if key in self._files:
+                path, listed = self._files[key]
+                found = next(part for part in read_published(path).lists if part.name == listed.key)
+                return Fingerprint(found)
+            if key in self._manifests:
+                return _of_manifest(self._manifests[key].manifest, known)
+        except (CurationError, StopIteration):
+            # What changed since, or was never installed, is not available; the sketch still is.
+            pass
+        return None
+
+
+def _of_manifest(name: str, known: KnownList) -> Fingerprint | None:
+    from curation.manifest.manifest import packaged_manifests, read_manifest
+
+    target, _, part = name.partition("#")
+    found = of_ids(list(read_manifest(packaged_manifests() / target.replace("@", "/")).lists[part]))
+    return found if found.sha256_stems == known.sha256_stems else None
+
+
+def _key(known: KnownList) -> _Key:
+    return known.sha256_stems, known.sha256_parent_stems if known.folded else ""
+
+
+LEVELS: Mapping[int, str] = {
+    1: "the same bytes",
+    2: "the same images in the same order",
+    3: "the same images and repeats in another order",
+    4: "the same set of images",
+    5: "the same set of folder and image",
+    6: "equal only without the zeros before numbers",
+    7: "the same file names in other folders",
+}
+"""What equality means, best first. The last two are hints: numbers of two data sets may be equal by chance, and images
+made from others keep their names."""
+HINT = 6
+LEAST_SHARE, LEAST_IMAGES = 0.01, 50
+"""A list that shares less than both is not named as a relative: short numbers meet by chance."""
+
+_NEAR = 0.5
+_MOST = 0.9
+_LIFT, _DEVIATIONS, _DENSE = 1.5, 4, 2 / 3
+_FEW_HITS = 8
+_COUNTED = 16
+_MOST_IN_UNION = 4
+_UNION_CANDIDATES = 40
+_EXAMPLES = 3
+_EXAMPLE_BLOCK = 1 << 14
+
+Kind = Literal["part of", "holds", "near", "mostly in", "holds most of", "shares", "named like"]
+Labels = Literal["same", "differ", "only here", "only there", ""]
+
+
+@dataclass(frozen=True)
+class Match:
+    """A known list that is equal to the one asked about.
+
+    Attributes
+    ----------
+    level : int
+        See `LEVELS`.
+    known : KnownList
+    labels : {"same", "differ", "only here", "only there", ""}
+        Empty where neither has labels.
+    labels_differ : int, optional
+        Images with another label, where the known list itself is available.
+    note : str
+        What limits the answer.
+    """
+
+    level: int
+    known: KnownList
+    labels: Labels = ""
+    labels_differ: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A known list that shares images with the one asked about.
+
+    Attributes
+    ----------
+    kind : {"part of", "holds", "near", "mostly in", "holds most of", "shares", "named like"}
+        All images of the list are in the known one, or the other way round: counted. At least half of all images of the
+        two are in both. More than half of the list, or nine tenths of the known one, by count or sketch. Fewer. Or only
+        the file names are shared, in folders of other images.
+    known : KnownList
+    shared, missing, extra : int
+        Images in both, in the known list alone, and in the list asked about alone.
+    exact : bool
+        Counted; else estimated from a sketch.
+    hits : int
+        Of an estimate, images of the sketch that are in the list asked about.
+    most_wrong : float
+        Where a sketch alone says that one list lies in the other: share of its images, at most, that do not (95 %).
+    missing_examples, extra_examples : tuple of str
+    by_chance : float
+        Images that two lists of bare numbers would share if each had drawn its own from their range.
+    as_numbers : bool
+        Whether the list was read as numbers without the zeros before them.
+    """
+
+    kind: Kind
+    known: KnownList
+    shared: int
+    missing: int
+    extra: int
+    exact: bool
+    hits: int
+    most_wrong: float = 0.0
+    missing_examples: tuple[str, ...] = ()
+    extra_examples: tuple[str, ...] = ()
+    by_chance: float = 0.0
+    as_numbers: bool = False
+
+    @property
+    def rank(self) -> tuple[float, float, bool, str]:
+        """Where it stands among relatives: the larger its share of the list, the earlier."""
+        return -self.shared / max(self.shared + self.extra, 1), -self.likeness, not self.known.bits, self.known.name
+
+    @property
+    def likeness(self) -> float:
+        """Shared images as a share of all images of the two."""
+        return self.shared / max(self.shared + self.missing + self.extra, 1)
+
+    @property
+    def may_be_chance(self) -> bool:
+        """Whether numbers that count on would share as many: 00000000 to 00009999 hold every shorter counter."""
+        seen = self.shared if self.exact else self.hits
+        chance = self.by_chance * seen / max(self.shared, 1)
+        return chance > 0 and (seen < _LIFT * chance or seen - chance < _DEVIATIONS * chance**0.5)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether enough is shared, and known of it, to name the known list."""
+        if self.may_be_chance or (not self.exact and self.hits < _FEW_HITS):
+            return False
+        return self.shared >= LEAST_IMAGES or self.shared >= LEAST_SHARE * (self.shared + self.extra)
+
+
+@dataclass(frozen=True)
+class Union:
+    """Known lists that the one asked about holds together.
+
+    Attributes
+    ----------
+    parts : tuple of KnownList
+    others : int
+        Images that are in none of them.
+    exact : bool
+        Counted; else estimated from sketches.
+    """
+
+    parts: tuple[KnownList, ...]
+    others: int
+    exact: bool
+
+
+def matches(asked: Fingerprint, index: ListIndex, references: References) -> tuple[Match, ...]:
+    """Return the known lists that are equal to one, best level first."""
+    found = []
+    for row, known in enumerate(index.lists):
+        level = _level(asked, known)
+        if level is not None:
+            labels = _labels(asked, known)
+            count = references.labels_that_differ(index, row, asked) if labels == "differ" else None
+            if level > 1 and asked.foreign_folder and asked.sha256_parent_stems != known.sha256_parent_stems:
+                level = max(LEVELS)
+            found.append(Match(level, known, labels, count, _note(asked, known, level)))
+    return tuple(sorted(found, key=lambda match: (match.level, match.known.name)))
+
+
+def _level(asked: Fingerprint, known: KnownList) -> int | None:
+    if known.sha256 and (asked.sha256, asked.key) == (known.sha256, known.key):
+        return 1
+    if asked.lines == known.lines and asked.sequence == known.sequence:
+        return 2
+    if asked.lines == known.lines and asked.repeats == known.repeats:
+        return 3
+    folded = asked.folded or known.folded
+    if not folded and asked.stems == known.stems and asked.sha256_stems == known.sha256_stems:
+        return 4
+    if folded and asked.parent_stems == known.parent_stems and asked.sha256_parent_stems == known.sha256_parent_stems:
+        return 5
+    if known.sha256_numbers and asked.numbers == known.numbers and asked.sha256_numbers == known.sha256_numbers:
+        return HINT
+    return None
+
+
+def _note(asked: Fingerprint, known: KnownList, level: int) -> str:
+    if level > HINT:
+        return f"its folders, such as {asked.foreign_folder}, are of other images, perhaps made from these"
+    if level == HINT:
+        collapsed = max(known.stems, asked.stems) - known.numbers
+        if asked.mixes_lengths or collapsed:
+            words = "numbers of several lengths stand in it, perhaps of several data sets"
+            return f"{words}; {collapsed:,} of them become equal without zeros" if collapsed else words
+        return "numbers do not identify images across data sets: 000005 is VOC's, 000000000005 is COCO's"
+    if level == 4 and asked.lines != known.lines:
+        return f"{asked.lines:,} lines here, {known.lines:,} there: repeats differ"
+    if level == 4:
+        return "as many lines, other images repeat"
+    if level in (2, 3) and known.folded and asked.sha256_parent_stems != known.sha256_parent_stems:
+        return f"by {known.stems:,} stems of {known.parent_stems:,} images: without its folders a stem names no image"
+    return ""
+
+
+def _labels(asked: Fingerprint, known: KnownList) -> Labels:
+    if asked.sha256_labels and known.sha256_labels:
+        return "same" if asked.sha256_labels == known.sha256_labels else "differ"
+    return "only here" if asked.sha256_labels else "only there" if known.sha256_labels else ""
+
+
+def relations(
+    asked: Fingerprint, index: ListIndex, references: References, *, equal: Sequence[Match] = ()
+) -> tuple[Relation, ...]:
+    """Return the known lists that share images with one; the larger the share of that list, the earlier.
+
+    Counts are exact where the known list is available or not longer than a sketch, else estimated. Of a list that is
+    equal to some, only those that hold it among more.
+    """
+    is_equal = bool(equal) and equal[0].level != HINT
+    found = _related(asked, index, references, around=is_equal)
+    if not is_equal and (filled_up := asked.filled_up) is not None:
+        rows = [row for row, known in enumerate(index.lists) if known.bits and not known.prefix and known.digits == 12]
+        coco = ListIndex(tuple(index.lists[row] for row in rows), tuple(index.sketches[row] for row in rows))
+        there = {rel.known.name for rel in found if rel.is_named}
+        more = [rel for rel in _related(filled_up, coco, references) if rel.is_named and rel.known.name not in there]
+        found += [replace(rel, as_numbers=True) for rel in more]
+    known = {match.known for match in equal}
+    return tuple(sorted((rel for rel in found if rel.known not in known), key=lambda rel: rel.rank))
+
+
+def _related(asked: Fingerprint, index: ListIndex, references: References, *, around: bool = False) -> list[Relation]:
+    found = list[Relation]()
+    for known, sketch in zip(index.lists, index.sketches, strict=True):
+        # A list with more stems than a known one of which several images share a stem can hold it, or most of it, only
+        # where its own images share stems too.
+        if known.folded and not asked.folded and asked.stems > known.stems:
+            continue
+        own = asked.hashes(folded=known.folded)
+        hits = int(_places(sketch, own)[1].sum())
+        below = len(own) if len(sketch) == known.images else int(np.searchsorted(own, sketch[-1], side="right"))
+        # A list much longer than this one has too few hashes in the sketch: only the list itself can tell.
+        is_short = len(own) * len(sketch) < _FEW_HITS * known.images
+        if (hits or (is_short and references.has(known) and _may_share(asked, known))) and (
+            not around or known.bits or hits == below
+        ):
+            found.append(_estimated(known, len(own), len(sketch), hits, below, _by_chance(asked, known)))
+    found.sort(key=lambda relation: relation.rank)
+    counted, alike = list[Relation](), dict[str, Relation]()
+    for row, relation in enumerate(found):
+        known = relation.known
+        worth = relation.hits < _FEW_HITS or (not relation.may_be_chance and (known.bits or row < _COUNTED))
+        if not relation.exact and worth:
+            same = f"{known.sha256_stems} {known.folded and known.sha256_parent_stems}"
+            if same not in alike and (images := references.images(known)) is not None:
+                alike[same] = _counted(asked, known, images, relation.by_chance)
+            relation = replace(alike[same], known=known) if same in alike else relation
+        if relation.shared and not (around and relation.extra):
+            counted.append(replace(relation, kind="named like") if asked.foreign_folder else relation)
+    return counted
+
+
+def _may_share(asked: Fingerprint, known: KnownList) -> bool:
+    """Return whether a name of a list has the form of those that the index holds as bits: cheaper than these."""
+    form = rb"^%s[0-9]{%d}$" % (re.escape(known.prefix.encode()), known.digits)
+    return not known.bits or re.search(form, asked.listed.distinct_stems, re.MULTILINE) is not None
+
+
+def _by_chance(asked: Fingerprint, known: KnownList) -> float:
+    """Return how many images two lists share if the numbers that name them are drawn from one range."""
+    count, reach = asked.counters
+    if not count or known.prefix:
+        return 0.0
+    return inf if count > _DENSE * reach else count * known.images / max(reach, known.range)
+
+
+def _estimated(known: KnownList, size: int, sketched: int, hits: int, below: int, by_chance: float) -> Relation:
+    complete = sketched == known.images
+    is_inside, holds = hits == below and (complete or below >= _FEW_HITS), hits == sketched
+    # Of the shorter list the share that is in the other: it is all of it only where all that was looked at is.
+    part = size * hits / max(below, 1) if size < known.images else hits * known.images / sketched
+    shared = min(known.images if holds else size if is_inside else round(part), size, known.images)
+    missing, extra = known.images - shared, size - shared
+    kind = _kind(shared, missing, extra, exact=complete)
+    if not complete and is_inside != holds:
+        kind = "mostly in" if is_inside else "holds most of"
+    wrong = 0.0 if complete else 3 / max(below, 1) if is_inside else 3 / sketched if holds else 0.0
+    return Relation(kind, known, shared, missing, extra, complete, hits, wrong, by_chance=by_chance)
+
+
+def _kind(shared: int, missing: int, extra: int, *, exact: bool = True) -> Kind:
+    if exact and not (missing and extra):
+        return "holds" if extra else "part of"
+    if shared >= _NEAR * (shared + missing + extra):
+        return "near"
+    if shared > extra:
+        return "mostly in"
+    return "holds most of" if shared >= _MOST * (shared + missing) else "shares"
+
+
+def _counted(asked: Fingerprint, known: KnownList, images: Images, by_chance: float) -> Relation:
+    own, theirs = asked.hashes(folded=known.folded), images.hashes
+    few, many = sorted((own, theirs), key=len)
+    shared = int(_places(few, many)[1].sum())
+    missing, extra = len(theirs) - shared, len(own) - shared
+    kind = _kind(shared, missing, extra)
+    counted = Relation(kind, known, shared, missing, extra, exact=True, hits=shared, by_chance=by_chance)
+    if not counted.is_named:
+        return counted
+    keys = asked.keys(folded=known.folded)
+    return replace(
+        counted,
+        missing_examples=_examples(images.keys, own) if missing else (),
+        extra_examples=_examples(keys, theirs) if extra else (),
+    )
+
+
+def _places(hashes: Hashes, own: Hashes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Return where hashes stand in an ascending column, and which of them do."""
+    places = np.minimum(np.searchsorted(own, hashes), max(len(own) - 1, 0))
+    return places, own[places] == hashes
+
+
+def _examples(keys: bytes, hashes: Hashes) -> tuple[str, ...]:
+    """Return the first lines of a text whose hash is not among some."""
+    found: list[str] = []
+    for block in blocks_of(keys, _EXAMPLE_BLOCK):
+        _, is_there = _places(hashes_in_order(block), hashes)
+        lines = block.split(b"\n")
+        found += [lines[row].decode() for row in np.flatnonzero(~is_there)[: _EXAMPLES - len(found)].tolist()]
+        if len(found) == _EXAMPLES:
+            break
+    return tuple(found)
+
+
+def union(asked: Fingerprint, found: Sequence[Relation], index: ListIndex, references: References) -> Union | None:
+    """Return the known lists that one holds together; None where it holds fewer than two.
+
+    The one is taken that holds most of what is left of the list's sketch, again and again: what a list inside another
+    has of the other's smallest hashes is in its own sketch. The sum of hashes proves a union that shares nothing.
+    """
+    held = (relation for relation in found if relation.is_named and not relation.missing and not relation.known.folded)
+    first: dict[str, Relation] = {}
+    for relation in sorted(held, key=lambda candidate: (-candidate.known.images, candidate.known.name)):
+        if relation.kind != "named like":
+            first.setdefault(relation.known.sha256_stems, relation)
+    inside = [relation.known for relation in first.values()][:_UNION_CANDIDATES]
+    if len(inside) < 2:
+        return None
+    own = asked.hashes(folded=False)
+    sketches = {known.name: sketch for known, sketch in zip(index.lists, index.sketches, strict=True)}
+    covers = [np.isin(own[:SKETCH], sketches[known.name]) for known in inside]
+    is_left, taken = np.ones(len(covers[0]), np.bool_), list[KnownList]()
+    while len(taken) < _MOST_IN_UNION:
+        gains = [int((is_left & cover).sum()) for cover in covers]
+        if not max(gains):
+            break
+        best = gains.index(max(gains))
+        is_left &= ~covers[best]
+        taken.append(inside[best])
+    if len(taken) < 2:
+        return None
+    total = int(own.sum(dtype=np.uint64))
+    if sum(known.images for known in taken) == len(own) and sum(known.hash_sum for known in taken) % 2**64 == total:
+        return Union(tuple(taken), 0, exact=True)
+    hashes = [images.hashes for known in taken if (images := references.images(known)) is not None]
+    if len(hashes) == len(taken):
+        return Union(tuple(taken), int((~np.isin(own, np.concatenate(hashes))).sum()), exact=True)
+    return Union(tuple(taken), round(is_left.mean() * len(own)), exact=False)

@@ -1,0 +1,427 @@
+"""`identify`: says which published lists some files are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from curation.core.arguments import checked
+from curation.core.errors import SourceError, UsageError
+from curation.core.grouping import grouped
+from curation.core.short_repr import html_table
+from curation.core.storage import missing_path
+from curation.core.wording import counted
+from curation.extensions.identify.fingerprint import Fingerprint
+from curation.extensions.identify.index import ListIndex, packaged_index, read_index
+from curation.extensions.identify.matching import (
+    HINT,
+    LEAST_IMAGES,
+    LEVELS,
+    Match,
+    References,
+    Relation,
+    Union,
+    matches,
+    relations,
+    union,
+)
+from curation.sources.entries import ListDigests, OddLine, PublishedFile, PublishedList
+from curation.sources.published_list import list_files, read_published
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+StrPath = str | PathLike[str]
+"""Where a file or folder lies."""
+Verdict = Literal["identified", "related", "hint", "unknown"]
+SHOWN = 5
+"""Relatives that are told of."""
+
+
+@dataclass(frozen=True)
+class Identified:
+    """What is known of one list.
+
+    Attributes
+    ----------
+    file, key : str
+        Its file as it was given, and its name in a file of several lists.
+    form : str
+        How the file is written (see `curation.sources.entries.Form`).
+    listed : PublishedList, optional
+        The list as it was read; None where the file holds no list of images.
+    sha256 : str
+        Hex digest of the file.
+    images : int
+        Distinct images: stems, or such with their folder where stems repeat.
+    matches : tuple of Match
+        Equal known lists, the best level first.
+    relations : tuple of Relation
+        Known lists that share images, those with most of the list first (see `nearest`); where one is equal, those that
+        hold the list among more.
+    union : Union, optional
+    findings : tuple of str
+        What a reader should know: a name that promises another list, lines left out, defects.
+    """
+
+    file: str
+    key: str
+    form: str
+    listed: PublishedList | None
+    sha256: str
+    images: int = 0
+    matches: tuple[Match, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    union: Union | None = None
+    findings: tuple[str, ...] = ()
+
+    @cached_property
+    def digests(self) -> ListDigests | None:
+        """Counts and digests of the list."""
+        return None if self.listed is None else ListDigests.of(self.listed, self.sha256)
+
+    @property
+    def best(self) -> tuple[Match, ...]:
+        """The matches of the best level."""
+        return tuple(match for match in self.matches if match.level == self.matches[0].level)
+
+    @property
+    def nearest(self) -> tuple[Relation, ...]:
+        """The known lists that share enough to be named."""
+        return tuple(relation for relation in self.relations if relation.is_named)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Equal to a known list; part of, around or near one; a hint; or unknown."""
+        if self.matches and self.matches[0].level < HINT:
+            return "identified"
+        kinds = {relation.kind for relation in self.nearest}
+        if self.matches or kinds == {"named like"}:
+            return "hint"
+        return "related" if self.union is not None or kinds - {"shares", "named like"} else "unknown"
+
+    @property
+    def name(self) -> str:
+        """The file, and the list in it."""
+        return f"{self.file}#{self.key}" if self.key else self.file
+
+    def lines(self) -> Iterator[str]:
+        """Yield the answer for people."""
+        if self.listed is None:
+            yield f"{self.name}: no list of images ({self.form})"
+        else:
+            labels = self.listed.label_range
+            yield (
+                f"{self.name}: {self.form}, {counted(len(self.listed), 'line')}, {counted(self.images, 'image')}"
+                f"{f', labels {labels}' if labels else ''}"
+            )
+        for match in self.matches:
+            yield from _match_lines(match, first=match is self.matches[0], best=match in self.best)
+        joint = [] if self.union is None else [f"  {_union_text(self.union)}"]
+        if self.verdict == "unknown":
+            yield "  unknown: no known list is equal to it, holds it, or lies in it"
+        is_answer = self.union is not None and not self.union.others
+        yield from (*joint, *self._relative_lines()) if is_answer else (*self._relative_lines(), *joint)
+        yield from (f"  note: {text}" for text in self.findings)
+
+    def _relative_lines(self) -> Iterator[str]:
+        alike = grouped(self.nearest, lambda relation: relation.known.sha256_stems)
+        for first, *others in list(alike.values())[:SHOWN]:
+            yield f"  {'also ' if self.matches else ''}{_relation_text(first)}"
+            if others:
+                yield f"    the same images: {', '.join(other.known.name for other in others)}"
+        if len(alike) > SHOWN:
+            further = counted(len(alike) - SHOWN, "further list that shares", "further lists that share")
+            yield f"  and {further} images"
+        if few := sum(not (near.exact or near.is_named or near.may_be_chance) for near in self.relations):
+            lists = counted(few, "further list")
+            yield f"  it may share images with {lists}, too few for a sketch: --lists DIR counts them"
+
+    def data(self) -> dict[str, Any]:
+        """Return the answer as JSON data."""
+        return {
+            "file": self.file,
+            "list": self.key,
+            "form": self.form,
+            "verdict": self.verdict,
+            "digests": asdict(self.digests) if self.digests else None,
+            "matches": [_data(match, _OF_MATCH) | {"meaning": LEVELS[match.level]} for match in self.matches],
+            "relations": [_data(relation, _OF_RELATION) for relation in self.nearest],
+            "union": self.union and {
+                "lists": [part.name for part in self.union.parts], "others": self.union.others,
+                "exact": self.union.exact,
+            },
+            "findings": list(self.findings),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, repr=False)
+class Identification:
+    """What is known of some files.
+
+    Attributes
+    ----------
+    lists : tuple of Identified
+        One a list, in the order of the files.
+    known : int
+        Lists that they were held against.
+    passed_over : dict of str to str
+        Files of folders, known ones too, that are no lists or not declared, and why.
+    """
+
+    lists: tuple[Identified, ...]
+    known: int
+    passed_over: dict[str, str]
+
+    @property
+    def ok(self) -> bool:
+        """Whether each list is identified, related to a known one, or a hint says which it is."""
+        return all(answer.verdict != "unknown" for answer in self.lists)
+
+    def text(self) -> str:
+        """Return the answer for people."""
+        passed_over = [f"passed over: {name}: {why}" for name, why in self.passed_over.items()]
+        return "\n".join([*(line for answer in self.lists for line in answer.lines()), *passed_over])
+
+    def data(self) -> dict[str, Any]:
+        """Return the answer as JSON data."""
+        lists = [answer.data() for answer in self.lists]
+        return {"known_lists": self.known, "lists": lists, "passed_over": dict(self.passed_over)}
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row for each list and each equal or related known list; a row without one where unknown."""
+        import pandas as pd
+
+        rows = []
+        for data in map(Identified.data, self.lists):
+            found = [row | {"relation": row["meaning"], "exact": True} for row in data["matches"]]
+            found += [row | {"relation": row["kind"]} for row in data["relations"]]
+            rows += [{key: data[key] for key in ("file", "list", "verdict")} | row for row in found or [{}]]
+        columns = (
+            "file", "list", "verdict", "relation", "level", "name", "benchmark", "part", "version", "shared",
+            "missing", "extra", "exact",
+        )  # fmt: skip
+        counts = dict.fromkeys(("level", "shared", "missing", "extra"), "Int64")
+        return pd.DataFrame(rows, columns=list(columns)).astype(counts)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{Path(answer.file).name}: {_short(answer)}" for answer in self.lists[:SHOWN])
+        return f"<Identification of {len(self.lists)}, {shown}{', …' if len(self.lists) > SHOWN else ''}>"
+
+    def _repr_html_(self) -> str:
+        """Return a small table for a notebook."""
+        rows = [(answer.name, answer.verdict, _short(answer)) for answer in self.lists]
+        return html_table(("list", "verdict", "known list"), rows, caption="identify")
+
+
+@checked
+def identify(*files: StrPath, lists: StrPath | Sequence[StrPath] = (), index: StrPath | None = None) -> Identification:
+    """Say which published lists some files are, by what they hold and never by their names.
+
+    Parameters
+    ----------
+    *files : str or path
+        Lists of any published form; of a folder, every list below it.
+    lists : str, path or sequence of them
+        Folders of lists that are known beside the index, and with which shared images can be counted.
+    index : str or path, optional
+        An index in place of the one that comes with this package (see `curation.extensions.identify.index.make_index`).
+
+    Returns
+    -------
+    Identification
+
+    Raises
+    ------
+    UsageError
+        No file is given, or a folder holds no list.
+    MissingFileError
+        A file or folder does not exist.
+    AnnotationFormatError
+        A file is no list.
+
+    Examples
+    --------
+    >>> from curation.extensions.identify.run import identify
+    >>> from curation.manifest.manifest import packaged_manifests
+    >>> identify(packaged_manifests() / "elephant/val2017/1.0.0/ids/wr0.1-hash.txt")
+    <Identification of 1, wr0.1-hash.txt: elephant/val2017@1.0.0#wr0.1-hash>
+    """
+    if not files:
+        raise UsageError("No list is given", expected="files or folders of lists")
+    known = read_index(Path(index) if index is not None else packaged_index())
+    given = [lists] if isinstance(lists, str | PathLike) else list(lists)
+    references = References(known, tuple(Path(folder) for folder in given))
+    read, passed_over = _read(files)
+    answers = [answer for name, file in read for answer in _identified(name, file, references)]
+    return Identification(tuple(answers), len(references.index), references.passed_over | passed_over)
+
+
+def _read(paths: Sequence[StrPath]) -> tuple[Iterator[tuple[str, PublishedFile]], dict[str, str]]:
+    """Return the files one after the other, and those of folders that are no lists, which are found on the way."""
+    passed_over: dict[str, str] = {}
+    if absent := [path for path in paths if not Path(path).exists()]:
+        raise missing_path("The list does not exist", Path(absent[0]))
+    below = {folder: list_files(folder) for folder in map(Path, paths) if folder.is_dir()}
+    if empty := [folder for folder, found in below.items() if not found]:
+        raise UsageError("No list of images found", where=str(empty[0]), found="no file that may hold one")
+
+    def reading() -> Iterator[tuple[str, PublishedFile]]:
+        for asked in paths:
+            for path in below.get(Path(asked), [Path(asked)]):
+                try:
+                    yield str(path), read_published(path)
+                except SourceError as error:
+                    if Path(asked) not in below:
+                        raise
+                    passed_over[str(path)] = error.what
+
+    return reading(), passed_over
+
+
+def _identified(name: str, file: PublishedFile, references: References) -> Iterator[Identified]:
+    if not file.lists:
+        words = "class names" if file.classes else "names"
+        yield Identified(
+            name, "", file.form, None, file.sha256, findings=(f"it holds {words}; known lists are lists of images",)
+        )
+    for listed in file.lists:
+        asked = Fingerprint(listed, file.sha256)
+        index = references.index
+        equal = matches(asked, index, references)
+        related = relations(asked, index, references, equal=equal)
+        findings = (
+            *_readings(asked, related, listed.odd, listed.odd_lines[:1]),
+            *file.notes,
+            *_name_findings(Path(name).stem if not listed.name else listed.name, equal, index),
+        )
+        yield Identified(
+            file=name, key=listed.name, form=file.form, listed=asked.listed, sha256=file.sha256, images=asked.images,
+            matches=equal, relations=related, union=union(asked, related, index, references) if not equal else None,
+            findings=findings,
+        )  # fmt: skip
+
+
+def _readings(asked: Fingerprint, related: Sequence[Relation], odd: int, first: Sequence[OddLine]) -> Iterator[str]:
+    if asked.namespaced:
+        yield "the namespaces before its ids were taken off"
+    if asked.folded:
+        yield (
+            f"{asked.stems:,} stems name {asked.parent_stems:,} images: a stem is not an id here, folder and stem are "
+            "compared together"
+        )
+    for line in first:
+        yield f"{counted(odd, 'line is', 'lines are')} odd; line {line.line}: {line.reason}: {line.text!r}"
+    if any(relation.may_be_chance and relation.shared >= LEAST_IMAGES for relation in related) and not any(
+        relation.is_named for relation in related
+    ):
+        yield "its names are bare numbers, which meet those of other lists by chance: none of these lists is named"
+
+
+def _name_findings(called: str, equal: Sequence[Match], index: ListIndex) -> Iterator[str]:
+    """Hold the name of a list against what it is: a name is a claim."""
+    bearers = [known for known in index.lists if known.called == called.lower()]
+    certain = [match.known for match in equal if match.level < HINT]
+    if not bearers:
+        return
+    here = [known for known in bearers if known in certain]
+    # Of one benchmark several lists may have a name: no claim is wrong where this is one of them.
+    own = {known.benchmark for known in here}
+    others = _titles(known for known in bearers if known not in certain and known.benchmark not in own)
+    if here and others:
+        yield f"it is called {called}: it is the list of {_titles(here)}, not that of {others}"
+    elif not here and certain:
+        yield f"it is called {called} like a list of {others}, and is another: {_titles(certain)}"
+    elif not here:
+        yield f"it is called {called} like a list of {others}, and is not equal to it"
+
+
+def _titles(known: Any) -> str:
+    return " and ".join(dict.fromkeys(listed.benchmark for listed in known))
+
+
+def _short(answer: Identified) -> str:
+    if answer.matches:
+        return " = ".join(match.known.name for match in answer.best[:3]) + (", …" if len(answer.best) > 3 else "")
+    if answer.union is not None:
+        return " + ".join(part.name for part in answer.union.parts)
+    return f"{answer.nearest[0].kind} {answer.nearest[0].known.name}" if answer.verdict != "unknown" else "unknown"
+
+
+def _match_lines(match: Match, *, first: bool, best: bool) -> Iterator[str]:
+    known = match.known
+    head = "is" if match.level < HINT else "may be" if match.level == HINT else "has the file names of"
+    yield f"  {head if first else 'also'} {known.title} [{known.name}]: {LEVELS[match.level]}"
+    if match.note:
+        yield f"    {match.note}"
+    if match.labels and match.level > 1:
+        yield f"    labels: {_labels_text(match)}"
+    if not best:
+        return
+    facts = [text for text in (known.version, known.licence and f"licence {known.licence}") if text]
+    if facts:
+        yield f"    from {'; '.join(facts)}"
+    # Said of the list as it was published, which may have repeats or lines that this one has not.
+    yield from (f"    known of the published list: {text}" for text in known.defects)
+    if known.successor:
+        yield f"    see {known.successor}"
+
+
+def _labels_text(match: Match) -> str:
+    if match.labels == "differ" and match.labels_differ is not None:
+        return f"{match.labels_differ:,} differ"
+    return {"same": "the same", "differ": "they differ", "only here": "the known list has none"}.get(
+        match.labels, f"none here, {match.known.labels} there"
+    )
+
+
+_WORDS = {
+    "part of": "is part of", "holds": "holds all of", "near": "is near", "mostly in": "is mostly in",
+    "holds most of": "holds most of", "shares": "shares images with", "named like": "shares file names alone with",
+}  # fmt: skip
+
+
+def _relation_text(found: Relation) -> str:
+    about, here, there = "" if found.exact else "about ", found.shared + found.extra, found.known.images
+    alone = found.kind == "named like"
+    size = counted(here, "name" if alone else "image")
+    is_all = not found.extra and (found.exact or found.most_wrong)
+    share = f"{'all ' * (here > 1)}{size}" if is_all else f"{found.shared:,} of {size}"
+    rest = f"it has {there:,}" if found.missing > found.shared else f"{about}{found.missing:,} of its {there:,} missing"
+    rest = rest if found.missing else f"{about}all of its {there:,}"
+    lies = "of its images lie outside this list" if found.extra else "of the images here lie outside it"
+    parts = (
+        f"{about}{share} here, {rest}",
+        f"by sketch: at most {found.most_wrong:.1%} {lies} (95 %)" if found.most_wrong else "",
+        "read as numbers without the zeros before them" if found.as_numbers else "",
+        "its folders are of other images, perhaps made from these" if alone else "",
+        _some("missing", found.missing_examples, found.missing) if found.missing <= found.shared else "",
+        _some("more", found.extra_examples, found.extra) if found.extra <= found.shared else "",
+    )
+    return f"{_WORDS[found.kind]} {found.known.title} [{found.known.name}]: {'; '.join(filter(None, parts))}"
+
+
+def _some(what: str, examples: Sequence[str], count: int) -> str:
+    return f"{what}: {', '.join(examples)}{', …' if count > len(examples) else ''}" if examples else ""
+
+
+def _union_text(found: Union) -> str:
+    names = " and ".join(f"{part.title} [{part.name}]" for part in found.parts)
+    if found.others:
+        return f"holds {names}, and {'' if found.exact else 'about '}{counted(found.others, 'other image')}"
+    return f"is the union of {names}{'' if found.exact else ', as far as sketches tell'}"
+
+
+_OF_KNOWN = ("name", "benchmark", "part", "version", "licence", "defects", "successor", "manifest")
+_OF_MATCH = ("level", "labels", "labels_differ", "note")
+_OF_RELATION = (
+    "kind", "shared", "missing", "extra", "exact", "most_wrong", "missing_examples", "extra_examples", "as_numbers",
+)  # fmt: skip
+
+
+def _data(match: Match | Relation, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(match.known, name) for name in _OF_KNOWN} | {name: getattr(match, name) for name in names}

@@ -1,0 +1,30 @@
+"""``curation scores``: post-hoc out-of-distribution scores from logits, features and a last layer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from curation.cli.output import Answer, Table, warn
+from curation.cli.outputs import OUTPUT_FILE
+from curation.extensions.image_ood.post_hoc.methods import Scored, score_files
+
+
+def run(*, out: Annotated[Path, OUTPUT_FILE], made: Annotated[Scored, score_files]) -> Answer:
+    """Post-hoc out-of-distribution scores from logits, features and a last layer.
+
+    1 where a method that was asked for is impossible.
+    """
+    about = made.about
+    rows = [
+        (name, about["methods"][name], *(f"{end(found):.6g}" if found else "-" for end in (min, max)))
+        for name, found in made.scores.items()
+    ]
+    rows += [(name, f"impossible: {reason}", "-", "-") for name, reason in about["impossible"].items()]
+    for name, reason in about["impossible"].items():
+        warn(f"{name} is left out: {reason}")
+    for name, doubt in about["doubts"].items():
+        warn(f"{name}: {doubt}")
+    title = f"Scores of {about['detections']} detections, higher is more ID"
+    table = Table(title, ("score", "", "lowest", "highest"), tuple(rows))
+    return Answer({**about, "written": str(out)}, [table], int(not made.complete), [out])

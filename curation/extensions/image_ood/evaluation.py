@@ -1,0 +1,587 @@
+"""The engine: ID scores against several OOD sets, by variant, group, run, and with images left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from curation.core.arguments import Replicates, Seed
+from curation.core.errors import EvaluationError, UsageError
+from curation.core.progress import stage
+from curation.core.storage import missing_path
+from curation.evaluation.inputs import manifest_record
+from curation.evaluation.measures import Measured, Number, Scored, Value
+from curation.evaluation.ood.separability import sign_doubt
+from curation.evaluation.problem import Bools, Floats, Int64s
+from curation.evaluation.resample import Resampled, resample, settings_of, tail_of
+from curation.evaluation.result import Report, Result
+from curation.evaluation.score_files import Keys, unlike_precision
+from curation.evaluation.variants import offer, select
+from curation.extensions.image_ood.images import (
+    RELATED,
+    SUFFIXES,
+    UNJUDGED,
+    LeftOut,
+    ListedSet,
+    ScoredSet,
+    kin_left_out,
+    listed_set,
+    read_image_scores,
+    scored_set,
+)
+from curation.extensions.image_ood.measures import (
+    COMPARED,
+    DEFINITIONS,
+    FPR_RULES,
+    NUMBERS,
+    OodRules,
+    mean_of,
+    numbers_of,
+    report_as,
+    require_usable,
+)
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.signals.hierarchy.class_lists import read_classes
+from curation.signals.hierarchy.related_classes import Kin
+
+PUBLISHED = "published"
+"""The lists as they are."""
+CLASSES = "classes"
+"""The group of the classes of a set whose every class is a set of its own."""
+DEFINITION = (
+    "Percentile bootstrap over images. Each replicate draws as many images of every set as it has, with replacement, "
+    "the sets apart. Images that are left out stay out of a replicate too, so that a difference is that of paired "
+    "values: the same draw with and without them. The mean of a group is taken in every replicate."
+)
+_NOTHING: Mapping[str, Path | LeftOut] = MappingProxyType({})
+
+
+class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which sets a benchmark scores, how they are summed up, and under which variants.
+
+    Attributes
+    ----------
+    id : str
+        The ID set.
+    groups : mapping of str to tuple of str
+        OOD sets by group; a group's row is the plain mean of its sets.
+    shifted : tuple of str
+        Covariate-shifted ID sets: with them there is a second setting, ``fsood``, in which they are ID too.
+    by_class : str
+        The OOD set whose every class is a set of its own; its groups are then ``classes`` (the mean) and it as a whole.
+    known : str
+        Classes of the ID set where no manifest names them, as `curation.signals.hierarchy.class_lists.read_classes`
+        takes them.
+    algorithm : int
+        Version of the results.
+    variants : mapping of str to OodRules
+        The first is the default.
+    """
+
+    id: str
+    groups: dict[str, tuple[str, ...]] = {}
+    shifted: tuple[str, ...] = ()
+    by_class: str = ""
+    known: str = ""
+    algorithm: int = 1
+    variants: dict[str, OodRules]
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """Every set, the ID one first."""
+        of_groups = (name for names in self.groups.values() for name in names)
+        return tuple(dict.fromkeys((self.id, *self.shifted, *of_groups, *filter(None, [self.by_class]))))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The sets of one run."""
+
+    id: ScoredSet
+    shifted: Mapping[str, ScoredSet]
+    oods: Mapping[str, ScoredSet]
+
+    @property
+    def all(self) -> tuple[ScoredSet, ...]:
+        """Every set once."""
+        return (self.id, *self.shifted.values(), *self.oods.values())
+
+    def kept_by(self, left: LeftOut) -> list[Bools]:
+        """Return which images of each set a list leaves."""
+        return [left.kept_rows(scored, is_ood=scored.name in self.oods) for scored in self.all]
+
+    def notes(self, rules: Sequence[OodRules]) -> list[str]:
+        """Return what must be said of scores that are not finite, or are stored with unlike digits."""
+        stored = {scored.name: (scored.file["stored"], scored.scores) for scored in self.all}
+        said = [*(require_usable(scored, rules) for scored in self.all), unlike_precision(stored)]
+        same: dict[bytes, str] = {}
+        for scored in self.all:
+            if len(scored) > 1 and (scored.scores == scored.scores[0]).all():
+                said.append(f"all scores of {scored.name} are equal: nothing ranks its images")
+            elif (first := same.setdefault(scored.scores.tobytes(), scored.name)) != scored.name:
+                said.append(f"{scored.name} has the scores of {first}, row by row: was one file saved twice?")
+        return list(filter(None, said))
+
+
+def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
+    """Return the function that scores OOD detection for a benchmark; its signature declares the options."""
+
+    def evaluate(
+        *,
+        scores: Annotated[Mapping[str, Path] | Path, "[NAME=]PATH"],
+        manifest: Annotated[str | Manifest | None, "MANIFEST"] = None,
+        lists: Annotated[Path | None, "DIR"] = None,
+        variant: str | tuple[str, ...] = next(iter(benchmark.variants)),
+        without: Annotated[Mapping[str, Path | LeftOut], "NAME=LIST"] = _NOTHING,
+        without_kin: Kin | None = None,
+        score_key: Annotated[str | None, "KEY"] = None,
+        label_key: Annotated[str | None, "KEY"] = None,
+        image_key: Annotated[str | None, "KEY"] = None,
+        stray: Literal["error", "drop"] = "error",
+        bootstrap: Replicates = 0,
+        seed: Seed = 0,
+        confidence: Annotated[str, "C"] = "0.95",
+    ) -> Result:
+        """Score image-level OOD detection: AUROC, AUPR with ID and with OOD positive, FPR95, accuracy.
+
+        Parameters
+        ----------
+        scores : mapping of str to Path, or Path
+            a folder with one file a set, SET.csv, .npz or .npy, or one file that names all images; of several
+            training runs one each, and then mean and population standard deviation are given too; higher is more ID
+        manifest : str or Manifest, optional
+            its parts say which images each set has
+        lists : Path, optional
+            folder of imglists, test_SET.txt or SET.txt: images and labels, in the order of rows without names
+        variant : str or tuple of str
+            variant of the measures
+        without : mapping of str to Path or LeftOut
+            the numbers once more without some images, under a name of your own: the OOD images of a list, those that
+            decisions remove (.jsonl or .csv), or those that a cleaned manifest lacks
+        without_kin : {"descendants", "all"}, optional
+            the numbers once more without OOD images of classes below a known class in WordNet, or also of those above
+            one; names and folders of images tell their classes
+        score_key, label_key, image_key : str, optional
+            column or array, where it has another name than the usual ones
+        stray : {"error", "drop"}
+            scores of images that a set lacks: refuse, or leave out and report
+        bootstrap : int
+            replicates of confidence intervals over images; of a list without images also of the difference, paired
+        seed : int
+            of the bootstrap
+        confidence : str
+            of the intervals
+
+        Raises
+        ------
+        UsageError, MissingFileError, EvaluationError, PredictionError
+            Options do not fit together; a file is not there, or does not hold what it should.
+        """
+        rules = select(benchmark.variants, variant)
+        tail_of(confidence)
+        taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
+        reader = _Reader(benchmark, taken, lists, Keys(score_key, label_key, image_key), stray)
+        with stage("reading scores"):
+            given = scores if isinstance(scores, Mapping) else {"": scores}
+            runs = {name or path.stem: reader.run(path) for name, path in given.items()}
+            _require_same_sets(runs)
+        sets = {member.name for run in runs.values() for member in run.all}
+        if PUBLISHED in without:
+            raise UsageError("Reserved name of a list", where=f"--without {PUBLISHED}", hint="choose another name")
+        left_out = {name: LeftOut.of(name, removed, sets) for name, removed in without.items()}
+        if without_kin is not None:
+            left_out |= _kin_left_out(benchmark, taken, runs, without_kin, left_out)
+        notes = [
+            f"{name}: {note}" if len(runs) > 1 else note for name, run in runs.items() for note in run.notes(rules)
+        ]
+        measured = {name: _Measured(run, benchmark, rules, left_out) for name, run in runs.items()}
+        first = next(iter(runs.values()))
+        records = {name: _list_record(left_out.get(name), first) for name in (PUBLISHED, *left_out)}
+        notes += [note for record in records.values() for note in record["notes"]]
+        about = {
+            "manifest": manifest_record(taken),
+            "option_files": {"without": {name: left.file for name, left in left_out.items()}} if left_out else {},
+            "inputs": {name: {member.name: member.file for member in run.all} for name, run in runs.items()},
+            "definitions": DEFINITIONS,
+            "variants": {
+                rule.name: {"meaning": rule.meaning, "FPR95": rule.fpr, "rule": FPR_RULES[rule.fpr]} for rule in rules
+            },
+            "groups": next(iter(measured.values())).groups,
+            "shifted": list(first.shifted),
+            "lists": records,
+            "bootstrap": None if not bootstrap else settings_of(DEFINITION, "image count", bootstrap, seed, confidence),
+        }
+        with stage("evaluating"):
+            scored = list(_scored(measured, about))
+        for name, run in runs.items():
+            rows = [row for row in scored if (row.method, row.task, row.split) == (name, "ood", "")]
+            areas = {
+                row.case: next(found.value for found in row.found.values if found.measure == "AUROC")
+                for row in rows
+                if row.found and row.case in run.oods
+            }
+            notes += [f"{name}: {doubt}" if len(runs) > 1 else doubt for doubt in sign_doubt(areas)]
+        return Result(report, about, scored=scored, notes=notes)
+
+    offer(evaluate, benchmark.variants)
+    return evaluate
+
+
+def sets_of(table: Mapping[str, Any]) -> OodSets:
+    """Return the sets and variants that a benchmark declares."""
+    variants = {name: {"name": name, **rules} for name, rules in table["variants"].items()}
+    return msgspec.convert(
+        {key: value for key, value in table.items() if key != "engine"} | {"variants": variants}, OodSets
+    )
+
+
+def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Result], Report]:
+    """Return the evaluation of the sets and variants that a benchmark declares, and its report."""
+    sets = sets_of(table)
+    report = report_as(protocol, algorithm=sets.algorithm)
+    return evaluation_as(report, sets), report
+
+
+def _kin_left_out(
+    benchmark: OodSets, manifest: Manifest | None, runs: Mapping[str, Run], which: Kin, named: Collection[str]
+) -> dict[str, LeftOut]:
+    name, _ = RELATED[which]
+    if name in named:
+        raise UsageError("Duplicate name of a list", where=f"--without {name}", hint="choose another name")
+    known = () if manifest is None else [entry.name for entry in manifest.header.classes if entry.role == "known"]
+    if not known and benchmark.known:
+        known = [wnid for entry in read_classes(benchmark.known) for wnid in entry.classes]
+    return {name: kin_left_out([scored for run in runs.values() for scored in run.oods.values()], known, which)}
+
+
+def _require_same_sets(runs: Mapping[str, Run]) -> None:
+    """Refuse runs whose sets differ, or their images: a mean would be of unlike numbers."""
+    sizes = {name: {scored.name: len(scored) for scored in run.all} for name, run in runs.items()}
+    first, *others = sizes
+    for name in others:
+        unlike = [key for key in {**sizes[first], **sizes[name]} if sizes[first].get(key) != sizes[name].get(key)]
+        if unlike:
+            expected, found = (
+                ", ".join(f"{key}: {sizes[run].get(key, 'no')} images" for key in unlike[:5]) for run in (first, name)
+            )
+            raise EvaluationError(
+                "Runs have scores of different sets: they have no mean",
+                where=f"--scores {name}",
+                expected=f"{expected}, as {first}",
+                found=found,
+                hint="score every run on the same images, or evaluate it alone",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the sets of a run, from a folder with a file each or from one file of all."""
+
+    benchmark: OodSets
+    manifest: Manifest | None
+    lists: Path | None
+    keys: Keys
+    stray: Literal["error", "drop"]
+
+    def run(self, path: Path) -> Run:
+        """Return the sets that are at a path."""
+        if not path.exists():
+            raise missing_path("The scores do not exist", path, expected="a folder, or a file")
+        found = dict(self._of_folder(path) if path.is_dir() else self._of_file(path))
+        shifted = {name: found.pop(name) for name in self.benchmark.shifted if name in found}
+        ids = found.pop(self.benchmark.id, None)
+        if ids is None or not found:
+            own = [name for name in self.benchmark.sets if name not in (self.benchmark.id, *self.benchmark.shifted)]
+            raise EvaluationError(
+                "No scores of the ID set" if ids is None else "No scores of an OOD set",
+                where=str(path),
+                expected=self.benchmark.id if ids is None else f"one or more of {', '.join(own)}, or sets of your own",
+                found=", ".join([*shifted, *found]) or ("nothing" if ids is None else f"{self.benchmark.id} alone"),
+            )
+        groups = {*self.benchmark.groups, *([CLASSES] if self.benchmark.by_class else [])}
+        if taken := sorted((found.keys() - {*self.benchmark.sets}) & groups):
+            raise UsageError("Set name clashes with a group", where=f"{path}: {taken[0]}", hint="rename its file")
+        order = [name for name in self.benchmark.sets if name in found]
+        oods = {name: found[name] for name in (*order, *sorted(found.keys() - set(order)))}
+        return Run(ids, shifted, oods)
+
+    def _listed(self, name: str) -> ListedSet | None:
+        return listed_set(name, self.manifest, self.lists)
+
+    def _of_folder(self, folder: Path) -> Iterator[tuple[str, ScoredSet]]:
+        if (folder / "results.json").is_file():
+            raise UsageError(
+                "The folder of scores holds results of an evaluation",
+                where=str(folder),
+                found="results.json",
+                hint="move it and its tables elsewhere; --out takes another folder than --scores",
+            )
+        paths: dict[str, Path] = {}
+        for path in sorted(folder.iterdir()):
+            # Scores for the choice of hyper-parameters take no part; tables of another kind are refused below.
+            is_table = path.suffix.lower() in (*SUFFIXES, ".json", ".parquet")
+            if not is_table or path.stem == "val" or path.name.startswith("val_"):
+                continue
+            name = path.stem.removeprefix("test_")
+            if name in paths:
+                raise UsageError(
+                    "Two files hold the scores of one set", where=str(folder), found=f"{paths[name].name}, {path.name}"
+                )
+            paths[name] = path
+        for name, path in paths.items():
+            yield name, scored_set(name, read_image_scores(path, self.keys), self._listed(name), self.stray)
+
+    def _of_file(self, path: Path) -> Iterator[tuple[str, ScoredSet]]:
+        given = read_image_scores(path, self.keys)
+        listed = {name: own for name in self.benchmark.sets if (own := self._listed(name)) is not None}
+        if given.images is None or not listed:
+            raise UsageError(
+                "One file of all sets needs the set of each image",
+                where=str(path),
+                expected="image names in it, and --manifest MANIFEST or --lists DIR",
+                hint="or a folder with one file a set",
+            )
+        for name, own in listed.items():
+            yield name, scored_set(name, given, own, "drop")
+
+
+RowKey = tuple[str, str, str]
+"""Setting, variant, and set or group."""
+
+
+class Row(NamedTuple):
+    """The numbers of a set or group.
+
+    Attributes
+    ----------
+    numbers : mapping of str to float or None
+        `NUMBERS`, and of several runs their deviations.
+    n : mapping of str to int
+        Images ``id`` and ``ood``; runs, of several.
+    undefined : mapping of str to str
+        Why a number is not defined.
+    """
+
+    numbers: Mapping[str, Number | None]
+    n: Mapping[str, int]
+    undefined: Mapping[str, str]
+
+    def values(self) -> list[Value]:
+        """Return a value a number, with the images that it rests on."""
+        counted = dict.fromkeys(self.numbers, "runs") | {"AUROC": "ood", "FPR95": "ood", "AUPR_OUT": "ood"}
+        counted |= {"AUPR_IN": "id", "ACC": "id"}
+        return [
+            Value(key, value, n=self.n[counted[key]], undefined=self.undefined.get(key, ""))
+            for key, value in self.numbers.items()
+        ]
+
+
+def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iterator[Scored]:
+    """Yield what was scored: each run, and the mean over several, by list, setting, variant and row."""
+    found = {name: {which: run.rows(which) for which in run.kept} for name, run in measured.items()}
+    several = len(found) > 1
+    intervals = {}
+    if about["bootstrap"] is not None:
+        intervals = {name: _intervals(name, run, found[name], about["bootstrap"]) for name, run in measured.items()}
+    if several:
+        first = next(iter(found.values()))
+        found["mean"] = {
+            which: {key: _over_runs([found[name][which][key] for name in measured]) for key in rows}
+            for which, rows in first.items()
+        }
+    for method, lists in found.items():
+        own = method if method in measured else next(iter(measured))
+        for which, rows in lists.items():
+            record = about["lists"][which]
+            for key, row in rows.items():
+                setting, variant, name = key
+                tables = {"intervals": intervals[method][which, key]} if method in intervals else {}
+                yield Scored(
+                    part=name,
+                    case=name,
+                    task=setting,
+                    split="" if which == PUBLISHED else which,
+                    variant=variant,
+                    found=Measured(row.values(), tables),
+                    truth={"images": record["images"], "left_out": record.get("file", {}).get("sha256", "")},
+                    predictions=about["inputs"][own],
+                    settings={
+                        "FPR95": about["variants"][variant]["FPR95"],
+                        "sets": ", ".join(about["groups"].get(name, (name,)))[:200],
+                        "shifted": ", ".join(about["shifted"]) if setting == "fsood" else "",
+                        "without": "" if which == PUBLISHED else which,
+                    },
+                    method=method,
+                    pinned=about["manifest"] is not None and which == PUBLISHED,
+                    of_several=several,
+                )
+
+
+def _list_record(left: LeftOut | None, run: Run) -> dict[str, Any]:
+    """Return what a list leaves out of each set, and what a reader must know of it."""
+    sizes = {scored.name: len(scored) for scored in run.all}
+    if left is None:
+        return {"images": sizes, "left_out": {}, "judged": {}, "notes": []}
+    kept = {name: int(rows.sum()) for name, rows in zip(sizes, run.kept_by(left), strict=True)}
+    gone = {name: size - kept[name] for name, size in sizes.items() if kept[name] < size}
+    judged = {scored.name: count for scored in run.all if (count := left.judged_in(scored))}
+    notes = [
+        UNJUDGED.format(judged=count, images=sizes[name], set=name, removed=gone.get(name, 0))
+        for name, count in judged.items()
+    ]
+    if left.judged is not None and not judged:
+        notes.append("unjudged is not clean: the list comes from verdicts, and not every image need have one")
+    notes += left.notes
+    if not gone:
+        notes.append("no image of a set is left out")
+    notes = [f"{left.name}: {note}" for note in notes]
+    return {"images": kept, "left_out": gone, "judged": judged, "file": left.file, "notes": notes}
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """What numbers need of a set: scores, which answers are right, and the number of each image's class."""
+
+    scores: Floats
+    right: Bools | None
+    classes: Int64s | None = None
+
+    def take(self, rows: Any) -> _Column:
+        right, classes = (None if column is None else column[rows] for column in (self.right, self.classes))
+        return _Column(self.scores[rows], right, classes)
+
+
+class _Measured:
+    """The numbers of one run, on all images or on some of them."""
+
+    def __init__(
+        self, run: Run, benchmark: OodSets, rules: Sequence[OodRules], left_out: Mapping[str, LeftOut]
+    ) -> None:
+        self.rules = rules
+        self.sets = {scored.name: _Column(scored.scores, scored.right) for scored in run.all}
+        self.ids = {"ood": [run.id.name]} | ({"fsood": [run.id.name, *run.shifted]} if run.shifted else {})
+        self.oods = list(run.oods)
+        self.groups = {name: list(sets) for name, sets in benchmark.groups.items()}
+        self.by_class = benchmark.by_class if benchmark.by_class in run.oods else ""
+        if self.by_class:
+            own = run.oods[self.by_class]
+            names, classes = np.unique(own.classes, return_inverse=True)
+            if taken := sorted({*names.tolist()} & {*run.oods, *self.groups, CLASSES}):
+                raise UsageError(
+                    "Class name clashes with a set",
+                    where=f"set {self.by_class}: {taken[0]}",
+                    hint="the last folder of an image is its class; the file of a set of your own may be renamed",
+                )
+            self.sets[self.by_class] = _Column(own.scores, own.right, classes)
+            self.groups = {CLASSES: names.tolist(), **self.groups}
+        self.kept: dict[str, list[Bools] | None] = {PUBLISHED: None}
+        self.kept |= {name: run.kept_by(left) for name, left in left_out.items()}
+
+    def rows(self, which: str, drawn: Sequence[Int64s] | None = None) -> dict[RowKey, Row]:
+        """Return the numbers by setting, variant and row.
+
+        Parameters
+        ----------
+        which : str
+            A list: images that it leaves out take no part.
+        drawn : sequence of ndarray of int64, optional
+            Positions of the images drawn of each set; all of them by default.
+        """
+        kept = self.kept[which]
+        taken = {}
+        for number, (name, column) in enumerate(self.sets.items()):
+            rows: Any = slice(None) if drawn is None else drawn[number]
+            if kept is not None:
+                rows = kept[number] if drawn is None else rows[kept[number][rows]]
+            taken[name] = column.take(rows)
+        return {
+            (setting, variant, name): row
+            for setting, ids in self.ids.items()
+            for variant, found in self._of_setting([taken[name] for name in ids], taken).items()
+            for name, row in found.items()
+        }
+
+    def _of_setting(self, ids: Sequence[_Column], taken: Mapping[str, _Column]) -> dict[str, dict[str, Row]]:
+        scores = np.concatenate([column.scores for column in ids])
+        right = [column.right for column in ids if column.right is not None]
+        known = len(right) == len(ids) and len(scores) > 0
+        accuracy = float(np.mean(np.concatenate(right))) if known else None
+        shared = {} if known else {"ACC": "predictions and labels of all ID images are not given"}
+        oods = {name: taken[name].scores for name in self.oods}
+        if self.by_class:
+            whole = taken[self.by_class]
+            for number, name in enumerate(self.groups[CLASSES]):
+                oods[name] = whole.scores[whole.classes == number]
+        nothing: dict[str, float | None] = dict.fromkeys(COMPARED)
+        found: dict[str, dict[str, Row]] = {rule.name: {} for rule in self.rules}
+
+        def add(variant: str, name: str, numbers: Mapping[str, Any], n_ood: int, reason: str) -> None:
+            undefined = {key: reason for key, value in numbers.items() if value is None} | shared
+            found[variant][name] = Row({**numbers, "ACC": accuracy}, {"id": len(scores), "ood": n_ood}, undefined)
+
+        for name, own in oods.items():
+            both = len(scores) and len(own)
+            measured = numbers_of(scores, own, self.rules) if both else [nothing] * len(self.rules)
+            for rule, numbers in zip(self.rules, measured, strict=True):
+                add(rule.name, name, numbers, len(own), "there are no images left")
+        for group, names in self.groups.items():
+            missing = [name for name in names if name not in oods]
+            n_ood = sum(len(oods[name]) for name in names if name in oods)
+            reason = f"no scores of {', '.join(missing)}" if missing else "undefined for one of its sets"
+            for rule in self.rules:
+                rows = [nothing if name in missing else found[rule.name][name].numbers for name in names]
+                add(rule.name, group, mean_of(rows), n_ood, reason)
+        return found
+
+
+def _over_runs(rows: Sequence[Row]) -> Row:
+    """Return mean and population standard deviation of a row over the runs; their sets are the same."""
+    mean, std = {}, {}
+    for name in NUMBERS:
+        values = [row.numbers[name] for row in rows]
+        defined = None not in values
+        mean[name] = float(np.mean(values)) if defined else None  # type: ignore[arg-type]
+        std[f"{name}_std"] = float(np.std(values)) if defined else None  # type: ignore[arg-type]
+    return Row({**mean, **std}, {**rows[0].n, "runs": len(rows)}, rows[0].undefined)
+
+
+def _intervals(
+    name: str, run: _Measured, rows: Mapping[str, Mapping[RowKey, Row]], bootstrap: Mapping[str, Any]
+) -> dict[tuple[str, RowKey], dict[str, list[Any]]]:
+    """Return the intervals of every number of a run, and of the difference to `PUBLISHED` of every other list."""
+
+    def cells(found: Mapping[RowKey, Row]) -> Floats:
+        return np.array([[row.numbers[key] for key in NUMBERS] for row in found.values()], np.float64)
+
+    found = resample(
+        lambda drawn: {which: cells(run.rows(which, drawn)) for which in run.kept},
+        [len(column.scores) for column in run.sets.values()],
+        replicates=bootstrap["replicates"],
+        seed=bootstrap["seed"],
+        label=f"bootstrap {name[:20]}",
+    )
+    others = [which for which in run.kept if which != PUBLISHED]
+    gaps = Resampled(
+        {which: found.estimate[which] - found.estimate[PUBLISHED] for which in others},
+        {which: found.samples[which] - found.samples[PUBLISHED] for which in others},
+    )
+    tail = tail_of(bootstrap["confidence"])
+    columns = {}
+    for which, row_keys in rows.items():
+        kinds = [("", found.intervals(which, tail))]
+        kinds += [(PUBLISHED, gaps.intervals(which, tail))] if which in others else []
+        for number, row_key in enumerate(row_keys):
+            records = [
+                {"compared_with": other, "measure": key, **cell}
+                for other, table in kinds
+                for key, cell in zip(NUMBERS, table[number], strict=True)
+            ]
+            columns[which, row_key] = {key: [record[key] for record in records] for key in records[0]}
+    return columns

@@ -1,0 +1,535 @@
+"""Scores of images from files, which image of a set each is of, and which images are left out of a set."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from curation.core.canonical import sha256_of_file, sha256_of_lines
+from curation.core.errors import CurationWarning, EvaluationError, MissingFileError, PredictionError, UsageError
+from curation.core.input_files import beginning
+from curation.evaluation.class_scores import numbering_doubt, require_same_labels, rows_by_name
+from curation.evaluation.problem import Bools, Floats, Int64s, Stray
+from curation.evaluation.score_files import IMAGES, LABELS, PREDICTIONS, Keys, open_columns
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.review.decisions.cleaned_lists import judged_counts
+from curation.review.decisions.files import read_decisions
+from curation.review.decisions.resolution import standing_verdicts
+from curation.signals.hierarchy.class_lists import class_in
+from curation.signals.hierarchy.related_classes import NOT_PROVEN, ClassKin, Kin, class_kin
+from curation.sources.entries import LONGEST_LINE
+from curation.sources.published_list import read_published
+from curation.sources.stems import stems
+
+SCORES = ("score", "scores", "conf", "confidence")
+SUFFIXES = (".csv", ".npz", ".npy")
+_KEYS = "--key score=NAME, --key label=NAME and --key image=NAME name columns or arrays"
+_FORMS = "a .csv with a column score; an .npz with an array score or conf; a one-dimensional .npy"
+
+
+@dataclass(frozen=True, slots=True)
+class ImageScores:
+    """What one file says of images, a row each; higher is more ID.
+
+    Attributes
+    ----------
+    scores : ndarray of float64, shape (n,)
+        May hold NaN and infinities.
+    images : tuple of str, length n, or None
+        Ids, names or paths, as the file has them.
+    predictions, labels : ndarray of int64, shape (n,), or None
+    file : dict
+        Name, digest, rows, and what was left out.
+    path : Path
+    """
+
+    scores: Floats
+    images: tuple[str, ...] | None
+    predictions: Int64s | None
+    labels: Int64s | None
+    file: dict[str, Any]
+    path: Path
+
+
+def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
+    """Return the scores of a file, with names, predictions and labels where it has them.
+
+    Parameters
+    ----------
+    path : Path
+        ``.csv`` with columns such as ``image``, ``score``, ``prediction``, ``label``; ``.npz`` with arrays of these
+        names, or ``conf``, ``pred``, ``label`` as OpenOOD saves them; ``.npy`` of shape (n,).
+    keys : Keys, optional
+        Names of columns or arrays, where they are not the usual ones.
+
+    Raises
+    ------
+    MissingFileError
+        No such file.
+    PredictionError
+        It is none of these, or its columns have unequal lengths.
+    """
+    columns = open_columns(path, SUFFIXES)
+    names = keys or Keys()
+    wanted = {
+        "scores": SCORES if names.scores is None or columns.kind == "alone" else (names.scores,),
+        "predictions": PREDICTIONS,
+        "labels": LABELS if names.labels is None else (names.labels,),
+        "images": IMAGES if names.images is None else (names.images,),
+    }
+    chosen = {what: key for what, usual in wanted.items() if (key := columns.first(usual)) is not None}
+    if "scores" not in chosen:
+        hint = f"curation scores --test {path} --out FILE.csv makes them" if "logits" in columns.names else _KEYS
+        _refuse(path, f"no {' or '.join(wanted['scores'])} in {', '.join(columns.names)}"[:200], hint)
+    read = columns.read([chosen[what] for what in chosen if what != "images"], [*filter(None, [chosen.get("images")])])
+    found = {what: np.asarray(read[key]) if what != "images" else read[key] for what, key in chosen.items()}
+    scores = found["scores"]
+    if scores.ndim != 1 or scores.dtype.kind not in "fiu" or not len(scores):
+        _refuse(path, f"scores of {scores.dtype}, shape {scores.shape}")
+    for what, column in found.items():
+        if len(column) != len(scores):
+            _refuse(path, f"{len(scores)} scores and {len(column)} {what}")
+    images = tuple(map(str, np.asarray(found["images"]).tolist())) if "images" in found else None
+    # Columns of names are as wide as the longest of them.
+    if images is not None and (max(map(len, images)) > LONGEST_LINE or "" in images):
+        _refuse(path, f"an image name of {'no' if '' in images else f'{max(map(len, images)):,}'} characters")
+    file = {"name": path.name, "sha256": sha256_of_file(path), "rows": len(scores), "stored": str(scores.dtype)}
+    predictions, labels = (_whole(found.get(what), what, path) for what in ("predictions", "labels"))
+    return ImageScores(scores.astype(np.float64), images, predictions, labels, {**file, "reported": {}}, path)
+
+
+def _whole(values: Any, what: str, path: Path) -> Int64s | None:
+    if values is None:
+        return None
+    if values.ndim != 1 or values.dtype.kind not in "fiu" or not np.array_equal(values, np.round(values)):
+        _refuse(path, f"{what} that are not whole numbers, one an image")
+    return np.asarray(values, np.int64)
+
+
+def _refuse(path: Path, found: str, hint: str | None = None) -> NoReturn:
+    raise PredictionError(
+        "The scores of images cannot be read", where=str(path), expected=_FORMS, found=found, hint=hint
+    )
+
+
+UNJUDGED = "unjudged is not clean: {judged:,} of {images:,} images of {set} were judged, {removed:,} are left out"
+_HEAD = 4096
+_LIST_SUFFIXES = (".txt", ".csv", ".json")
+
+
+@dataclass(frozen=True)
+class Images:
+    """Names of images, distinguished by the stem of a file, or by its folder and stem where stems repeat.
+
+    Attributes
+    ----------
+    paths : tuple of str
+        Ids with or without namespace, names or paths, in the order of their list.
+    """
+
+    paths: tuple[str, ...]
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """Stem of each."""
+        return self._names(0)
+
+    @cached_property
+    def with_folder(self) -> tuple[str, ...]:
+        """Last folder and stem of each."""
+        return self._names(1)
+
+    @cached_property
+    def by_folder(self) -> bool:
+        """Whether stems repeat, so that the folder has to distinguish images."""
+        return len(set(self.stems)) < len(self.stems)
+
+    def keys(self, *, by_folder: bool) -> tuple[str, ...]:
+        """Return what distinguishes each image."""
+        return self.with_folder if by_folder else self.stems
+
+    @cached_property
+    def folders(self) -> tuple[str, ...]:
+        """Last folder of each, ``""`` where there is none."""
+        return tuple(name.rpartition("/")[0] for name in self.with_folder)
+
+    def _names(self, parents: int) -> tuple[str, ...]:
+        # Of an id, what stands before the colon is the name of a dataset.
+        bare = "".join(f"{path.partition(':')[2] or path}\n" for path in self.paths)
+        return tuple(stems(bare.encode(), parents=parents).decode().split("\n")[:-1])
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSet:
+    """The images that a set has, by a part of a manifest or by an imglist.
+
+    Attributes
+    ----------
+    images : Images
+    labels : ndarray of int64, shape (n,), or None
+    ordered : bool
+        Whether rows without names may be taken in its order.
+    where : str
+        What to call it.
+    """
+
+    images: Images
+    labels: Int64s | None
+    ordered: bool
+    where: str
+
+
+@dataclass(frozen=True)
+class ScoredSet:
+    """One set with its scores.
+
+    Attributes
+    ----------
+    name : str
+    scores : ndarray of float64, shape (n,)
+        Higher is more ID.
+    right : ndarray of bool, shape (n,), or None
+        Whether the prediction is the label; None where one of them is missing, or a label is negative: no class.
+    images : Images or None
+        None where nothing names them.
+    file : dict
+        What a result says about its input.
+    """
+
+    name: str
+    scores: Floats
+    right: Bools | None
+    images: Images | None
+    file: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The class of each image: its folder."""
+        if self.images is None or not all(self.images.folders):
+            raise EvaluationError(
+                "The class of each image is unknown",
+                where=f"{self.file['name']}: set {self.name}",
+                expected="names with the folder of their class, or a manifest or list that has them",
+                hint="--manifest MANIFEST, or --lists DIR",
+            )
+        return self.images.folders
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Images that a user's list leaves out.
+
+    Attributes
+    ----------
+    name : str
+    removed : Images
+        Of every OOD set.
+    of_sets : mapping of str to Images
+        By set, be it OOD or ID: what decisions say of this one alone.
+    kept : mapping of str to Images
+        By set: what a cleaned manifest has left of it. Images of other sets all stay.
+    judged : Images or None
+        Those that somebody looked at, where the list comes from verdicts.
+    judged_of : mapping of str to int
+        By set, how many a cleaned manifest says were looked at.
+    file : dict
+        Name and digest.
+    notes : tuple of str
+        What a reader must know of it.
+    """
+
+    name: str
+    removed: Images
+    of_sets: Mapping[str, Images] = field(default_factory=dict)
+    kept: Mapping[str, Images] = field(default_factory=dict)
+    judged: Images | None = None
+    judged_of: Mapping[str, int] = field(default_factory=dict)
+    file: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, given: Path | LeftOut | Sequence[str], sets: Collection[str]) -> LeftOut:
+        """Return what a list leaves out.
+
+        Parameters
+        ----------
+        given : Path, LeftOut, or sequence of str
+            A list of images in any published form; decisions (``.jsonl`` or ``.csv``), whose action ``remove`` counts;
+            the folder of a cleaned manifest; or the images themselves.
+        sets : collection of str
+            Sets that decisions may speak of.
+        """
+        if isinstance(given, LeftOut):
+            return given
+        if not isinstance(given, Path):
+            return cls(name, Images(tuple(given)))
+        if given.is_dir():
+            manifest = load_manifest(str(given))
+            return cls(
+                name,
+                Images(()),
+                kept={part: Images(manifest.ids(part)) for part in manifest.parts if part in sets},
+                judged=Images(()) if manifest.header.decisions else None,
+                judged_of=judged_counts(manifest.header),
+                file={"name": given.name, "sha256": manifest.digest},
+            )
+        if given.suffix.lower() == ".jsonl" or _is_decisions(given, name):
+            return cls._of_decisions(name, given, sets)
+        paths = tuple(path for found in read_published(given).lists for path in found.paths.decode().split("\n")[:-1])
+        if not paths:
+            raise UsageError("The list names no images", where=f"--without {name}={given}")
+        return cls(name, Images(paths), file={"name": given.name, "sha256": sha256_of_file(given)})
+
+    @classmethod
+    def _of_decisions(cls, name: str, path: Path, sets: Collection[str]) -> LeftOut:
+        read = read_decisions(path)
+        for note in read.notes():
+            warnings.warn(note, CurationWarning, stacklevel=2)
+        of_sets: dict[str, set[str]] = {}
+        for decision in standing_verdicts(read.decisions):
+            if decision.action == "remove":
+                of_sets.setdefault(decision.dataset if decision.dataset in sets else "", set()).add(decision.image_id)
+        found = {key: Images(tuple(sorted(images))) for key, images in of_sets.items()}
+        return cls(
+            name,
+            found.pop("", Images(())),
+            of_sets=found,
+            judged=Images(tuple(sorted({decision.image_id for decision in read.decisions}))),
+            file={"name": path.name, "sha256": read.sha256},
+        )
+
+    def kept_rows(self, scored: ScoredSet, *, is_ood: bool) -> Bools:
+        """Return which images of a set stay, shape (n,)."""
+        removed = [images for images in (self.removed if is_ood else None, self.of_sets.get(scored.name)) if images]
+        left = self.kept.get(scored.name)
+        if left is None and not any(images.paths for images in removed):
+            return np.ones(len(scored), np.bool_)
+        if scored.images is None:
+            raise UsageError(
+                "Images are left out by name, and those of a set have no names",
+                where=f"--without {self.name}: set {scored.name}",
+                expected="a column or array of image names, --manifest MANIFEST, or --lists DIR",
+            )
+        by_folder = scored.images.by_folder
+        gone = {key for images in removed for key in images.keys(by_folder=by_folder)}
+        stay = None if left is None else set(left.keys(by_folder=by_folder))
+        own = scored.images.keys(by_folder=by_folder)
+        return np.array([key not in gone and (stay is None or key in stay) for key in own], np.bool_)
+
+    def judged_in(self, scored: ScoredSet) -> int:
+        """Return how many images of a set were judged; 0 where the list does not come from verdicts."""
+        if scored.name in self.judged_of:
+            return self.judged_of[scored.name]
+        if self.judged is None or scored.images is None:
+            return 0
+        by_folder = scored.images.by_folder
+        return len(set(self.judged.keys(by_folder=by_folder)) & set(scored.images.keys(by_folder=by_folder)))
+
+
+def _is_decisions(path: Path, name: str) -> bool:
+    """Return whether a table holds decisions; one of verdicts in another form would leave out all that it judges."""
+    if path.suffix.lower() != ".csv":
+        return False
+    first = beginning(path, _HEAD, kind="list").split(b"\n", 1)[0].decode("utf-8", "replace")
+    columns = {column.strip().strip('"') for column in first.split(",")}
+    if "decision" in columns:
+        raise UsageError(
+            "The table holds verdicts without their meaning",
+            where=f"--without {name}={path}",
+            expected="decisions, or a list of the images to leave out",
+            found=ascii(first.strip())[:120],
+            hint=f"curation review summary {path.name} --key image_id=…,action=decision --codes … --out FILE.jsonl",
+        )
+    return columns >= {"image_id", "action"}
+
+
+def listed_set(name: str, manifest: Manifest | None, lists: Path | None) -> ListedSet | None:
+    """Return the images of a set: those of an imglist, else those of the manifest's part of its name; None for neither.
+
+    Raises
+    ------
+    EvaluationError
+        Both are there, and are not the same images.
+    """
+    part = _of_manifest(name, manifest)
+    listed = None if lists is None else _of_lists(name, lists)
+    if part is None or listed is None:
+        return listed or part
+    by_folder = part.images.by_folder
+    own, others = (set(side.images.keys(by_folder=by_folder)) for side in (part, listed))
+    if own != others:
+        raise EvaluationError(
+            "The list of a set differs from the part of the manifest",
+            where=listed.where,
+            expected=f"the {len(own):,} images of {part.where}",
+            found=f"{len(others):,}, {len(own & others):,} of them shared",
+        )
+    return listed
+
+
+def _of_manifest(name: str, manifest: Manifest | None) -> ListedSet | None:
+    if manifest is None or name not in manifest.parts:
+        return None
+    entry = manifest.part(name)
+    return ListedSet(Images(manifest.ids(name)), None, entry.order == "listed", f"part {name}")
+
+
+def _of_lists(name: str, folder: Path) -> ListedSet | None:
+    if not folder.is_dir():
+        raise MissingFileError("The folder of the lists does not exist", where=f"--lists {folder}")
+    stems_of = (f"test_{name}", name)
+    files = (folder / f"{stem}{suffix}" for stem in stems_of for suffix in _LIST_SUFFIXES)
+    path = next((file for file in files if file.is_file()), None)
+    if path is None:
+        return None
+    found = read_published(path).lists
+    if len(found) != 1 or found[0].odd:
+        odd = found[0].odd_lines[0] if len(found) == 1 else None
+        raise EvaluationError(
+            "The file is not one list of images",
+            where=str(path) if odd is None else f"{path}, line {odd.line}",
+            found=f"{len(found)} lists" if odd is None else odd.reason,
+        )
+    labels = None if found[0].labels is None else found[0].labels.astype(np.int64)
+    return ListedSet(Images(tuple(found[0].paths.decode().split("\n")[:-1])), labels, ordered=True, where=str(path))
+
+
+def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: Stray) -> ScoredSet:
+    """Return the scores of a set, one an image of its list where there is one, in that order.
+
+    Raises
+    ------
+    PredictionError
+        An image is there twice, has no score, or is not in the set; or rows without names do not match the images.
+    """
+    scores, predictions, labels, file = given.scores, given.predictions, given.labels, given.file
+    if listed is None:
+        images = None if given.images is None else Images(given.images)
+        if images is not None:
+            # Each name must be there once.
+            rows_by_name(images.with_folder, list(dict.fromkeys(images.with_folder)), str(given.path), name, stray)
+    else:
+        images = listed.images
+        rows, strangers = _rows(given, listed, stray)
+        labels = listed.labels if labels is None else labels[rows]
+        if labels is not None and listed.labels is not None:
+            require_same_labels(labels, listed.labels, images.paths, str(given.path))
+        scores, predictions = scores[rows], None if predictions is None else predictions[rows]
+        file = {**file, "reported": {"left out: images that are not in the set": strangers} if strangers else {}}
+    # A negative label names no class: an ID list may have -1 throughout, and no prediction would be right.
+    if predictions is None or labels is None or (labels < 0).any():
+        return ScoredSet(name, scores, None, images, file)
+    doubt = numbering_doubt(predictions, labels)
+    return ScoredSet(name, scores, predictions == labels, images, file | ({"doubt": doubt} if doubt else {}))
+
+
+def _rows(given: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, int]:
+    n = len(listed.images.paths)
+    if given.images is None:
+        if len(given.scores) != n or not listed.ordered:
+            raise PredictionError(
+                "Rows without names do not match the list",
+                where=str(given.path),
+                expected=f"{n:,} rows in the order of {listed.where}"
+                if listed.ordered
+                else f"names: {listed.where} is sorted, and not in the order of a published list",
+                found=f"{len(given.scores):,} rows",
+                hint="add image names (column or array 'image'), or --lists DIR with the imglists that were scored",
+            )
+        return np.arange(n), 0
+    by_folder = listed.images.by_folder
+    own, wanted = (images.keys(by_folder=by_folder) for images in (Images(given.images), listed.images))
+    return rows_by_name(own, wanted, str(given.path), listed.where, stray)
+
+
+RELATED: Mapping[Kin, tuple[str, str]] = {
+    "descendants": ("without-descendants", "below"),
+    "all": ("without-kin", "below or above"),
+}
+"""What the numbers without some related classes are called, and where these stand."""
+
+
+def kin_left_out(sets: Sequence[ScoredSet], known: Sequence[str], which: Kin) -> LeftOut:
+    """Return the images of OOD sets that are of classes related to a known one; names and folders tell the classes.
+
+    Images that are filed under a known class itself stay: whether that is the benchmark's error, or only how its files
+    were named, kinship cannot tell.
+
+    Parameters
+    ----------
+    sets : sequence of ScoredSet
+        OOD sets of all runs; of a set that is there twice the images are taken together.
+    known : sequence of str
+        Ids of synsets.
+
+    Raises
+    ------
+    UsageError
+        There are no known classes, or no image name contains a synset.
+    """
+    if not known:
+        raise UsageError(
+            "Known classes are not given, so related classes cannot be found",
+            where=f"--without related={which}",
+            expected="--manifest MANIFEST with known classes",
+        )
+    paths: dict[str, dict[str, str]] = {scored.name: {} for scored in sets}
+    for scored in sets:
+        if scored.images is not None:
+            wnids = map(class_in, scored.images.with_folder)
+            paths[scored.name].update(zip(scored.images.paths, wnids, strict=True))
+    found: dict[str, ClassKin] = {}
+    for name, own in paths.items():
+        images = Counter(own.values())
+        found[name] = class_kin([wnid for wnid in images if wnid], known, images=images, name=name)
+    if not any(related.unknown.nodes for related in found.values()):
+        raise UsageError(
+            "No image name contains a synset: relation to known classes undetermined",
+            where=f"--without related={which}",
+            expected="names or folders such as n01580870: a column of image names, --manifest MANIFEST, or --lists DIR",
+        )
+    gone = {name: set(related.kin(which)) for name, related in found.items()}
+    name, where = RELATED[which]
+    return LeftOut(
+        name,
+        Images(()),
+        of_sets={
+            part: Images(tuple(path for path, wnid in own.items() if wnid in gone[part])) for part, own in paths.items()
+        },
+        file={
+            "name": name,
+            "sha256": sha256_of_lines(sorted({wnid for several in gone.values() for wnid in several})),
+            "hierarchy": next(iter(found.values())).origin,
+            "classes": {part: len(lost) for part, lost in gone.items()},
+            "images": {part: related.images_of(related.kin(which)) for part, related in found.items()},
+            "not_proven": list(NOT_PROVEN),
+        },
+        notes=(*(_related_note(related, which, where) for related in found.values()), *NOT_PROVEN),
+    )
+
+
+def _related_note(related: ClassKin, which: Kin, where: str) -> str:
+    """Return what is left out of a set, in classes and images, and of what nothing is said."""
+    images = related.images or {}
+    if not related.unknown.nodes:
+        return f"{related.name}: no image name contains a synset: relation to known classes undetermined, and all stay"
+    kin, same = related.kin(which), related.of("same")
+    text = (
+        f"{related.name}: {len(kin):,} of {len(related.unknown.names):,} classes, {related.images_of(kin):,} of "
+        f"{sum(images.values()):,} images, {where} a known class by {related.origin}, are left out"
+    )
+    if same:
+        text += f"; {related.images_of(same):,} images filed under a known class itself stay"
+    silent = images.get("", 0) + (related.images_of(list(related.unknown.absent)) or 0)
+    return f"{text}; of {silent:,} images without a synset nothing is said, and they stay" if silent else text

@@ -1,0 +1,394 @@
+"""`score_files`: post-hoc scores of the rows of ``.npz`` files, as a file of scores or beside the detections."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from inspect import signature
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from msgspec import Meta
+
+from curation.core.arguments import checked
+from curation.core.canonical import sha256_of_file
+from curation.core.csv_table import as_csv
+from curation.core.errors import CurationError, EvaluationError, PredictionError, UsageError
+from curation.core.input_files import InputFile, is_json_lines
+from curation.core.storage import write_text
+from curation.evaluation.ood import logit_scores
+from curation.evaluation.ood.detections import read_records
+from curation.evaluation.problem import Floats, Int64s
+from curation.evaluation.score_files import keys_of_npz, read_npz
+from curation.extensions.image_ood.post_hoc import scores as formulas
+from curation.extensions.image_ood.post_hoc.scores import LastLayer
+from curation.version import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class PostHocInputs:
+    """What post-hoc scores are computed from; None where it is not available.
+
+    Attributes
+    ----------
+    logits : ndarray of float64, shape (n, K), or None
+    features : ndarray of float64, shape (n, D), or None
+    images : tuple of str, length n, or None
+    train : ndarray of float64, shape (N, D), or None
+        Features of the training set.
+    labels : ndarray of int64, shape (N,), or None
+        Class labels of the training features.
+    layer : LastLayer or None
+    files : mapping of str to dict
+        Name and digest of each file, by role.
+    """
+
+    logits: Floats | None = None
+    features: Floats | None = None
+    images: tuple[str, ...] | None = None
+    train: Floats | None = None
+    labels: Int64s | None = None
+    layer: LastLayer | None = None
+    files: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        rows = self.features if self.logits is None else self.logits
+        return 0 if rows is None else len(rows)
+
+
+class Method(NamedTuple):
+    """One post-hoc score: what it means, and a function whose arguments name the inputs that it needs."""
+
+    meaning: str
+    score: Callable[..., Floats]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Fields of `PostHocInputs`."""
+        parameters = signature(self.score).parameters.values()
+        return tuple(parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY)
+
+
+NEIGHBOURS = 10
+METHODS: dict[str, Method] = {
+    "msp": Method("highest softmax probability", logit_scores.max_softmax),
+    "energy": Method("logsumexp of the logits, T = 1", logit_scores.energy),
+    "gen": Method("minus the generalized entropy", logit_scores.generalized_entropy),
+    "knn": Method("minus the distance to the k-th nearest training feature, unit rows", formulas.knn),
+    "mahalanobis": Method("minus the squared Mahalanobis distance to the nearest class mean", formulas.mahalanobis),
+    "ddu": Method("log-density of class-wise Gaussians", formulas.gaussian_density),
+    "ash": Method("energy after ASH-S, per sample", formulas.ash_s),
+    "dice": Method("energy of the sparse last layer", formulas.dice),
+    "react": Method("energy of clipped activations", formulas.react),
+    "dice_react": Method("energy of clipped activations in the sparse last layer", formulas.dice_react),
+    "vim": Method("energy minus the virtual logit", formulas.vim),
+}
+
+
+def possible(inputs: PostHocInputs) -> tuple[str, ...]:
+    """Return the methods for which everything is available, in the order of `METHODS`."""
+    return tuple(
+        name for name, method in METHODS.items() if all(getattr(inputs, need) is not None for need in method.needs)
+    )
+
+
+def _singular_classes(inputs: PostHocInputs) -> str | None:
+    """Return which classes have too few samples for a covariance of full rank: n - 1 below the dimension."""
+    d = 0 if inputs.train is None else inputs.train.shape[1]
+    classes, counts = np.unique(inputs.labels, return_counts=True)  # type: ignore[call-overload]
+    few = counts <= d
+    if not few.any():
+        return None
+    shown = ", ".join(f"{label}: {n}" for label, n in zip(classes[few][:5], counts[few][:5], strict=True))
+    return (
+        f"{int(few.sum())} of {len(classes)} classes have too few training features for a covariance of full rank: "
+        f"{d + 1} are needed for {d} dimensions (label: number: {shown}{', …' if few.sum() > 5 else ''}); what is "
+        "added to the diagonal to invert them decides the scores"
+    )
+
+
+def compute(inputs: PostHocInputs, name: str, *, k: int = NEIGHBOURS) -> Floats:
+    """Return one post-hoc score of every row, shape (n,); higher is more ID.
+
+    Parameters
+    ----------
+    name : str
+        A key of `METHODS`.
+    k : int
+        kNN: 10 for Faster R-CNN, 12 for RT-DETR.
+
+    Raises
+    ------
+    UsageError
+        No such method.
+    EvaluationError
+        Something that the method needs is missing, it cannot be fitted, or a score is not finite.
+    """
+    if name not in METHODS:
+        raise UsageError("Unknown method", expected=", ".join(METHODS), found=repr(name)[:80])
+    method = METHODS[name]
+    if missing := [need for need in method.needs if getattr(inputs, need) is None]:
+        raise EvaluationError(
+            f"{name} needs more inputs",
+            expected=", ".join(method.needs),
+            found="missing: " + ", ".join(missing),
+            hint="--test FILE has logits and features, --train FILE features and labels, --layer FILE weight and bias",
+        )
+    try:
+        # Features that overflow show in the result, which is checked.
+        with np.errstate(all="ignore"):
+            options = {"k": k} if name == "knn" else {}
+            scores = method.score(*(getattr(inputs, need) for need in method.needs), **options)
+    except np.linalg.LinAlgError as error:
+        raise EvaluationError(f"{name} cannot be fitted to these features", found=str(error)[:200]) from None
+    if not np.isfinite(scores).all():
+        raise EvaluationError(
+            f"{name} gives a score that is not finite",
+            where=f"row {int(np.argmin(np.isfinite(scores)))}",
+            hint="features of very different scale overflow: standardise them",
+        )
+    return scores
+
+
+def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None) -> PostHocInputs:
+    """Return the arrays of up to three files.
+
+    Parameters
+    ----------
+    test : Path
+        ``logits`` (n, K), ``features`` (n, D), or both; optionally ``image_ids`` (n,). One row a detection.
+    train : Path, optional
+        ``features`` (N, D), and ``labels`` (N,) whole numbers.
+    layer : Path, optional
+        ``weight`` (K, D) and ``bias`` (K,). With it, logits follow from features where the file has none.
+
+    Raises
+    ------
+    MissingFileError
+        No such file.
+    PredictionError
+        It is no ``.npz`` of plain arrays, an array is missing, not finite or of a shape that does not fit the others.
+    """
+    rows = _Arrays.read(test, "logits", "features", "image_ids")
+    trained = None if train is None else _Arrays.read(train, "features", "labels")
+    head = None if layer is None else _Arrays.read(layer, "weight", "bias")
+    logits, features, images = rows.floats("logits", 2), rows.floats("features", 2), rows.take("image_ids", 1, "Uiu")
+    if logits is None and features is None:
+        raise rows.lack("logits (n, K) or features (n, D)")
+    fitted = labels = last = None
+    if trained is not None:
+        fitted, labels = trained.floats("features", 2), trained.take("labels", 1, "iu")
+        if fitted is None or not len(fitted):
+            raise trained.lack("features (N, D) of the training set")
+    if head is not None:
+        weight, bias = head.floats("weight", 2), head.floats("bias", 1)
+        if weight is None or bias is None:
+            raise head.lack("weight (K, D) and bias (K,) of the last layer")
+        last = LastLayer(weight, bias)
+    # What has to agree on a number: arrays, and the axis that states it.
+    _require_equal("rows", test, {"logits": (logits, 0), "features": (features, 0), "image_ids": (images, 0)})
+    _require_equal("training rows", train, {"features": (fitted, 0), "labels": (labels, 0)})
+    weight, bias = last or (None, None)
+    _require_equal(
+        "dimensions", test,
+        {"features": (features, 1), "training features": (fitted, 1), "last layer": (weight, 1)},
+    )  # fmt: skip
+    _require_equal("classes", test, {"logits": (logits, 1), "last layer": (weight, 0), "bias": (bias, 0)})
+    inputs = PostHocInputs(
+        logits,
+        features,
+        None if images is None else tuple(map(str, images.tolist())),
+        fitted,
+        None if labels is None else labels.astype(np.int64),
+        last,
+        {role: read.file for role, read in (("test", rows), ("train", trained), ("layer", head)) if read is not None},
+    )
+    return replace(inputs, logits=last.logits(features)) if logits is None and features is not None and last else inputs
+
+
+class _Arrays(NamedTuple):
+    """The arrays of one file, by name."""
+
+    path: Path
+    found: dict[str, Any]
+    file: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: Path, *names: str) -> _Arrays:
+        return cls(
+            path,
+            read_npz(path, names),
+            {"name": path.name, "sha256": sha256_of_file(path), "arrays": keys_of_npz(path)},
+        )
+
+    def lack(self, wanted: str) -> PredictionError:
+        found = ", ".join(self.file["arrays"])[:200]
+        return PredictionError("The file lacks an array", where=str(self.path), expected=wanted, found=found)
+
+    def take(self, name: str, ndim: int, kinds: str) -> Any:
+        """Return an array of some dimensions and kinds of dtype; None where the file lacks it."""
+        values = self.found.get(name)
+        if values is not None and (values.ndim != ndim or values.dtype.kind not in kinds or 0 in values.shape[1:]):
+            numbers = "numbers" if "f" in kinds else "whole numbers" + (" or texts" if "U" in kinds else "")
+            raise PredictionError(
+                f"The array {name} has the wrong shape or type",
+                where=str(self.path),
+                expected=f"{'a matrix' if ndim == 2 else 'a vector'} of {numbers}",
+                found=f"{values.dtype}, shape {values.shape}",
+            )
+        return values
+
+    def floats(self, name: str, ndim: int) -> Floats | None:
+        values = self.take(name, ndim, "fiu")
+        if values is None:
+            return None
+        numbers: Floats = values.astype(np.float64)
+        if not np.isfinite(numbers).all():
+            row = int(np.argwhere(~np.isfinite(numbers))[0, 0])
+            raise PredictionError(
+                f"The array {name} holds a number that is not finite", where=f"{self.path}: row {row}"
+            )
+        return numbers
+
+
+def _require_equal(what: str, path: Path | None, arrays: Mapping[str, tuple[Any, int]]) -> None:
+    counted = {name: array.shape[axis] for name, (array, axis) in arrays.items() if array is not None}
+    if len(set(counted.values())) > 1:
+        raise PredictionError(
+            f"The arrays differ in their number of {what}",
+            where=str(path),
+            found=", ".join(f"{name}: {n}" for name, n in counted.items()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Post-hoc scores, and what they were made of.
+
+    Attributes
+    ----------
+    asked : tuple of str
+        Methods that were asked for by name.
+    scores : mapping of str to list of float
+        By method; one score a row.
+    about : dict
+        Version, settings, methods, those that were impossible and why, doubts, and digests of the inputs.
+    """
+
+    asked: tuple[str, ...]
+    scores: Mapping[str, list[float]]
+    about: Mapping[str, Any]
+
+    @property
+    def complete(self) -> bool:
+        """Whether no method that was asked for was impossible."""
+        return not any(name in self.asked for name in self.about["impossible"])
+
+
+@checked
+def score_files(
+    *,
+    test: Annotated[Path, "NPZ"],
+    train: Annotated[Path | None, "NPZ"] = None,
+    layer: Annotated[Path | None, "NPZ"] = None,
+    method: tuple[Annotated[str, "NAME"], ...] = (),
+    detections: Path | None = None,
+    k: Annotated[int, Meta(ge=1)] = NEIGHBOURS,
+    out: Path,
+) -> Scored:
+    """Write post-hoc out-of-distribution scores from logits, features and a last layer, as FMIYC's code.
+
+    Parameters
+    ----------
+    test
+        logits (n, K) and features (n, D), a row a detection
+    train
+        features (N, D) and labels (N,) of the training set
+    layer
+        weight (K, D) and bias (K,) of the last layer
+    method
+        msp, energy, gen, knn, mahalanobis, ddu, ash, dice, react, dice_react, vim (repeatable; default: all that
+        the files allow; one that is impossible is reported and does not stop the others)
+    detections
+        put the scores into the records of this file, whose order is that of the rows
+    k
+        of kNN: 10 as for Faster R-CNN; 12 for RT-DETR
+    out
+        .json or .csv of scores, or .json of detections
+
+    Raises
+    ------
+    UsageError
+        The suffix of `out` does not fit, or the files allow no method.
+    CurationError
+        No method that was asked for could be computed.
+    """
+    suffix = out.suffix.lower()
+    if suffix not in (".json", ".csv") or (detections and suffix != ".json"):
+        raise UsageError(
+            "Unrecognised output extension", where=str(out), expected=".json with --detections; else .json or .csv"
+        )
+    inputs = read_inputs(test, train, layer)
+    names = tuple(dict.fromkeys(method or possible(inputs)))
+    if not names:
+        raise UsageError(
+            "No score can be computed from these files",
+            where=str(test),
+            expected="logits, or features with --train or --layer",
+        )
+    values, impossible, doubts = dict[str, list[float]](), dict[str, CurationError](), dict[str, str]()
+    for name in names:
+        try:
+            values[name] = compute(inputs, name, k=k).tolist()
+        except UsageError:
+            raise
+        except CurationError as error:
+            # One that cannot be computed does not stop the others.
+            impossible[name] = error
+    if not values:
+        raise next(iter(impossible.values()))
+    if "ddu" in values and (doubt := _singular_classes(inputs)):
+        doubts["ddu"] = doubt
+    about = {
+        "curation": __version__,
+        "settings": {"k": k},
+        "methods": {name: METHODS[name].meaning for name in values},
+        "impossible": {
+            name: "; ".join(text for text in (error.what, error.where, error.found, error.hint) if text)
+            for name, error in impossible.items()
+        },
+        "doubts": doubts,
+        "inputs": dict(inputs.files),
+        "detections": len(inputs),
+    }
+    images = inputs.images or ()
+    if detections:
+        content = json.dumps(_with_scores(detections, values, len(inputs)), allow_nan=False) + "\n"
+    elif suffix == ".csv":
+        columns = {**({"image_id": images} if images else {}), **values}
+        content = as_csv(tuple(columns), zip(*columns.values(), strict=True))
+    else:
+        data = {"scores": values, **({"image_ids": list(images)} if images else {}), "about": about}
+        content = json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
+    write_text(out, content)
+    return Scored(method, values, about)
+
+
+def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:
+    """Return the content of a detections file with the scores in its records, everything else as it was."""
+    given = InputFile(path, kind="detections file")
+    found = len(read_records(path, given).records)
+    if found != n:
+        raise PredictionError(
+            "The rows of the arrays are not those of the detections file",
+            where=str(path),
+            expected=f"{n} records, in the order of the rows",
+            found=str(found),
+        )
+    lines = given.data.split(b"\n") if is_json_lines(given.data) else []
+    records = [json.loads(line) for line in lines if line.strip()] if lines else json.loads(given.data)
+    for row, record in enumerate(records):
+        record["scores"] = {**(record.get("scores") or {}), **{name: scores[name][row] for name in scores}}
+    return records

@@ -1,0 +1,34 @@
+"""``curation similarity leaks``: whether images of a benchmark are in a corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from curation.cli.output import Answer, warn
+from curation.cli.outputs import output_folder
+from curation.core.progress import stage
+from curation.extensions.leaks.report import FILES, Leaks, summary_lines
+from curation.extensions.leaks.run import leaks as find_leaks
+
+
+def leaks(
+    found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, output_folder(FILES), "DIR"] = None
+) -> Answer:
+    """Look for the images of a benchmark in a corpus: same pixels, nearly the same, mirrored, cropped.
+
+    0 where none is found, else 1.
+
+    Parameters
+    ----------
+    out
+        write leaks.csv, leaks.json, leaked.txt, unreadable.csv, and leaks.html, a page that shows the pairs
+    """
+    for note in found.notes:
+        warn(note)
+    written = []
+    if out:
+        with stage("writing"):
+            written = found.save(out)
+    lines = [*found.lines(), *summary_lines(found.data)]
+    return Answer(found.json_data, lines, int(bool(found.leaked)), written)

@@ -1,0 +1,1 @@
+"""Review by eye in the FiftyOne App: a dataset, a plugin that records verdicts, and the log behind it."""

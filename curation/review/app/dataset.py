@@ -1,0 +1,378 @@
+"""A review as a FiftyOne dataset: its fields, its samples, how the App shows them, and its saved views.
+
+FiftyOne makes an object for every sample and every box, which costs it 20 ms an image. Here it stores one bare sample,
+whose document is the template; all images are written as documents of that form, in batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, get_args
+
+import msgspec
+import numpy as np
+
+from curation.core.errors import ReviewError
+from curation.manifest.header import UNNAMED
+from curation.review.app.images import ReviewImages, box_slices
+from curation.review.app.verdicts import CONFLICT
+from curation.review.proposals.proposal import KINDS, Evidence
+from curation.review.proposals.proposal import Verdict as Proposed
+
+if TYPE_CHECKING:
+    from curation.signals.similarity.embeddings import Embeddings
+
+KNOWN, UNKNOWN, OTHER, MISSING = "known", "unknown", "other", "missing"
+FIELD_OF_ROLE = {"known": KNOWN, "previous": KNOWN, "unknown": UNKNOWN}
+"""Boxes stand in a field by their role, since the App's grid colours whole fields right and nothing finer."""
+
+BOX_FIELDS = {
+    KNOWN: "boxes of ID classes: known to the detector, or known from a previous task",
+    UNKNOWN: "boxes of classes that are unknown",
+    OTHER: "boxes of negative or ignored classes, and of classes whose role nothing says",
+    MISSING: "boxes that a reviewer drew, since the annotations lack them",
+}
+_MOST_CLASSES = 1000
+
+EMBEDDING_KEY = "look"
+"""Brain key of the similarity index: the App's sort-by-similarity offers it by this name."""
+
+INFO_KEY = "curation_review"
+"""Key of `dataset.info` under which a review dataset says which log and manifest it belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a sample: its name, its kind (``text``, ``texts``, ``whole``, ``number``, ``rows``), its meaning."""
+
+    name: str
+    kind: str
+    meaning: str
+    indexed: bool = False
+
+
+EVIDENCE_FIELDS = (
+    Field("image_id", "text", "namespaced id, such as coco:000000397133", indexed=True),
+    Field("part", "text", "part of the manifest, or source, that the image stands in"),
+    Field("pool", "text", "what a decision on this image speaks of: the part, or the pool that was named"),
+    Field("classes", "texts", "classes that the annotations name, sorted"),
+    Field("proposal", "text", "what is proposed, not decided: remove?, near?, far?, farther?, undecided?"),
+    Field("reason", "text", "reason of the proposal", indexed=True),
+    Field("rank", "whole", "place among the proposals, the most suspect first", indexed=True),
+    Field("score", "number", "score of the strongest evidence that has one", indexed=True),
+    Field("evidence", "texts", "each piece of evidence: kind, detail, score and threshold"),
+    Field("evidence_kinds", "texts", "kinds of the evidence, the strongest first", indexed=True),
+    Field("evidence_rows", "rows", "each piece of evidence: kind, why, detail, score, threshold, id_class"),
+    Field("id_classes", "texts", "ID classes that the evidence speaks of, sorted"),
+    Field("nearest", "text", "ID image that looks most like this one, where that is evidence"),
+    # The server hands out files of fields whose name ends in path, and no others.
+    Field("nearest_path", "text", "photo of that ID image, where it was found"),
+    Field("batch", "text", "batch that the image is reviewed in", indexed=True),
+)
+"""Written once, when the dataset is built."""
+
+VERDICT_FIELDS = (
+    Field("verdict", "text", "keep, remove, near, far, unsure; conflict where reviewers disagree", indexed=True),
+    Field("verdict_reason", "text", "reason of the last verdict"),
+    Field("reviewer", "text", "who gave the last verdict"),
+    Field("verdicts", "texts", "the standing verdict of each reviewer"),
+    Field("decided_by", "texts", "reviewers whose verdict stands", indexed=True),
+)
+"""Written with each verdict, after the log."""
+
+BOXED_FIELD = "boxed_by"
+DRAWING_FIELDS = (Field(BOXED_FIELD, "texts", "reviewers who say that every unknown object of the image is boxed"),)
+"""Written after the log of drawn boxes."""
+
+FIELDS = EVIDENCE_FIELDS + VERDICT_FIELDS + DRAWING_FIELDS
+
+
+_FIRST = ("image_id", "batch")
+"""Fields that the sidebar shows after what is on the tiles.
+
+The App takes time for each that it shows, at each image; the others stand in a group that opens with a click, and
+beside the image as evidence.
+"""
+_INNER = ("evidence_rows", "nearest_path", "decided_by")
+"""Fields that the App reads and a reviewer need not."""
+
+
+def proposed(word: str) -> str:
+    """Return how a proposal is shown: ``remove?``, so that nobody takes it for a verdict."""
+    return f"{word}?"
+
+
+# Okabe and Ito's palette: told apart by colour-blind readers too.
+VERDICT_COLOURS = {
+    "keep": "#009e73",
+    "remove": "#d55e00",
+    "near": "#e69f00",
+    "far": "#0072b2",
+    "unsure": "#999999",
+    "conflict": "#cc79a7",
+}
+PROPOSAL_COLOURS = {
+    proposed(word): colour
+    for word, colour in {**VERDICT_COLOURS, "farther": "#56b4e9", "undecided": "#999999"}.items()
+    if word in get_args(Proposed)
+}
+BOX_COLOURS = {KNOWN: "#d55e00", UNKNOWN: "#56b4e9", OTHER: "#999999", MISSING: "#f0e442"}
+TAG_COLOURS = {"verdict": "#009e73", "proposal": "#e69f00", "score": "#e69f00", "classes": "#5c6670"}
+"""What tiles show beside boxes, in the order of the sidebar."""
+
+
+def arrange_app(fiftyone: Any, dataset: Any, classes: Iterable[str] = ()) -> None:
+    """Give the sidebar a group of the review's fields, show boxes and tags on tiles, and fix every colour."""
+    config = dataset.app_config
+    ours = [*TAG_COLOURS, *_FIRST]
+    others = [*(field.name for field in FIELDS if field.name not in (*ours, *_INNER)), *_INNER]
+    groups = fiftyone.DatasetAppConfig.default_sidebar_groups(dataset)
+    for group in groups:
+        group.paths = [path for path in group.paths if path not in (*ours, *others)]
+        group.expanded = group.name == "labels"
+    review = fiftyone.SidebarGroupDocument(name="review", paths=ours, expanded=True)
+    more = fiftyone.SidebarGroupDocument(name="review, more", paths=others, expanded=False)
+    config.sidebar_groups = [review, *groups, more]
+    config.active_fields = fiftyone.core.odm.dataset.ActiveFields(paths=[*BOX_FIELDS, *TAG_COLOURS])
+    valued = {
+        path: {"valueColors": [{"value": value, "color": colour} for value, colour in colours.items()]}
+        for path, colours in (("verdict", VERDICT_COLOURS), ("proposal", PROPOSAL_COLOURS))
+    }
+    config.color_scheme = fiftyone.ColorScheme(
+        color_by="field",
+        color_pool=list(VERDICT_COLOURS.values()),
+        fields=[
+            {"path": path, "fieldColor": colour, **valued.get(path, {})}
+            for path, colour in {**BOX_COLOURS, **TAG_COLOURS}.items()
+        ],
+    )
+    dataset.save()
+    # Only a field with a schema can be drawn in. The first class is what a new box is called.
+    names = list(dict.fromkeys([UNNAMED, *sorted(classes)]))[:_MOST_CLASSES]
+    schema = {"type": "detections", "component": "dropdown", "classes": names, "attributes": []}
+    dataset.set_label_schemas({MISSING: schema})
+    dataset.activate_label_schemas([MISSING])
+
+
+def drawn_classes(dataset: Any) -> tuple[str, ...]:
+    """Return the classes that a drawn box may have."""
+    schemas = getattr(dataset, "label_schemas", None) or {}
+    return tuple(schemas.get(MISSING, {}).get("classes", (UNNAMED,)))
+
+
+OPEN_VIEW, CONFLICT_VIEW, AGAINST_VIEW, SCORE_VIEW = "to decide", "conflicts", "against the proposal", "by score"
+
+
+def save_views(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
+    """Save the views that a reviewer chooses from; one that would be empty for ever is not saved.
+
+    What is open, conflicts, verdicts against the proposal, and by score. Kinds of evidence, reasons and batches are
+    values of fields, which the App's sidebar filters by.
+    """
+    field = fiftyone.ViewField
+    verdict, proposal = field("verdict"), field("proposal")
+    proposals = [offered for offered in images.proposals if offered is not None]
+
+    views = {
+        OPEN_VIEW: (dataset.match(verdict == None), "no verdict yet"),  # noqa: E711
+        CONFLICT_VIEW: (dataset.match(verdict == CONFLICT), "reviewers differ"),
+    }
+    if proposals:
+        decided = (verdict != None) & (proposal != None) & (verdict.concat("?") != proposal)  # noqa: E711
+        views[AGAINST_VIEW] = dataset.match(decided), "the verdict is not what was proposed"
+    if any(_score(offered.evidence) is not None for offered in proposals):
+        scored = dataset.match(field("score") != None).sort_by([("score", -1), ("rank", 1)])  # noqa: E711
+        views[SCORE_VIEW] = scored, "the highest score of evidence first"
+    for name, (view, description) in views.items():
+        dataset.save_view(name, view, description=description)
+
+
+INSERTED_AT_ONCE = 2000
+READY, BUILDING = "ready", "building"
+
+
+def build_dataset(
+    fiftyone: Any, name: str, images: ReviewImages, info: Mapping[str, Any], *, embeddings: Embeddings | None = None
+) -> Any:
+    """Return a new persistent dataset of the images, with fields, boxes, indexes, saved views and similarity.
+
+    Killed midway it leaves a dataset whose info says ``building``; the next build replaces it.
+
+    Parameters
+    ----------
+    fiftyone : module
+        From `curation.core.fiftyone_database.load_fiftyone`.
+    info : mapping
+        What the dataset says of itself under `INFO_KEY`.
+    embeddings : Embeddings, optional
+        For sort-by-similarity; images without one cannot be sorted by.
+
+    Raises
+    ------
+    ReviewError
+        A finished dataset of this name is there already.
+    """
+    if fiftyone.dataset_exists(name):
+        if state_of(fiftyone.load_dataset(name)) != BUILDING:
+            raise ReviewError("A dataset of this name exists", where=name, hint="--rebuild, or another --name")
+        fiftyone.delete_dataset(name)
+    dataset = fiftyone.Dataset(name, persistent=True)
+    _declare(fiftyone, dataset)
+    _say(dataset, {**info, "state": BUILDING})
+    _insert(fiftyone, dataset, images)
+    for field in FIELDS:
+        if field.indexed:
+            dataset.create_index(field.name)
+    save_views(fiftyone, dataset, images)
+    arrange_app(fiftyone, dataset, set(images.boxes.labels))
+    if embeddings is not None:
+        _index_by_look(dataset, images, embeddings)
+    _say(dataset, {**info, "state": READY})
+    return dataset
+
+
+def info_of(dataset: Any) -> dict[str, Any]:
+    """Return what a dataset says of its review, empty where it is none of ours."""
+    info = dataset.info.get(INFO_KEY)
+    return dict(info) if isinstance(info, Mapping) else {}
+
+
+def state_of(dataset: Any) -> str:
+    """Return ``ready``, ``building`` for a dataset whose build was killed, ``""`` for one that is not ours."""
+    state = info_of(dataset).get("state")
+    return state if isinstance(state, str) else ""
+
+
+def _say(dataset: Any, info: Mapping[str, Any]) -> None:
+    dataset.info[INFO_KEY] = dict(info)
+    dataset.save()
+
+
+def _declare(fiftyone: Any, dataset: Any) -> None:
+    kinds = {
+        "text": (fiftyone.StringField, None),
+        "texts": (fiftyone.ListField, fiftyone.StringField),
+        "whole": (fiftyone.IntField, None),
+        "number": (fiftyone.FloatField, None),
+        "rows": (fiftyone.ListField, fiftyone.DictField),
+    }
+    create = fiftyone.core.odm.create_field
+    fields = {}
+    for field in FIELDS:
+        kind, subfield = kinds[field.kind]
+        fields[field.name] = create(field.name, kind, subfield=subfield, description=field.meaning)
+    for name, meaning in BOX_FIELDS.items():
+        fields[name] = create(
+            name, fiftyone.EmbeddedDocumentField, embedded_doc_type=fiftyone.Detections, description=meaning
+        )
+        if name != MISSING:
+            fields[f"{name}.detections.role"] = create("role", fiftyone.StringField)
+            fields[f"{name}.detections.ignore"] = create("ignore", fiftyone.BooleanField)
+    # All at once: FiftyOne loads the dataset anew after each call.
+    dataset.add_dynamic_sample_fields(fields)
+
+
+def _values(images: ReviewImages, row: int) -> dict[str, Any]:
+    """Return the evidence fields of an image; what is unknown is left out."""
+    values: dict[str, Any] = {
+        "image_id": images.ids[row],
+        "part": images.parts[row],
+        "pool": images.pools[row],
+        "classes": list(images.classes[row]),
+        "batch": images.batches[row],
+    }
+    proposal = images.proposals[row]
+    if proposal is not None:
+        values |= {
+            "proposal": proposed(proposal.proposal),
+            "reason": proposal.reason,
+            "rank": proposal.rank,
+            "evidence": [_evidence_line(e) for e in proposal.evidence],
+            "evidence_kinds": list(dict.fromkeys(e.kind for e in proposal.evidence)),
+            # As the panel beside the image shows them.
+            "evidence_rows": [
+                {"kind": e.kind, "why": KINDS[e.kind], **msgspec.structs.asdict(e)} for e in proposal.evidence
+            ],
+            "id_classes": sorted({e.id_class for e in proposal.evidence if e.id_class}),
+        }
+        if (score := _score(proposal.evidence)) is not None:
+            values["score"] = score
+        if images.nearest[row]:
+            values["nearest"], path = images.nearest[row], images.nearest_paths[row]
+            values |= {} if path is None else {"nearest_path": str(path)}
+    return values
+
+
+def _score(evidence: Sequence[Evidence]) -> float | None:
+    """Return the score of the strongest evidence that has one; evidence stands by strength."""
+    return next((float(e.score) for e in evidence if e.score), None)
+
+
+def _evidence_line(evidence: Evidence) -> str:
+    numbers = ", ".join(filter(None, (evidence.score, evidence.threshold and f"threshold {evidence.threshold}")))
+    return f"{evidence.kind}: {evidence.detail}" + (f" ({numbers})" if numbers else "")
+
+
+def _boxes(images: ReviewImages) -> Iterator[dict[str, list[dict[str, Any]]]]:
+    """Yield each image's boxes by field, as FiftyOne states them: relative ``x, y, w, h``, label, role, ignore."""
+    boxes = images.boxes
+    relative = boxes.xywh / np.tile(np.maximum(images.sizes, 1), 2)[boxes.image]
+    for among in box_slices(images):
+        found: dict[str, list[dict[str, Any]]] = {name: [] for name in BOX_FIELDS}
+        columns = (column[among] for column in (boxes.labels, boxes.roles, boxes.ignore))
+        for box, label, role, ignore in zip(relative[among].tolist(), *columns, strict=True):
+            stated = {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
+            found[FIELD_OF_ROLE.get(role, OTHER)].append(stated)
+        yield found
+
+
+def _documents(images: ReviewImages, template: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield samples as the documents that FiftyOne stores; what none of our fields says comes from the template."""
+    from bson import ObjectId
+
+    for row, found in enumerate(_boxes(images)):
+        document = {**template, "tags": [], "filepath": str(images.paths[row]), **_values(images, row)}
+        width, height = images.sizes[row].tolist()
+        if width and height:
+            document["metadata"] = {"_cls": "ImageMetadata", "width": width, "height": height}
+        for name, boxes in found.items():
+            detections = [
+                {"_id": ObjectId(), "_cls": "Detection", "attributes": {}, "tags": [], **box} for box in boxes
+            ]
+            document[name] = {"_cls": "Detections", "detections": detections}
+        yield document
+
+
+def _insert(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
+    from tqdm import tqdm
+
+    dataset.add_sample(fiftyone.Sample(filepath=str(images.paths[0])), expand_schema=False)
+    documents = _documents(images, dataset._sample_collection.find_one({}, {"_id": 0}))
+    dataset.clear()
+    with tqdm(total=len(images), desc="samples", unit=" images", disable=None) as bar:
+        while rows := list(islice(documents, INSERTED_AT_ONCE)):
+            dataset._sample_collection.insert_many(rows)
+            bar.update(len(rows))
+
+
+def _index_by_look(dataset: Any, images: ReviewImages, embeddings: Embeddings) -> None:
+    """Give the dataset a similarity index over the images that have an embedding, cosine distance."""
+    import fiftyone.brain as brain
+
+    row_of = {id_: row for row, id_ in enumerate(embeddings.ids)}
+    found = [(row, row_of[id_]) for row, id_ in enumerate(images.ids) if id_ in row_of]
+    if not found:
+        expected, shown = (
+            f"ids such as {next(iter(images.ids), '')}",
+            embeddings.ids[0] if embeddings.ids else "an empty store",
+        )
+        raise ReviewError("The embeddings hold none of the images under review", expected=expected, found=shown)
+    ids = dataset.values("id")
+    index = brain.compute_similarity(
+        dataset, embeddings=False, brain_key=EMBEDDING_KEY, backend="sklearn", metric="cosine"
+    )
+    vectors = np.asarray(embeddings.vectors[[theirs for _, theirs in found]], np.float32)
+    index.add_to_index(vectors, np.array([ids[ours] for ours, _ in found]), warn_existing=False)
+    index.save()

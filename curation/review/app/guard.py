@@ -1,0 +1,377 @@
+"""The guard before FiftyOne's server: who may ask, what may be asked, and which files of the disk are handed out.
+
+FiftyOne's server knows no password, answers under any name, takes commands from any page that is open in the same
+browser, and hands out any file of the disk. The guard lets a request through where its ``Host`` is this server, no
+other page sent it, it bears the token that was made at the start, and a review needs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+import os
+import secrets
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from curation.review.app.app_requests import (
+    JUDGE,
+    MEDIA,
+    Edits,
+    Refusal,
+    Reviewed,
+    parameters,
+    read_edit,
+    refuse,
+    refuse_body,
+)
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Judge = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+TOKEN = "token"  # noqa: S105  (the name of a parameter)
+KNOWN_BY = "This is a curation review"
+"""Begins every refusal."""
+
+_LARGEST_BODY = 16 << 20
+_LARGEST_EDIT = 1 << 20
+_PAGE = (
+    "default-src 'self' 'unsafe-inline' 'unsafe-eval' blob: data:; frame-ancestors 'none'; form-action 'self'; "
+    "base-uri 'self'"
+)
+_FILE = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    # Without any, a browser would say "Origin: null" where the page asks its own server.
+    "referrer-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+_STATUS_OF_NONE = 421
+_log = logging.getLogger(__name__)
+
+
+class Guard:
+    """An ASGI application that passes to another one what a review needs, from the reviewer alone.
+
+    Parameters
+    ----------
+    app : ASGI application
+        FiftyOne's.
+    hosts : collection of str
+        What a request may call this server, each with its port.
+    port : int
+        Names the cookie: browsers do not tell the ports of a host apart.
+    reviewed : Reviewed
+        The dataset.
+    files : callable
+        Gives the real paths of all files that `/media` may hand out; asked once, when the first one is.
+    edits : Edits, optional
+        Hears of every edit of the drawn boxes; without it none passes.
+    judge : callable, optional
+        Answers a verdict by key, outside the event loop; without it none is taken.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        hosts: Collection[str],
+        port: int,
+        reviewed: Reviewed,
+        files: Callable[[], Collection[str]],
+        edits: Edits | None = None,
+        judge: Judge | None = None,
+    ) -> None:
+        self.token = secrets.token_urlsafe(32)
+        self.ticket = secrets.token_urlsafe(32)
+        """Opens the App once: for the command line of a browser, which other users of the machine can read."""
+        self._app = app
+        self._hosts = frozenset(hosts)
+        self._origins = frozenset(f"http://{host}" for host in hosts)
+        self._cookie = f"curation_review_{port}"
+        self._reviewed = reviewed
+        self._find_files = files
+        self._files: frozenset[str] | None = None
+        self._edits = edits
+        self._judge = judge
+        self._one_edit = asyncio.Lock()
+        self._finding = asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or pass it on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, _Answered(scope, send))
+        else:
+            # FiftyOne's page opens no websocket, and none is let through.
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: _Answered) -> None:
+        headers = _headers(scope)
+        refusal = self._stranger(scope, headers)
+        if refusal is None and TOKEN in parameters(scope["query_string"]) and scope["method"] in ("GET", "HEAD"):
+            await send.redirect(_without_token(scope, self._reviewed), f"{self._cookie}={self.token}")
+            return
+        if refusal is None:
+            refusal = refuse(scope["method"], scope["path"], self._reviewed)
+        if refusal is not None:
+            await send.refuse(refusal)
+            return
+        if scope["path"] == "/":
+            await send.redirect(_page(self._reviewed))
+            return
+        if scope["path"] == MEDIA:
+            refusal = await self._foreign_file(scope)
+        body = b""
+        if refusal is None and scope["method"] in ("POST", "PATCH"):
+            found = await _body(receive, _LARGEST_EDIT if scope["method"] == "PATCH" else _LARGEST_BODY)
+            if isinstance(found, Refusal):
+                refusal = found
+            elif scope["method"] == "PATCH":
+                await self._edit(scope, headers, found, receive, send)
+                return
+            else:
+                refusal, body = refuse_body(scope["path"], found, self._reviewed), found
+                receive = _again(body, receive)
+        if refusal is not None:
+            await send.refuse(refusal)
+            return
+        if scope["path"] == JUDGE:
+            await self._judged(body, send)
+            return
+        await self._pass(scope, receive, send)
+
+    async def _judged(self, body: bytes, send: _Answered) -> None:
+        """Answer a key ourselves: FiftyOne's way to an operator would load the dataset first."""
+        if self._judge is None:
+            await send.refuse(Refusal("This review takes no verdicts"))
+            return
+        try:
+            said = await asyncio.to_thread(self._judge, json.loads(body or b"{}"))
+        except Exception:
+            _log.exception("A verdict could not be given")
+            await send.fail()
+            return
+        await send.say(200, json.dumps(said).encode(), {"content-type": "application/json"})
+
+    def _stranger(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
+        """Return why whoever sent this may not ask anything."""
+        if headers.get("host") not in self._hosts:
+            here = ", ".join(sorted(self._hosts))
+            return Refusal(
+                f"Wrong host: this server is {here}", "a tunnel has the same port at both ends", _STATUS_OF_NONE
+            )
+        origin = headers.get("origin")
+        if origin is not None and origin not in self._origins:
+            return Refusal("Requests from other pages are refused")
+        # A picture or a script of another page bears no Origin; a link that is followed comes from anywhere.
+        is_link = headers.get("sec-fetch-mode") == "navigate" and scope["method"] == "GET"
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not is_link:
+            return Refusal("Requests from other pages are refused")
+        given = parameters(scope["query_string"]).get(TOKEN, [])
+        given += [value for name, value in _cookies(headers) if name == self._cookie]
+        if any(_same(token, self.token) for token in given):
+            return None
+        if self.ticket and any(_same(ticket, self.ticket) for ticket in given):
+            self.ticket = ""
+            return None
+        hint = "open the address that `curation review start` printed, with all that follows ?token="
+        return Refusal("The address lacks its token, or has that of another start", hint, 401)
+
+    async def _foreign_file(self, scope: Scope) -> Refusal | None:
+        """Return why a file is not handed out: it is none of the dataset, whatever way leads to it."""
+        asked = parameters(scope["query_string"]).get("filepath", [])
+        async with self._finding:
+            if self._files is None:
+                self._files = frozenset(await asyncio.to_thread(self._find_files))
+        if len(asked) == 1 and await asyncio.to_thread(_real, asked[0]) in self._files:
+            return None
+        return Refusal("Only files of the dataset under review are handed out")
+
+    async def _edit(
+        self, scope: Scope, headers: Mapping[str, str], body: bytes, receive: Receive, send: _Answered
+    ) -> None:
+        """Pass on an edit between the two notes that are taken of it, one edit at a time."""
+        query = scope["query_string"].decode("latin-1")
+        request = read_edit(scope["path"], query, headers, body, dataset=self._reviewed.id)
+        if isinstance(request, Refusal):
+            await send.refuse(request)
+            return
+        if self._edits is None:
+            await send.refuse(Refusal("This review takes no edits"))
+            return
+        kept = _Kept()
+        try:
+            async with self._one_edit:
+                number = await asyncio.to_thread(self._edits.begin, request)
+                if isinstance(number, Refusal):
+                    await send.refuse(number)
+                    return
+                await self._pass(scope, _again(body, receive), _Answered(scope, kept))
+                await asyncio.to_thread(self._edits.end, number, kept.status, kept.body)
+        except Exception:
+            # What was not noted is no success: a restart compares the log with the database.
+            _log.exception("An edit could not be logged")
+            await send.fail()
+            return
+        for message in kept.messages:
+            await send.plain(message)
+
+    async def _pass(self, scope: Scope, receive: Receive, send: _Answered) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except Exception:
+            # The terminal's business, not the browser's.
+            _log.exception("The App's server failed at %s %s", scope["method"], scope["path"])
+            await send.fail()
+
+
+class _Answered:
+    """Sends an answer with our headers; one that says what broke inside is sent without that."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._is_read = scope["method"] in ("GET", "HEAD")
+        self._is_head = scope["method"] == "HEAD"
+        self._policy = _FILE if scope["path"] == MEDIA else _PAGE
+        self._has_begun = self._is_over = False
+        self.plain = send
+
+    async def __call__(self, message: Message) -> None:
+        """Pass on what the application sends."""
+        if self._is_over:
+            return
+        if message["type"] == "http.response.start":
+            if message["status"] >= 500:
+                await self.fail()
+                return
+            self._has_begun = True
+            ours = {**_HEADERS, "content-security-policy": self._policy}
+            kept = [(name, value) for name, value in message["headers"] if name.decode("latin-1").lower() not in ours]
+            message = {**message, "headers": [*kept, *((k.encode(), v.encode()) for k, v in ours.items())]}
+        await self.plain(message)
+
+    async def fail(self) -> None:
+        """Say that something broke, and nothing of what or where; an answer that has begun stays cut off."""
+        if not self._has_begun:
+            await self.refuse(Refusal("The server failed", "the terminal of the review says more", 500))
+        self._is_over = True
+
+    async def refuse(self, refusal: Refusal) -> None:
+        """Say why a request is not answered: words for a reader, JSON for the App."""
+        said = f"{KNOWN_BY}. {refusal.what}{f' ({refusal.hint})' if refusal.hint else ''}."
+        kind, text = "text/plain; charset=utf-8", f"{said}\n"
+        if not self._is_read:
+            kind, text = "application/json", json.dumps({"error": {"message": said}, "message": said})
+        await self.say(refusal.status, text.encode(), {"content-type": kind})
+
+    async def redirect(self, address: str, cookie: str = "") -> None:
+        """Send the browser to an address of this server, with a cookie that no script and no other page can use."""
+        headers = {"location": address}
+        if cookie:
+            headers["set-cookie"] = f"{cookie}; Path=/; HttpOnly; SameSite=Strict"
+        await self.say(303, b"", headers)
+
+    async def say(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+        """Send a whole answer of our own."""
+        self._has_begun = self._is_over = True
+        said = {**_HEADERS, "content-security-policy": self._policy, "cache-control": "no-store", **headers}
+        said["content-length"] = str(len(body))
+        start = {"type": "http.response.start", "status": status}
+        await self.plain({**start, "headers": [(k.encode(), v.encode("latin-1")) for k, v in said.items()]})
+        await self.plain({"type": "http.response.body", "body": b"" if self._is_head else body})
+
+
+class _Kept:
+    """Keeps an answer until a note was taken of it."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.status = 500
+        self.body = b""
+
+    async def __call__(self, message: Message) -> None:
+        self.messages.append(message)
+        self.status = message.get("status", self.status)
+        self.body += message.get("body", b"")
+
+
+def real_files(dataset: Any) -> frozenset[str]:
+    """Return the real paths of all files that a dataset names: its photos, and fields whose name ends in ``path``."""
+    named = [name for name in dataset.get_field_schema(flat=True) if name.endswith("path")]
+    found: set[Any] = set()
+    for name in named:
+        # Few boxes name a file, where they can.
+        found.update(dataset.distinct(name) if "." in name else dataset.values(name))
+    return frozenset(_real(value) for value in found if isinstance(value, str))
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return ""
+
+
+def _same(given: str, other: str) -> bool:
+    return hmac.compare_digest(given.encode(errors="replace"), other.encode())
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    """Return the headers by name; one that comes twice is what no host, origin or version can be."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        found[key] = f"{found[key]}; {text}" if key in found else text
+    return found
+
+
+def _cookies(headers: Mapping[str, str]) -> list[tuple[str, str]]:
+    found = [cookie.strip().partition("=") for cookie in headers.get("cookie", "").split(";")]
+    return [(name, value) for name, _, value in found]
+
+
+def _page(reviewed: Reviewed) -> str:
+    view = f"?view={quote(reviewed.view, safe='')}" if reviewed.view else ""
+    return f"/datasets/{quote(reviewed.name, safe='')}{view}"
+
+
+def _without_token(scope: Scope, reviewed: Reviewed) -> str:
+    if scope["path"] == "/":
+        return _page(reviewed)
+    rest = {name: values for name, values in parameters(scope["query_string"]).items() if name != TOKEN}
+    # Two slashes would lead to another host.
+    path = "/" + quote(scope["path"].lstrip("/\\"))
+    return f"{path}?{urlencode(rest, doseq=True)}" if rest else path
+
+
+async def _body(receive: Receive, largest: int) -> bytes | Refusal:
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return Refusal("Incomplete request", status=400)
+        body += message.get("body", b"")
+        if len(body) > largest:
+            return Refusal(f"The request is longer than {largest:,} bytes", status=413)
+        if not message.get("more_body"):
+            return bytes(body)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """Return what receives a body that was read already, and then whatever follows."""
+    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def next_message() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return next_message

@@ -1,0 +1,382 @@
+"""What there is to look at: the images of parts or sources, with their photos, boxes and proposals, as columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from curation.core.errors import ReviewError
+from curation.core.wording import counted
+from curation.manifest.header import UNNAMED
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
+from curation.review.app.bad_photos import check_photos
+from curation.review.proposals.evidence import nearest_id_image
+from curation.review.proposals.id_classes import name_key
+from curation.review.proposals.proposal import Proposal, ProposalSet
+from curation.sources.photos import PhotoFolder
+from curation.sources.source import Floats, Int32s, Source
+
+UNPROPOSED = "not proposed"
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """The m boxes of some images.
+
+    Attributes
+    ----------
+    image : ndarray of int32, shape (m,)
+        Position among the images, not descending.
+    xywh : ndarray of float64, shape (m, 4)
+        ``x, y, w, h`` in pixels, origin top left.
+    labels, roles : tuple of str
+        Name of the class, and its role in the part; without a manifest ``known`` or ``unknown`` as the proposals' ID
+        classes say, ``""`` where nothing says.
+    ignore : tuple of bool
+        The label view sets the box aside: neither right nor wrong.
+    """
+
+    image: Int32s
+    xywh: Floats
+    labels: tuple[str, ...]
+    roles: tuple[str, ...]
+    ignore: tuple[bool, ...]
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+
+@dataclass(frozen=True)
+class ReviewImages:
+    """The n images of a review in the order in which they are shown; all columns have length n.
+
+    Attributes
+    ----------
+    ids, parts, pools : tuple of str
+        Namespaced id, part (or source), and what a decision on the image speaks of.
+    paths : tuple of Path or None
+        The photo; None for one that was not found, before `arranged`.
+    sizes : ndarray of int32, shape (n, 2)
+        Width and height in pixels; 0 where unknown.
+    classes : tuple of tuple of str
+        Sorted names of the classes that annotations name.
+    boxes : Boxes
+    proposals : tuple of Proposal or None
+    batches : tuple of str
+        ``0001``, ``0002``, …
+    nearest : tuple of str
+        Id of the ID image that looks most like it, ``""`` where that is no evidence. Empty before `arranged`.
+    nearest_paths : tuple of Path or None
+        Photo of that ID image.
+    left_out : dict of str to int
+        Images that are not shown, by reason; empty when none are.
+    bad_photos : dict of str to list of str
+        Ids of images that are not shown since their photo cannot be, sorted, by a key of `BAD_PHOTOS`.
+    """
+
+    ids: tuple[str, ...]
+    parts: tuple[str, ...]
+    pools: tuple[str, ...]
+    paths: tuple[Path | None, ...]
+    sizes: Int32s
+    classes: tuple[tuple[str, ...], ...]
+    boxes: Boxes
+    proposals: tuple[Proposal | None, ...] = ()
+    batches: tuple[str, ...] = ()
+    nearest: tuple[str, ...] = ()
+    nearest_paths: tuple[Path | None, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict)
+    bad_photos: dict[str, list[str]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The images of one part, or of one source where there is no manifest; columns as of `ReviewImages`.
+
+    ``names`` are those that a photo may have, ``folders`` the source whose photos hold it, ``classes`` not sorted yet.
+    """
+
+    name: str
+    ids: Sequence[str]
+    names: list[tuple[str, ...]]
+    folders: list[str]
+    sizes: Int32s
+    classes: list[set[str]]
+    boxes: Boxes
+
+
+def part_images(
+    manifest: Manifest,
+    parts: Sequence[str],
+    sources: Mapping[str, Source],
+    photos: Mapping[str, PhotoFolder],
+    *,
+    pool: str = "",
+) -> ReviewImages:
+    """Return the images of some parts of a manifest, with their boxes as each part's label view leaves them.
+
+    Parameters
+    ----------
+    parts : sequence of str
+        None stands for every part whose list is available.
+    sources : mapping of str to Source
+        By the manifest's names; a part whose sources are not all given is shown without boxes.
+    photos : mapping of str to PhotoFolder
+        By the name of a source; the one named ``""`` serves every other.
+    pool : str
+        What the decisions shall speak of, ``""`` for the part.
+
+    Raises
+    ------
+    ReviewError
+        No image has a photo.
+    ManifestError
+        The manifest has no such part, or an image of it is in none of its sources.
+    """
+    chosen = parts or [part.name for part in manifest.header.parts if part.name in manifest.lists]
+    return _gathered([_part_group(manifest, name, sources) for name in chosen], photos, pool)
+
+
+def source_images(sources: Mapping[str, Source], photos: Mapping[str, PhotoFolder], *, pool: str = "") -> ReviewImages:
+    """Return all images of some sources, for a review before there is a manifest (see `part_images`)."""
+    return _gathered([_source_group(name, source) for name, source in sources.items()], photos, pool)
+
+
+def arranged(
+    images: ReviewImages,
+    proposals: Sequence[Proposal],
+    *,
+    batch_size: int,
+    only_proposed: bool = False,
+    known: Collection[str] = (),
+    id_photos: Mapping[str, PhotoFolder] | None = None,
+) -> ReviewImages:
+    """Return the images with their proposals, the highest-ranked first, cut into batches.
+
+    Images without a proposal follow in the order of their part, unless `only_proposed` leaves them out. Images whose
+    photo cannot be shown are left out and named.
+
+    Parameters
+    ----------
+    known : collection of str
+        Names of ID classes (see `known_names`), for boxes whose role no manifest says.
+    id_photos : mapping of str to PhotoFolder
+        Where the photos of ID images lie, by the namespace of their ids; the one named ``""`` serves every other.
+
+    Raises
+    ------
+    ReviewError
+        The batch size is not positive, an image has two proposals, or none of the images is left.
+    MissingExtraError
+        Pillow is not installed.
+    """
+    if batch_size < 1:
+        raise ReviewError("A batch needs at least one image", found=str(batch_size), hint="--set batch_size=100")
+    by_id = {proposal.image_id: proposal for proposal in proposals}
+    if len(by_id) < len(proposals):
+        repeated, _ = Counter(proposal.image_id for proposal in proposals).most_common(1)[0]
+        raise ReviewError("An image has two proposals", where=repeated[:200])
+    found = [by_id.get(image) for image in images.ids]
+    last = max((proposal.rank for proposal in proposals), default=0) + 1
+    ranks = np.array([last if proposal is None else proposal.rank for proposal in found], np.int64)
+    order = np.argsort(ranks, kind="stable")
+    if only_proposed:
+        order = order[ranks[order] < last]
+        images = _note(images, UNPROPOSED, [images.ids[row] for row in np.flatnonzero(ranks == last)])
+    images = _note(images, "proposed, but not among the images", sorted(set(by_id) - set(images.ids)))
+    if not len(order) or (by_id and not any(found)):
+        reasons = ", ".join(f"{counted(count, 'image')}: {reason}" for reason, count in images.left_out.items())
+        raise ReviewError("No image to review", where=next(iter(by_id), None), found=reasons)
+    images = replace(pick_images(images, order.tolist()), proposals=tuple(found[row] for row in order.tolist()))
+    if known and not any(images.boxes.roles):
+        keys = {name_key(name) for name in known}
+        roles = tuple("known" if name_key(label) in keys else "unknown" for label in images.boxes.labels)
+        images = replace(images, boxes=replace(images.boxes, roles=roles))
+    images = _with_nearest(_with_good_photos(images), id_photos or {})
+    return replace(images, batches=tuple(f"{row // batch_size + 1:04}" for row in range(len(images))))
+
+
+def known_names(proposals: ProposalSet) -> frozenset[str]:
+    """Return the names under which annotations may name ID classes: their own, and categories that are one of them."""
+    overlaps = (category.category for category in proposals.categories if category.judgement == "overlap")
+    return frozenset((*proposals.id_classes, *overlaps))
+
+
+def _with_good_photos(images: ReviewImages) -> ReviewImages:
+    """Return the images whose photos can be shown, with sizes where the annotations state none."""
+    checked = check_photos(images.paths)
+    bad: dict[str, list[str]] = {}
+    for image, (why, _) in sorted(zip(images.ids, checked, strict=True)):
+        if why:
+            bad.setdefault(why, []).append(image)
+    kept = [row for row, (why, _) in enumerate(checked) if not why]
+    if not kept:
+        found = ", ".join(f"{why}: {counted(len(ids), 'image')}" for why, ids in bad.items())
+        raise ReviewError("No photo can be shown", found=found, hint="check --photos")
+    stated = np.array([size for _, size in checked], np.int32).reshape(-1, 2)
+    lacking = (images.sizes <= 0).any(axis=1, keepdims=True)
+    images = replace(images, sizes=np.where(lacking, stated, images.sizes), bad_photos=bad)
+    return pick_images(images, kept)
+
+
+def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> ReviewImages:
+    nearest: list[str] = []
+    paths: list[Path | None] = []
+    for image, proposal in zip(images.ids, images.proposals, strict=True):
+        nearest_id = "" if proposal is None else nearest_id_image(image, proposal.evidence)
+        namespace, _, native = nearest_id.partition(":")
+        folder = folders.get(namespace, folders.get(""))
+        nearest.append(nearest_id)
+        paths.append(folder.find([native]) if folder is not None and native else None)
+    different = list(dict.fromkeys(path for path in paths if path is not None))
+    bad = {path for path, (bad, _) in zip(different, check_photos(different), strict=True) if bad}
+    return replace(images, nearest=tuple(nearest), nearest_paths=tuple(None if path in bad else path for path in paths))
+
+
+def _part_group(manifest: Manifest, name: str, sources: Mapping[str, Source]) -> _Group:
+    entry, lines = manifest.part(name), manifest.ids(name)
+    ids = list(dict.fromkeys(lines))
+    group = _bare_group(name, ids, entry.sources[0] if len(entry.sources) == 1 else "")
+    if not entry.sources or any(slot not in sources for slot in entry.sources):
+        return group
+    located = locate_images(manifest, name, sources)
+    # A list may name an image again; it is looked at once.
+    first = {image: line for line, image in reversed(list(enumerate(lines)))}
+    rows = np.array([first[image] for image in ids], np.int64)
+    for number, (slot, source) in enumerate(zip(entry.sources, located.sources, strict=True)):
+        of_source = np.flatnonzero(located.source[rows] == number)
+        _describe(group, slot, source, of_source, located.position[rows[of_source]])
+    if any(source.objects is None for source in located.sources):
+        return group
+    return replace(group, boxes=_viewed_boxes(manifest, view_objects(manifest, name, sources), rows))
+
+
+def _source_group(name: str, source: Source) -> _Group:
+    group, every = _bare_group(name, source.image_ids.tolist(), name), np.arange(len(source.images))
+    _describe(group, name, source, every, every)
+    if source.objects is None:
+        return group
+    objects = source.require_pixels("Review")
+    order = np.argsort(objects.image, kind="stable")
+    labels = tuple(source.categories.names[code] for code in objects.category[order].tolist())
+    flags = tuple(objects.crowd[order].tolist())
+    return replace(group, boxes=Boxes(objects.image[order], objects.boxes[order], labels, ("",) * len(labels), flags))
+
+
+def _bare_group(name: str, ids: Sequence[str], folder: str) -> _Group:
+    """Return images of which nothing but the id is known."""
+    no_boxes = Boxes(np.zeros(0, np.int32), np.zeros((0, 4)), (), (), ())
+    names: list[tuple[str, ...]] = [(image.partition(":")[2],) for image in ids]
+    sizes = np.zeros((len(ids), 2), np.int32)
+    return _Group(name, ids, names, [folder] * len(ids), sizes, [set() for _ in ids], no_boxes)
+
+
+def _describe(group: _Group, slot: str, source: Source, rows: np.ndarray, positions: np.ndarray) -> None:
+    """Fill in size, possible file names and classes of the rows of a group that a source holds."""
+    group.sizes[rows, 0], group.sizes[rows, 1] = source.images.widths[positions], source.images.heights[positions]
+    row_of = np.full(len(source.images), -1, np.int64)
+    row_of[positions] = rows
+    stated, native = source.images.file_names, source.images.native
+    for row, position in zip(rows.tolist(), positions.tolist(), strict=True):
+        group.names[row], group.folders[row] = (str(stated[position]), str(native[position])), slot
+    images, categories = source.class_pairs()
+    row = row_of[images]
+    for index, category in zip(row[row >= 0].tolist(), categories[row >= 0].tolist(), strict=True):
+        group.classes[index].add(source.categories.names[category])
+
+
+def _viewed_boxes(manifest: Manifest, objects: PartObjects, rows: np.ndarray) -> Boxes:
+    line_to_row = np.full(len(objects.images), -1, np.int32)
+    line_to_row[rows] = np.arange(len(rows), dtype=np.int32)
+    xywh = np.zeros((len(objects), 4))
+    for number, source in enumerate(objects.images.sources):
+        mine = objects.source == number
+        shown = source.require_objects("Review").image[objects.index[mine]]
+        xywh[mine] = source.require_pixels("Review", shown).boxes[objects.index[mine]]
+    names = [entry.name for entry in manifest.header.classes] + [UNNAMED]
+    return Boxes(
+        image=line_to_row[objects.image],
+        xywh=xywh,
+        labels=tuple(names[label] for label in objects.label.tolist()),
+        roles=tuple(ROLES[role] for role in objects.role.tolist()),
+        ignore=tuple(objects.ignore.tolist()),
+    )
+
+
+def _gathered(groups: Sequence[_Group], photos: Mapping[str, PhotoFolder], pool: str) -> ReviewImages:
+    """Return the images of all groups, each with its photo where one was found."""
+    paths: list[Path | None] = []
+    for group in groups:
+        for name, names in zip(group.folders, group.names, strict=True):
+            folder = photos.get(name, photos.get(""))
+            paths.append(None if folder is None else folder.find(names))
+    if not any(paths):
+        raise ReviewError(
+            "No image has a photo",
+            found=counted(len(paths), "image"),
+            expected="a folder with files named as the annotations name them, or by id",
+            hint="--photos NAME=DIR, or --photos DIR",
+        )
+    starts = np.cumsum([0, *(len(group.ids) for group in groups)]).tolist()
+    images = [group.boxes.image + start for group, start in zip(groups, starts, strict=False)]
+    boxes = Boxes(
+        image=np.concatenate([np.zeros(0, np.int32), *images]).astype(np.int32),
+        xywh=np.concatenate([np.zeros((0, 4)), *(group.boxes.xywh for group in groups)]),
+        labels=tuple(label for group in groups for label in group.boxes.labels),
+        roles=tuple(role for group in groups for role in group.boxes.roles),
+        ignore=tuple(ignored for group in groups for ignored in group.boxes.ignore),
+    )
+    return ReviewImages(
+        ids=tuple(str(image) for group in groups for image in group.ids),
+        parts=tuple(group.name for group in groups for _ in group.ids),
+        pools=tuple(pool or group.name for group in groups for _ in group.ids),
+        paths=tuple(paths),
+        sizes=np.concatenate([np.zeros((0, 2), np.int32), *(group.sizes for group in groups)]),
+        classes=tuple(tuple(sorted(classes)) for group in groups for classes in group.classes),
+        boxes=boxes,
+    )
+
+
+def pick_images(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
+    """Return some rows of all columns, boxes regrouped by their image's new row."""
+    row_of = np.full(len(images), -1, np.int32)
+    row_of[np.asarray(rows, np.int64)] = np.arange(len(rows), dtype=np.int32)
+    image = row_of[images.boxes.image]
+    kept = np.flatnonzero(image >= 0)
+    kept = kept[np.argsort(image[kept], kind="stable")]
+    boxes = replace(
+        images.boxes,
+        image=image[kept],
+        xywh=images.boxes.xywh[kept],
+        **_picked(images.boxes, ("labels", "roles", "ignore"), kept.tolist()),
+    )
+    every = ("ids", "parts", "pools", "classes", "paths", "proposals", "batches", "nearest", "nearest_paths")
+    columns = [name for name in every if getattr(images, name)]
+    sizes = images.sizes[np.asarray(rows, np.int64)]
+    return replace(images, sizes=sizes, boxes=boxes, **_picked(images, columns, rows))
+
+
+def _picked(record: object, columns: Sequence[str], rows: Sequence[int]) -> dict[str, Any]:
+    """Return some rows of the columns of a record that are tuples."""
+    return {name: tuple(getattr(record, name)[row] for row in rows) for name in columns}
+
+
+def _note(images: ReviewImages, reason: str, ids: Sequence[str]) -> ReviewImages:
+    """Return the images with a reason why others are left out, and their number; as they are for none."""
+    return replace(images, left_out={**images.left_out, reason: len(ids)}) if len(ids) else images
+
+
+def box_slices(images: ReviewImages) -> Iterator[slice]:
+    """Yield for each image where its boxes lie among all."""
+    ends = np.searchsorted(images.boxes.image, np.arange(len(images) + 1)).tolist()
+    yield from (slice(start, end) for start, end in pairwise(ends))

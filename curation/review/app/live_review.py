@@ -1,0 +1,355 @@
+"""A review at work: a dataset and its decisions log, which is written first and read again after a crash.
+
+A key asks by one request to the server of the review (`curation.review.app.guard`), since FiftyOne's way to call an
+operator loads the dataset anew each time; buttons and the panel are operators (`curation.review.app.plugin`). All end
+in `judged`: the log first, then the database, then the answer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from curation.core.errors import CurationError, ReviewError
+from curation.core.storage import inside
+from curation.core.wording import counted
+from curation.review.app.dataset import OPEN_VIEW, READY, VERDICT_FIELDS, info_of
+from curation.review.app.progress import Progress, measure_progress, next_batch, progress_text
+from curation.review.app.review_folder import export_decisions, require_log
+from curation.review.app.verdicts import UNDO, Key, Standing, VerdictBook, checked_reviewer
+from curation.review.decisions.decision import STAGES, Stage
+
+MOST_AT_ONCE = 100_000
+_PATIENCE_S, _PATIENCE_AN_IMAGE_S = 5.0, 0.001
+"""How long the database is waited for, whatever its address says; the page waits longer."""
+_OPEN: dict[tuple[str, str, str], LiveReview] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one call did.
+
+    Attributes
+    ----------
+    images : int
+        How many got or lost a verdict.
+    text : str
+        A sentence that says so.
+    samples, waiting : tuple of str
+        Samples that were judged, or whose verdict was taken back; those among them that wait for the reviewer now.
+    """
+
+    images: int
+    text: str
+    samples: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+
+
+class LiveReview:
+    """A review dataset together with its log; made by `open_review`.
+
+    Every verdict is in the log, and on the disk, before the samples show it. Should the program die in between,
+    `replay` brings the samples up to the log at the next start.
+    """
+
+    def __init__(self, dataset: Any, log: Path, *, stage: Stage, manifest: str) -> None:
+        self.dataset = dataset
+        # The App runs operators in threads, and two pages may be open.
+        self._lock = Lock()
+        self._measured: tuple[Any, Progress] | None = None
+        rows = zip(*dataset.values(["id", "pool", "image_id", "batch"]), strict=True)
+        self._key_of: dict[str, Key] = {}
+        self._samples_of: dict[Key, list[str]] = {}
+        self.batch_of: dict[Key, str] = {}
+        for sample, pool, image, batch in rows:
+            key = (pool, image)
+            self._key_of[sample] = key
+            self._samples_of.setdefault(key, []).append(sample)
+            self.batch_of.setdefault(key, batch)
+        self.book = VerdictBook(log, stage=stage, manifest=manifest, among=self.batch_of.keys())
+
+    def decide(
+        self, samples: Sequence[str], verdict: str, *, reason: str | None = None, reviewer: str | None
+    ) -> Outcome:
+        """Give one verdict on some samples: to the log, then to the dataset.
+
+        Parameters
+        ----------
+        samples : sequence of str
+            Ids of samples, as the App selects them.
+
+        Raises
+        ------
+        ReviewError
+            Nothing is selected, what is selected are no samples of this dataset, the verdict, reason or reviewer
+            cannot be taken, or the database does not answer.
+        """
+        with self._lock:
+            keys = self._keys(samples)
+            batches = [(key, self.batch_of[key]) for key in keys]
+            rows = self.book.record(batches, verdict, reason=reason, reviewer=reviewer)
+            # Those that say so already too: the database may have missed it.
+            self._show(keys)
+        done = tuple(sample for key in keys for sample in self._samples_of[key])
+        if not rows:
+            return Outcome(0, f"{counted(len(keys), 'image')}: {verdict} already", done)
+        said = f" ({rows[0].reason})" if rows[0].reason else ""
+        return Outcome(len(rows), f"{counted(len(rows), 'image')}: {verdict}{said}", done)
+
+    def undo(self, reviewer: str | None) -> Outcome:
+        """Take back the reviewer's last call that still stands; the log keeps both."""
+        with self._lock:
+            rows = self.book.undo(reviewer)
+            keys = [(row.dataset, row.image_id) for row in rows]
+            self._show(keys)
+            open_now = [key for key in keys if not self.book.has_decided(key, checked_reviewer(reviewer))]
+        if not rows:
+            return Outcome(0, f"{checked_reviewer(reviewer)} has no verdict to undo")
+        samples, waiting = (
+            tuple(sample for key in some for sample in self._samples_of.get(key, ())) for some in (keys, open_now)
+        )
+        return Outcome(len(rows), f"Undone: {counted(len(rows), 'image')}", samples, waiting)
+
+    def decided_by(self, reviewer: str) -> list[str]:
+        """Return the samples with a standing verdict of a reviewer."""
+        with self._lock:
+            self.book.refresh()
+            return [sample for sample, key in self._key_of.items() if self.book.has_decided(key, reviewer)]
+
+    def progress_text(self, reviewer: str) -> str:
+        """Return how many images a reviewer decided, in a sentence."""
+        with self._lock:
+            self.book.refresh()
+            return progress_text(self.book.count_decided(reviewer), len(self.batch_of))
+
+    def progress(self) -> Progress:
+        """Return how far the review is, as the log stands now."""
+        with self._lock:
+            self.book.refresh()
+            if self._measured is None or self._measured[0] != self.book.seen:
+                self._measured = (self.book.seen, measure_progress(self.batch_of, self.book.all_standing()))
+            return self._measured[1]
+
+    def next_batch(self, *, reviewer: str = "", after: str = "") -> str | None:
+        """Return the next batch with an image that waits for a reviewer, None where none does."""
+        with self._lock:
+            self.book.refresh()
+            standing = self.book.all_standing()
+        return next_batch(self.batch_of, standing, reviewer=reviewer, after=after)
+
+    def export(self, name: str) -> Path:
+        """Write the standing decisions to a file of this name (.jsonl or .csv) in the log's folder; the path."""
+        if not isinstance(name, str) or Path(name).name != name or name.startswith("."):
+            what = "The export needs a plain file name"
+            raise ReviewError(what, found=ascii(name)[:80], expected="such as verdicts.csv")
+        path = inside(self.book.path.parent, name)
+        export_decisions(self.book.path, path)
+        return path
+
+    def replay(self) -> int:
+        """Bring the samples up to the log and return how many changed; only those are written."""
+        self.book.refresh()
+        standing = self.book.all_standing()
+        names = [field.name for field in VERDICT_FIELDS]
+        shown = dict(zip(self._key_of, zip(*self.dataset.values(names), strict=True), strict=True))
+        stale = {}
+        for sample, key in self._key_of.items():
+            values = _field_values(standing.get(key, Standing(())))
+            if [value or None for value in shown[sample]] != [value or None for value in values]:
+                stale[sample] = values
+        self._write(stale)
+        return len(stale)
+
+    def _keys(self, samples: Sequence[str]) -> list[Key]:
+        if not isinstance(samples, Sequence) or isinstance(samples, str) or not samples:
+            hint = "tick images in the grid (the box in the corner of each), then give the verdict again"
+            raise ReviewError("No image is selected", hint=hint)
+        if len(samples) > MOST_AT_ONCE:
+            raise ReviewError("Too many images are selected", found=str(len(samples)), expected=str(MOST_AT_ONCE))
+        if unmatched := [sample for sample in samples if not isinstance(sample, str) or sample not in self._key_of]:
+            what = f"{len(unmatched)} of the {len(samples)} selected items are not images of this review"
+            hint = "select whole images: leave views of patches or groups, and reload the page"
+            raise ReviewError(what, found=ascii(unmatched[0])[:80], hint=hint)
+        return list(dict.fromkeys(self._key_of[sample] for sample in samples))
+
+    def _show(self, keys: Iterable[Key]) -> None:
+        changed = {}
+        for key in keys:
+            values = _field_values(self.book.standing(key))
+            changed.update(dict.fromkeys(self._samples_of.get(key, ()), values))
+        self._write(changed)
+
+    def _write(self, values: Mapping[str, tuple[Any, ...]]) -> None:
+        """Write fields of samples, and those alone: the moment of the last change stays.
+
+        An annotation that is being drawn states that moment; FiftyOne refuses it where the sample says another.
+        """
+        if not values:
+            return
+        from bson import ObjectId
+        from pymongo import UpdateOne, timeout
+        from pymongo.errors import PyMongoError
+
+        names = [field.name for field in VERDICT_FIELDS]
+        changes = [
+            UpdateOne({"_id": ObjectId(sample)}, {"$set": dict(zip(names, row, strict=True))})
+            for sample, row in values.items()
+        ]
+        hint = "end this review and start it again: it brings the App up to the log"
+        try:
+            with timeout(_PATIENCE_S + _PATIENCE_AN_IMAGE_S * len(changes)):
+                found = self.dataset._sample_collection.bulk_write(changes, ordered=False).matched_count
+        except PyMongoError as error:
+            what = "The verdict is in the log, but the database does not answer"
+            raise ReviewError(what, found=f"{type(error).__name__}: {error}"[:200], hint=hint) from None
+        if found < len(changes):
+            what = "The verdict is in the log, but the dataset was built anew meanwhile"
+            raise ReviewError(what, found=f"{found} of {len(changes)} images", hint=hint)
+
+
+def open_review(dataset: Any) -> LiveReview:
+    """Return the live review of a dataset, the same one for every call of this process while the dataset stays.
+
+    Raises
+    ------
+    ReviewError
+        The dataset is no finished review dataset, or names a log that may not be written.
+    """
+    if dataset is None:
+        raise ReviewError("No dataset is open", hint="choose the review's dataset in the App")
+    info = info_of(dataset)
+    stage = next((offered for offered in STAGES if offered == info.get("stage")), None)
+    if info.get("state") != READY or stage is None:
+        name, hint = str(dataset.name)[:80], "create one with `curation review start`"
+        raise ReviewError("This dataset is not a review", where=name, hint=hint)
+    log = require_log(info.get("log"), dataset.name)
+    known = (str(dataset._doc.id), str(log), stage)
+    if known not in _OPEN:
+        manifest = info.get("manifest")
+        _OPEN[known] = LiveReview(dataset, log, stage=stage, manifest=manifest if isinstance(manifest, str) else "")
+    return _OPEN[known]
+
+
+def waiting_view(dataset: Any, batch: str, reviewer: str) -> Any:
+    """Return the view of the images of a batch that wait for a reviewer."""
+    return dataset.match({"batch": batch, "decided_by": {"$ne": reviewer}})
+
+
+def offer_own_view(dataset: Any, reviewer: str) -> str:
+    """Save the view of what waits for a reviewer, whatever others decided; its name.
+
+    The view *to decide* shows what nobody decided, for reviewers who share the work; this one serves those who judge
+    the same images.
+    """
+    view = dataset.match({"decided_by": {"$ne": reviewer}})
+    base = f"{OPEN_VIEW}: {reviewer[:60]}"
+    # The App knows a view by a short form of its name, which Anna and anna share.
+    for name in (base, *(f"{base} ({number})" for number in range(2, 100))):
+        if dataset.has_saved_view(name):
+            return name
+        with suppress(ValueError):
+            dataset.save_view(name, view, description=f"waits for {reviewer}"[:200])
+            return name
+    raise ReviewError("Too many reviewers have nearly the same name", found=reviewer[:80])
+
+
+def _field_values(standing: Standing) -> tuple[Any, ...]:
+    last = standing.last
+    if last is None:
+        return None, None, None, None, None
+    names = [verdict.reviewer for verdict in standing.verdicts]
+    return standing.verdict, last.reason or None, last.reviewer, standing.texts(), names
+
+
+REVIEWER_VARIABLE = "CURATION_REVIEWER"
+"""Holds who reviews, for the life of a server: every way to judge reads it, and no request changes it."""
+
+
+def reviewer_here(asked: Mapping[str, Any] | None = None) -> str:
+    """Return who reviews: ``curation review start --reviewer``, fixed while the server runs.
+
+    Parameters
+    ----------
+    asked : mapping, optional
+        A request.
+
+    Raises
+    ------
+    ReviewError
+        The request names somebody else.
+    """
+    reviewer = os.environ.get(REVIEWER_VARIABLE, "")
+    named = asked.get("reviewer") if asked is not None else None
+    if named and named != reviewer:
+        raise ReviewError(
+            "The reviewer is fixed when the server starts",
+            found=ascii(named)[:80],
+            expected=reviewer or "curation review start --reviewer NAME",
+            hint="each reviewer starts a separate server on the same folder",
+        )
+    return reviewer
+
+
+def judged(dataset: Any, asked: Mapping[str, Any], samples: Any, verdict: Any, *, reason: Any = None) -> dict[str, Any]:
+    """Give a verdict on samples, or take the last one back: to the log, then to the database; the answer, not shown.
+
+    Parameters
+    ----------
+    asked : mapping
+        The request, which may name no other reviewer.
+
+    Returns
+    -------
+    dict
+        ``images`` and ``message``; ``ids`` of the samples concerned and ``waiting``, those that have no verdict of the
+        reviewer now; ``progress``, how many of how many.
+
+    Raises
+    ------
+    CurationError, OSError
+        Nothing was recorded, or the database missed it: the message says which.
+    """
+    reviewer = reviewer_here(asked)
+    review = open_review(dataset)
+    if verdict == UNDO:
+        done = review.undo(reviewer)
+    else:
+        done = review.decide(samples, str(verdict), reason=reason, reviewer=reviewer)
+    return {
+        "images": done.images,
+        "message": done.text,
+        "ids": list(done.samples),
+        "waiting": list(done.waiting),
+        "progress": review.progress_text(reviewer),
+    }
+
+
+def answered(dataset: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a key is answered: `judged`, or why nothing was done.
+
+    Parameters
+    ----------
+    asked : mapping
+        ``ids`` of samples, ``verdict`` (``undo`` takes the last one back), and ``reason`` where there is one.
+    """
+    try:
+        return judged(dataset, asked, asked.get("ids"), asked.get("verdict"), reason=asked.get("reason"))
+    except (CurationError, OSError) as error:
+        return refused(error)
+
+
+def refused(error: CurationError | OSError) -> dict[str, Any]:
+    """Return what is answered where nothing was done."""
+    if isinstance(error, OSError):
+        error = ReviewError(
+            "Nothing was recorded: the log cannot be written",
+            found=error.strerror or type(error).__name__,
+            hint="free some disk space, then press the key again",
+        )
+    text = error.what + (f". {error.hint[:1].upper()}{error.hint[1:]}" if error.hint else "")
+    return {"images": 0, "message": text, **error.as_dict()}

@@ -1,0 +1,176 @@
+"""The folder of a review: what is under review, the decisions log, and what was exported."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from curation.core.errors import CurationWarning, MissingFileError, ReviewError
+from curation.core.json_keys import decode_json
+from curation.core.ledger import REVIEW, is_review
+from curation.core.storage import read_bytes, write_text
+from curation.review.app.verdicts import standing_rows
+from curation.review.decisions.decision import Stage
+from curation.review.decisions.files import read_decisions, write_decisions
+
+LOG_FILE = "decisions.jsonl"
+DATABASE = "database"
+VERSION = 2
+"""Of the record: 2 names bad photos; 1 is read still."""
+_LARGEST = 64 << 20
+
+
+class ReviewRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a review is of; kept beside its log, so that status and export need no database.
+
+    Attributes
+    ----------
+    dataset : str
+        Name of the FiftyOne dataset.
+    stage : {"manual", "candidate", "auto_override"}
+    manifest : str
+        Digest of the manifest under review, ``""`` for none.
+    inputs : str
+        Digest of all that the dataset is made of: another one is another review.
+    batches : dict of str to int
+        Images of each batch.
+    left_out : dict of str to int
+        Images that are not shown, by reason.
+    bad_photos : dict of str to list of str
+        Ids of the images that are not shown since their photo cannot be, by what is wrong with it.
+    """
+
+    version: Annotated[int, msgspec.Meta(ge=1, le=VERSION)] = VERSION
+    dataset: str
+    stage: Stage
+    manifest: str
+    inputs: str
+    batches: dict[str, int]
+    left_out: dict[str, int] = {}
+    bad_photos: dict[str, list[str]] = {}
+
+    @property
+    def images(self) -> int:
+        """Number of images under review."""
+        return sum(self.batches.values())
+
+
+def write_record(folder: Path, record: ReviewRecord) -> None:
+    """Write ``review.json`` atomically.
+
+    Raises
+    ------
+    ReviewError
+        A file of that name was not created by curation.
+    """
+    path = folder / REVIEW
+    if path.exists() and not is_review(path):
+        raise ReviewError("File not created by curation", where=str(path), hint="choose another --folder")
+    # The folder belongs to the review: what it holds is recognised by its content.
+    text = json.dumps(msgspec.to_builtins(record), indent=1, ensure_ascii=False) + "\n"
+    write_text(path, text, guarded=False)
+
+
+def read_record(folder: Path) -> ReviewRecord:
+    """Return the record of a review's folder.
+
+    Raises
+    ------
+    MissingFileError
+        The folder holds no review.
+    ReviewError
+        The file is not one that `write_record` writes.
+    """
+    path = folder / REVIEW
+    if not path.is_file():
+        raise MissingFileError(
+            "The folder holds no review",
+            where=str(folder),
+            expected=REVIEW,
+            hint="another --folder; or create one: curation review start --folder DIR --source NAME=PATH --photos DIR",
+        )
+    data = read_bytes(path, kind="record of the review", most=_LARGEST, error=ReviewError)
+    hint = "curation review start … --rebuild: the decisions in the log are kept"
+    return decode_json(
+        data, ReviewRecord, ReviewError, "The record of the review is damaged", where=str(path), hint=hint
+    )
+
+
+def require_log(text: Any, dataset: str) -> Path:
+    """Return the path of the log that a dataset names, once it is one that may be written.
+
+    Others may write to a database too: only an absolute path to ``decisions.jsonl`` beside a ``review.json`` that names
+    this very dataset is accepted.
+
+    Raises
+    ------
+    ReviewError
+        The path is anything else.
+    """
+    path = Path(text) if isinstance(text, str) and "\0" not in text and len(text) < 4096 else Path()
+    reviewed = None
+    if path.is_absolute() and path.name == LOG_FILE and not path.is_symlink():
+        with suppress(ReviewError, MissingFileError, OSError):
+            reviewed = read_record(path.parent).dataset
+    if reviewed != dataset:
+        raise ReviewError(
+            "The dataset names no decisions log of this review",
+            found=ascii(text)[:200],
+            expected=f"an absolute path to {LOG_FILE}, beside the {REVIEW} that `curation review start` writes",
+            hint="curation review start … --rebuild",
+        )
+    if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
+        raise ReviewError("The decisions log is not writable", where=str(path))
+    return path
+
+
+SUFFIXES = (".jsonl", ".csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What was written: the path, its rows, their number by action, and the digest of the log they come from."""
+
+    path: Path
+    rows: int
+    actions: dict[str, int]
+    log: str
+
+
+def export_decisions(log: Path, path: Path) -> Export:
+    """Write the standing decisions of a log, sorted by pool, image, stage and reviewer; history and undos stay behind.
+
+    Parameters
+    ----------
+    path : Path
+        Ends in ``.jsonl`` or ``.csv``; a file that is there is replaced whole.
+
+    Raises
+    ------
+    ReviewError
+        The suffix is another.
+    OverwriteError
+        The path is a file that belongs to the review.
+    MissingFileError
+        There are no decisions yet.
+    """
+    if path.suffix not in SUFFIXES:
+        what = "Decisions are exported as JSON Lines or CSV"
+        raise ReviewError(what, found=path.name[:80], expected=", ".join(SUFFIXES))
+    if not log.exists():
+        hint = "decide on an image first: curation review start --folder DIR"
+        raise MissingFileError("No decisions yet", where=str(log), hint=hint)
+    found = read_decisions(log)
+    for note in found.notes():
+        warnings.warn(note, CurationWarning, stacklevel=2)
+    rows = standing_rows(found.decisions)
+    write_decisions(path, rows)
+    return Export(path, len(rows), dict(sorted(Counter(row.action for row in rows).items())), found.sha256)

@@ -1,0 +1,202 @@
+"""The server of a review: at 127.0.0.1, which this machine alone reaches, at a port that nobody else answers.
+
+FiftyOne's own application is run behind `curation.review.app.guard`, in this process: one server is one reviewer. A
+port is taken by opening it, so no review ever shows what another program serves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial, wraps
+from typing import Any
+
+from curation.core.errors import ReviewError, UsageError
+from curation.core.fiftyone_database import configuration
+from curation.review.app.app_requests import Edits, Reviewed, restrict_stages
+from curation.review.app.guard import TOKEN, Guard, real_files
+from curation.review.app.live_review import answered, offer_own_view, reviewer_here
+
+LOOPBACK = "127.0.0.1"
+DEFAULT_PORT = 5151
+ANY = "0"
+"""The port of whoever takes a free one."""
+PORT_VARIABLE = "FIFTYONE_DEFAULT_APP_PORT"
+
+_PATIENCE = 2.0
+_LARGEST_PORT = 65535
+_PORT_OF_HTTP = 80
+_WAITING = 100
+_FAREWELL = 2.0
+"""Seconds that what still runs gets at the end; pages hold a connection open for as long as they are shown."""
+
+
+def find_port(port: str | None = None) -> int:
+    """Return a port that the App can be served at, 0 for any.
+
+    Parameters
+    ----------
+    port : str, optional
+        A number, 0 for any that is free. The default is FiftyOne's: 5151, or what its configuration says.
+
+    Raises
+    ------
+    UsageError
+        The port is not a number of a port.
+    ReviewError
+        Something answers at the port.
+    """
+    configured = os.environ.get(PORT_VARIABLE) or configuration().get("default_app_port") or DEFAULT_PORT
+    text, where = (str(configured), PORT_VARIABLE) if port is None else (port, "--port")
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else -1
+    if not 0 <= number <= _LARGEST_PORT:
+        expected = f"a number up to {_LARGEST_PORT}; {ANY} takes a free one"
+        raise UsageError("Not a port", where=f"{where} {ascii(text)[1:-1][:40]}", expected=expected)
+    _open(number).close()
+    return number
+
+
+def serve(
+    dataset: Any,
+    port: int,
+    *,
+    edits: Edits | None = None,
+    at_work: Callable[[str, str], None] = lambda _address, _once: None,
+) -> None:
+    """Serve the App on a dataset until Ctrl-C, or until the process is asked to terminate.
+
+    Parameters
+    ----------
+    dataset : fiftyone.Dataset
+        Under review: the only one that is shown.
+    port : int
+        From `find_port`.
+    edits : Edits, optional
+        Hears of every edit of drawn boxes; without it there are none.
+    at_work : callable
+        Called once the server listens, with the App's address, and with one that opens it a single time: for the
+        command line of a browser, which other users of the machine can read. Both hold the token: show the first to
+        the reviewer, and write neither anywhere.
+
+    Raises
+    ------
+    ReviewError
+        Another program was faster at the port.
+    """
+    from fiftyone.core.utils import to_slug
+
+    reviewer = reviewer_here()
+    first = str(to_slug(offer_own_view(dataset, reviewer))) if reviewer else ""
+    with _open(port) as listener:
+        port = listener.getsockname()[1]
+        hosts = [LOOPBACK, "localhost"] if port == _PORT_OF_HTTP else []
+        guard = Guard(
+            _fiftyone_app(port),
+            hosts=[f"{LOOPBACK}:{port}", f"localhost:{port}", *hosts],
+            port=port,
+            reviewed=Reviewed(dataset.name, str(dataset._doc.id), first),
+            files=lambda: real_files(dataset),
+            edits=edits,
+            judge=partial(answered, dataset),
+        )
+        shown = f"http://{LOOPBACK}:{port}/?{TOKEN}="
+        asyncio.run(_run(guard, listener, lambda: at_work(f"{shown}{guard.token}", f"{shown}{guard.ticket}")))
+
+
+def _fiftyone_app(port: int) -> Any:
+    """Return FiftyOne's application, set up as its own server does."""
+    os.environ["FIFTYONE_SERVER"] = "1"
+    import fiftyone
+
+    # The variable alone speaks to a FiftyOne that is not imported yet. Other processes write to this database too.
+    fiftyone.config.singleton_cache = False
+    from fiftyone.server.app import app
+    from fiftyone.server.events import set_port
+
+    set_port(port)
+    app.debug = False
+    restrict_stages(fiftyone)
+    _load_once(fiftyone)
+    return app
+
+
+def _load_once(fiftyone: Any) -> None:
+    """Let FiftyOne's views of a dataset share what was loaded of it, until what is stored of the dataset is another.
+
+    It loads a dataset for every question of a page, which is most of the work of an answer. What is stored is compared
+    whole: another process may change it at any moment.
+    """
+    from fiftyone.server import view
+
+    make, datasets = view.get_view, fiftyone.core.odm.get_db_conn().datasets
+    # As FiftyOne loads a dataset, and without the moment of the last load, which each load writes.
+    parts = dict.fromkeys(("_media_sources", "_media_source_layouts", "last_loaded_at"), 0)
+    kept: tuple[Any, Any] = (None, None)
+
+    @wraps(make)
+    def get_view(dataset: Any, *given: Any, **more: Any) -> Any:
+        nonlocal kept
+        # What a saved view holds is stored elsewhere.
+        if isinstance(dataset, str) and not more.get("view_name"):
+            found, stored = kept, datasets.find_one({"name": dataset}, parts)
+            if stored is not None and found[0] != stored:
+                kept = found = stored, fiftyone.load_dataset(dataset)
+            dataset = dataset if stored is None else found[1]
+        return make(dataset, *given, **more)
+
+    view.get_view = get_view
+
+
+async def _run(guard: Any, listener: socket.socket, at_work: Callable[[], None]) -> None:
+    import hypercorn.asyncio
+    import hypercorn.config
+
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # A shell without job control starts background programs with Ctrl-C ignored: it ends something else then.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda _number, _frame: loop.call_soon_threadsafe(ended.set))
+
+    def report(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        # A page's connection that is cut at the end is no fault.
+        if not isinstance(context.get("exception"), asyncio.CancelledError):
+            loop.default_exception_handler(context)
+
+    loop.set_exception_handler(report)
+    at_work()
+    config = hypercorn.config.Config()
+    # Its own copy: the server closes what it is given.
+    config.bind = [f"fd://{listener.dup().detach()}"]
+    config.loglevel = "WARNING"
+    config.include_server_header = False
+    config.graceful_timeout = _FAREWELL
+    config.shutdown_timeout = _FAREWELL
+    await hypercorn.asyncio.serve(guard, config, shutdown_trigger=ended.wait)
+
+
+def _open(port: int) -> socket.socket:
+    """Return a socket that listens at a port of this machine where nobody answered; else raise `ReviewError`."""
+    # Not every system minds that somebody listens at all addresses already.
+    if port:
+        with suppress(OSError), socket.create_connection((LOOPBACK, port), timeout=_PATIENCE):
+            raise _taken(port, "another program answers")
+    listener = socket.socket()
+    if os.name != "nt":
+        # A port that somebody just left is free.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((LOOPBACK, port))
+        listener.listen(_WAITING)
+    except OSError:
+        listener.close()
+        raise _taken(port, "nobody answers, but this user may not listen there") from None
+    return listener
+
+
+def _taken(port: int, found: str) -> ReviewError:
+    hint = f"--port {ANY} takes a free one; or end what listens at {port} (ss -ltnp, lsof -i :{port})"
+    return ReviewError(f"Port {port} is not free", where=f"{LOOPBACK}:{port}", found=found, hint=hint)

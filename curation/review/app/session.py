@@ -1,0 +1,397 @@
+"""`review_from_files`, `start_review`: from files, or columns of images, to a dataset that is in step with its log."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from curation.core.arguments import checked
+from curation.core.canonical import sha256_of_value
+from curation.core.errors import CurationError, CurationWarning, ReviewError, UsageError
+from curation.core.fiftyone_database import load_fiftyone
+from curation.core.ledger import REVIEW
+from curation.core.wording import counted, examples
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.review.app.dataset import FIELDS, READY, build_dataset, info_of
+from curation.review.app.images import ReviewImages, arranged, known_names, part_images, source_images
+from curation.review.app.live_review import REVIEWER_VARIABLE, LiveReview, offer_own_view, open_review
+from curation.review.app.missing_boxes import MissingBoxes, RecoveryReport, open_boxes
+from curation.review.app.review_folder import DATABASE, LOG_FILE, ReviewRecord, read_record, write_record
+from curation.review.app.serving import find_port
+from curation.review.app.verdicts import checked_reviewer
+from curation.review.decisions.decision import Stage
+from curation.review.proposals.proposal import read_proposals
+from curation.signals.similarity.embeddings import Embeddings, open_embeddings
+from curation.sources.coerce import open_slots
+from curation.sources.photos import FURTHER_SUFFIXES, PhotoFolder
+from curation.sources.source_specs import Reading, Sources, named_slots
+
+_PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A review that is ready: its dataset at work, whether it was built now, and samples that the log changed.
+
+    For a reviewer also the drawn boxes, and what was recovered of them.
+    """
+
+    review: LiveReview
+    record: ReviewRecord
+    built: bool
+    replayed: int
+    boxes: MissingBoxes | None = None
+    settled: RecoveryReport | None = None
+
+
+@checked
+def review_from_files(
+    manifest: str | None = None,
+    /,
+    *,
+    folder: Path,
+    sources: Sources | None = None,
+    photos: Annotated[Mapping[str, Path] | Path | None, "[SOURCE=]DIR"] = None,
+    id_photos: Annotated[Mapping[str, Path] | Path | None, "[NAMESPACE=]DIR"] = None,
+    part: tuple[str, ...] = (),
+    proposals: Path | None = None,
+    only_proposed: bool = False,
+    embeddings: Annotated[Path | None, "DIR"] = None,
+    stage: Stage = "manual",
+    pool: Annotated[str, "NAME"] = "",
+    name: str = "",
+    batch_size: int = 100,
+    reviewer: Annotated[str, "NAME"] = "",
+    rebuild: bool = False,
+    no_app: bool = False,
+    port: Annotated[str | None, "N"] = None,
+    reading: Reading | None = None,
+) -> Started:
+    """Make a review of what some files hold, or continue that of a folder where nothing else is named.
+
+    Parameters
+    ----------
+    manifest
+        a manifest, by folder or name; without one, all images of the sources
+    folder
+        folder of the review and its log
+    sources
+        without a manifest NAME may be any word that begins with its data set; with one, those that moved since it was
+        built
+    photos
+        the photos of a source, or of all
+    id_photos
+        the photos of ID images, by the namespace of their ids, for the one that looks most alike (repeatable; default:
+        those of --photos)
+    part
+        review this part only (repeatable; default: all)
+    proposals
+        from `curation review propose`
+    only_proposed
+        leave out images that nothing was proposed for
+    embeddings
+        from `curation similarity embed`, to sort by similarity
+    stage
+        what the verdicts are for: images of a part, candidates for one, or exceptions to the automatic stage
+    pool
+        what decisions apply to (default: the part)
+    name
+        name of the FiftyOne dataset (default: that of the folder)
+    batch_size
+        images of a batch (default: 100)
+    reviewer
+        who reviews: the name that every verdict of this server bears; asked for at a terminal if not given
+    rebuild
+        build the dataset again and replay the log
+    no_app
+        prepare the dataset and exit
+    port
+        port of the App at 127.0.0.1, an error if it is in use; 0: any free port (default: FiftyOne's, 5151)
+
+    Raises
+    ------
+    UsageError
+        Something that a review needs is missing, the reviewer's name above all, or does not fit.
+    ReviewError
+        See `start_review` and `resume_review`.
+    """
+    _require_writable(folder)
+    if not no_app:
+        reviewer = _named(reviewer)
+        # Said before minutes of building rather than after.
+        find_port(port)
+    if not (manifest or sources or photos or part or proposals or embeddings):
+        return resume_review(folder, reviewer=reviewer)
+    reviewed = load_manifest(manifest) if manifest else None
+    proposed = read_proposals(proposals) if proposals else None
+    if only_proposed and not proposals:
+        raise UsageError("--only-proposed needs proposals", hint="--proposals FILE")
+    folders = _folders(photos)
+    if not folders:
+        raise UsageError("A review needs the photos", expected="--photos NAME=DIR, or --photos DIR for all sources")
+    images = _images(reviewed, part, sources or {}, folders, pool, reading or Reading())
+    embedded = open_embeddings(embeddings) if embeddings else None
+    images = arranged(
+        images,
+        proposed.proposals if proposed else (),
+        batch_size=batch_size,
+        only_proposed=only_proposed,
+        known=known_names(proposed) if proposed else (),
+        id_photos=_folders(id_photos) or folders,
+    )
+    return start_review(
+        folder,
+        name or folder.absolute().name,
+        images,
+        stage=stage,
+        manifest=reviewed.digest if reviewed else "",
+        embeddings=embedded,
+        reviewer=reviewer,
+        rebuild=rebuild,
+    )
+
+
+def _require_writable(folder: Path) -> None:
+    """Refuse a folder that nothing can be written to, before anything is built."""
+    nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.exists(path))  # noqa: PTH110  (of Path it raises)
+    effective = os.access in os.supports_effective_ids
+    if nearest.is_dir() and not os.access(nearest, os.W_OK | os.X_OK, effective_ids=effective):
+        raise ReviewError(
+            "The folder of the review is not writable",
+            where=str(folder),
+            found=f"no permission to write in {nearest}",
+            hint="another --folder (the log of verdicts is kept in it), or ask its owner; chmod u+w if that is you",
+        )
+
+
+def _named(reviewer: str) -> str:
+    """Return the reviewer's name, from whoever sits at the terminal where none was given."""
+    if not reviewer and sys.stdin is not None and sys.stdin.isatty():
+        sys.stderr.write("Who reviews? Every verdict will bear this name: ")
+        sys.stderr.flush()
+        reviewer = sys.stdin.readline()
+    if not reviewer.strip():
+        hint = "every verdict of this server bears it; a second reviewer starts a second server"
+        raise UsageError("A review needs the name of its reviewer", expected="--reviewer NAME", hint=hint)
+    return checked_reviewer(reviewer)
+
+
+def _folders(given: Mapping[str, Path] | Path | None) -> dict[str, PhotoFolder]:
+    named = {"": given} if isinstance(given, Path) else given or {}
+    return {name: PhotoFolder(folder, FURTHER_SUFFIXES) for name, folder in named.items()}
+
+
+def _images(
+    manifest: Manifest | None,
+    parts: Sequence[str],
+    sources: Mapping[str, Any],
+    photos: Mapping[str, PhotoFolder],
+    pool: str,
+    reading: Reading,
+) -> ReviewImages:
+    if manifest is None and (parts or not sources):
+        where = "--part needs a manifest" if parts else None
+        expected = "a manifest, or --source NAME=PATH"
+        raise UsageError("There is nothing to review", where=where, expected=expected, hint="curation list")
+    slots = manifest.slots if manifest else named_slots(sources, parts=False)
+    names = [entry.name for entry in manifest.header.sources] if manifest else [slot.name for slot in slots]
+    # With a misspelled name every image would be left out.
+    if unknown := [name for name in photos if name and name not in names]:
+        raise UsageError(
+            "--photos names an unknown source",
+            where=f"--photos {unknown[0][:80]}=…",
+            expected=", ".join(names),
+            hint="--photos DIR serves all sources",
+        )
+    if manifest is None:
+        return source_images(open_slots(sources, slots, reading), photos, pool=pool)
+    return part_images(manifest, parts, manifest.open_sources(sources, reading), photos, pool=pool)
+
+
+def start_review(
+    folder: Path,
+    name: str,
+    images: ReviewImages,
+    *,
+    stage: Stage = "manual",
+    manifest: str = "",
+    embeddings: Embeddings | None = None,
+    reviewer: str = "",
+    rebuild: bool = False,
+) -> Started:
+    """Return a review whose dataset shows the images with every verdict of the folder's log.
+
+    A dataset of the same inputs is taken as it is, with whatever the user tagged there; another one is built.
+
+    Parameters
+    ----------
+    folder : Path
+        Gets ``decisions.jsonl`` (the log), ``review.json``, ``database`` and exports; nothing is written elsewhere.
+    name : str
+        Of the FiftyOne dataset.
+    images : ReviewImages
+        Arranged: see `curation.review.app.images.arranged`.
+    manifest : str
+        Digest of the manifest under review.
+    reviewer : str
+        Who reviews, in all that this process serves.
+    rebuild : bool
+        Build anew what a dataset of this name holds. The log is kept and replayed.
+
+    Raises
+    ------
+    ReviewError
+        The folder or the dataset holds another review and `rebuild` is False; or see `load_fiftyone`.
+    """
+    if not name or len(name) > 100 or not name.isprintable() or "/" in name:
+        what, expected = "The name of the dataset is malformed", "1 to 100 characters without /"
+        raise ReviewError(what, found=ascii(name)[:120], expected=expected)
+    record = ReviewRecord(
+        dataset=name,
+        stage=stage,
+        manifest=manifest,
+        inputs=_digest(images, stage, manifest, embeddings),
+        batches=dict(sorted(Counter(images.batches).items())),
+        left_out=images.left_out,
+        bad_photos=images.bad_photos,
+    )
+    _require_same(folder, record, rebuild=rebuild)
+    _prepare_app(reviewer)
+    fiftyone = load_fiftyone(folder / DATABASE)
+    log = (folder / LOG_FILE).absolute()
+    info = {"log": str(log), "manifest": manifest, "stage": stage, "inputs": record.inputs}
+    present = fiftyone.load_dataset(name) if fiftyone.dataset_exists(name) else None
+    is_same = present is not None and info_of(present) == {**info, "state": READY}
+    if present is not None and not is_same:
+        _may_replace(info_of(present), name, log, rebuild=rebuild)
+    if present is not None and (rebuild or not is_same):
+        fiftyone.delete_dataset(name)
+        present = None
+    write_record(folder, record)
+    dataset = present if present is not None else build_dataset(fiftyone, name, images, info, embeddings=embeddings)
+    return _started(dataset, record, built=present is None, reviewer=reviewer)
+
+
+def resume_review(folder: Path, *, reviewer: str = "") -> Started:
+    """Return the review of a folder whose dataset is in the database still, brought up to its log.
+
+    Raises
+    ------
+    MissingFileError
+        The folder holds no review.
+    ReviewError
+        The dataset is not in this database, or not finished: it has to be built from its sources again.
+    """
+    record = read_record(folder)
+    _prepare_app(reviewer)
+    fiftyone = load_fiftyone(folder / DATABASE)
+    name = record.dataset
+    present: Any = fiftyone.load_dataset(name) if fiftyone.dataset_exists(name) else None
+    info = {} if present is None else info_of(present)
+    ours = {"state": READY, "inputs": record.inputs, "log": str((folder / LOG_FILE).absolute())}
+    if not ours.items() <= info.items():
+        raise ReviewError(
+            "The dataset of this review is not in the database",
+            where=f"dataset {name}",
+            hint="restart it with its manifest, sources and photos: the decisions in the log are kept",
+        )
+    if gone := [path for path in present.values("filepath") if not Path(path).is_file()]:
+        mend = "restart with the sources, --photos and --rebuild (the decisions are kept)"
+        what = f"{len(gone):,} of {counted(record.images, 'photo')} not found: {examples(gone)}"
+        warnings.warn(f"{what}; {mend}", CurationWarning, stacklevel=2)
+    return _started(present, record, built=False, reviewer=reviewer)
+
+
+def _started(dataset: Any, record: ReviewRecord, *, built: bool, reviewer: str) -> Started:
+    """Return a review whose dataset is brought up to both logs: verdicts, and where a reviewer is named, boxes."""
+    review = open_review(dataset)
+    boxes = open_boxes(dataset, review.book.path, reviewer) if reviewer else None
+    settled = None if boxes is None else boxes.settle()
+    if reviewer:
+        offer_own_view(dataset, checked_reviewer(reviewer))
+    return Started(review, record, built=built, replayed=review.replay(), boxes=boxes, settled=settled)
+
+
+def _prepare_app(reviewer: str) -> None:
+    """Let the App load our plugin and no other, and every way to judge know the reviewer."""
+    if reviewer:
+        os.environ[REVIEWER_VARIABLE] = checked_reviewer(reviewer)
+    os.environ[_PLUGINS_VARIABLE] = plugin = str(Path(__file__).parent / "plugin")
+    # A source that FiftyOne holds was read already.
+    if fiftyone := sys.modules.get("fiftyone"):
+        fiftyone.config.plugins_dir = plugin
+
+
+def _digest(images: ReviewImages, stage: Stage, manifest: str, embeddings: Embeddings | None) -> str:
+    """Return the digest of everything that the dataset shows; numbers as texts, for no float is ever hashed."""
+    rows = zip(images.ids, images.parts, images.pools, images.batches, strict=True)
+    proposals = [
+        None
+        if offer is None
+        else [offer.proposal, offer.reason, str(offer.rank), [[e.kind, e.detail, e.score] for e in offer.evidence]]
+        for offer in images.proposals
+    ]
+    boxes = zip(images.boxes.image.tolist(), images.boxes.labels, images.boxes.roles, strict=True)
+    return sha256_of_value(
+        {
+            "fields": [field.name for field in FIELDS],
+            "stage": stage,
+            "manifest": manifest,
+            "images": [list(row) for row in rows],
+            "paths": [str(path) for path in images.paths],
+            "nearest": [str(path or "") for path in images.nearest_paths],
+            "classes": [list(row) for row in images.classes],
+            "proposals": proposals,
+            "boxes": [list(row) for row in boxes],
+            "xywh": images.boxes.xywh.astype("<f8").tobytes().hex() if len(images.boxes) else "",
+            "embeddings": "" if embeddings is None else embeddings.encoder.digest,
+        }
+    )
+
+
+def _require_same(folder: Path, record: ReviewRecord, *, rebuild: bool) -> None:
+    """Refuse to mix the decisions of two reviews in one log."""
+    if rebuild or not (folder / REVIEW).exists():
+        return
+    before = read_record(folder)
+    for what in ("dataset", "stage", "manifest"):
+        if (theirs := getattr(before, what)) != (ours := getattr(record, what)):
+            raise ReviewError(
+                "The folder holds another review",
+                where=f"{folder / REVIEW}: {what}",
+                expected=theirs or "none",
+                found=ours or "none",
+                hint="another --folder, or --rebuild to continue with this log",
+            )
+
+
+def _may_replace(info: Mapping[str, Any], name: str, log: Path, *, rebuild: bool) -> None:
+    if not info:
+        what = "A dataset of this name exists that is not a review"
+        raise ReviewError(what, where=name, hint="choose another --name")
+    theirs, reviewed = Path(str(info.get("log"))), None
+    # A folder that was moved away holds no review.
+    with suppress(CurationError, OSError, ValueError):
+        reviewed = read_record(theirs.parent).dataset
+    if theirs != log and reviewed == name:
+        raise ReviewError(
+            "A dataset of this name is the review of another folder",
+            where=f"dataset {name}",
+            expected=str(log.parent),
+            found=str(theirs.parent),
+            hint="choose another --name: --rebuild would delete that one",
+        )
+    if info.get("state") == READY and not rebuild:
+        raise ReviewError(
+            "The dataset of this name was built from other inputs",
+            where=name,
+            hint="--rebuild builds it again and replays the log; --name keeps both",
+        )

@@ -1,0 +1,313 @@
+"""Verdicts: words of the reviewer, decisions of the log, and what stands after all of them.
+
+The decisions log is the truth. It is append-only, so an undo is a row of its own: it repeats the verdict that stood
+before, or says ``unsure``, with a reason that begins with ``undo``. Reading the rows of one reviewer on one image from
+the top, a plain row is laid on a stack and an undo takes one off; what lies on top stands.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+
+from curation.core.errors import ReviewError
+from curation.review.decisions.decision import Action, Decision, Stage, check_decision, moment_of
+from curation.review.decisions.files import DecisionLog, read_decisions
+
+Verdict = Literal["keep", "remove", "near", "far", "unsure"]
+VERDICTS: tuple[str, ...] = get_args(Verdict)
+
+ACTIONS: dict[Stage, dict[str, Action]] = {
+    "manual": {"keep": "keep", "remove": "remove", "near": "to_near", "far": "to_far", "unsure": "unsure"},
+    "candidate": {"remove": "reject", "near": "add_near", "far": "add_far", "unsure": "unsure"},
+    "auto_override": {"keep": "keep", "remove": "remove", "near": "keep_near", "unsure": "unsure"},
+}
+"""The action that each verdict means at each stage (section 1.5 of the FindMeIfYouCan protocol).
+
+A candidate is in no split yet, so there is nothing to ``keep``; an override of the automatic stage removes an image or
+moves it to near, so it has no ``far``.
+"""
+
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+CONFLICT = "conflict"
+UNDO = "undo"
+
+Key = tuple[str, str]
+"""Pool (`Decision.dataset`) and image id: what a verdict applies to."""
+_Stack = list[tuple[int, Decision]]
+"""The rows of one reviewer on one image that are not undone, and the number of the call that each came from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What stands on one image: the last verdict of each reviewer, in the order of their first verdict."""
+
+    verdicts: tuple[Decision, ...]
+
+    @property
+    def verdict(self) -> str | None:
+        """The verdict that all reviewers share, ``conflict`` where they differ, None where nobody decided."""
+        words = {word_of(verdict) for verdict in self.verdicts}
+        return CONFLICT if len(words) > 1 else next(iter(words), None)
+
+    @property
+    def last(self) -> Decision | None:
+        """The verdict that was given last, None where nobody decided."""
+        return max(self.verdicts, key=lambda verdict: verdict.date, default=None)
+
+    def texts(self) -> list[str]:
+        """Return one line a reviewer: ``anna: near (zebra beside horse)``."""
+        return [
+            f"{verdict.reviewer or 'unnamed'}: {word_of(verdict)}{f' ({verdict.reason})' if verdict.reason else ''}"
+            for verdict in self.verdicts
+        ]
+
+
+class VerdictBook:
+    """The standing verdicts of a decisions log, kept in step with the file as several programs append to it.
+
+    Parameters
+    ----------
+    path : Path
+        The log, JSON Lines; it is made with the first verdict.
+    stage : {"manual", "candidate", "auto_override"}
+        The stage that new verdicts are given at.
+    manifest : str
+        Digest of the manifest under review, ``""`` for none.
+    among : collection of (str, str)
+        The images under review, which `count_decided` counts.
+    """
+
+    def __init__(self, path: Path, *, stage: Stage, manifest: str = "", among: Collection[Key] = frozenset()) -> None:
+        self.path = path
+        self.stage: Stage = stage
+        self.manifest = manifest
+        self._among = among
+        self._decided: Counter[str] = Counter()
+        self.seen: tuple[int, ...] | None = None
+        """What the log was when it was last read: another value where it changed since."""
+        self._rows: dict[Key, dict[str, _Stack]] = {}
+        self._calls: dict[tuple[str, ...], int] = {}
+        self._latest: dict[str, datetime] = {}
+
+    def refresh(self) -> None:
+        """Read the log anew where it is not the file that was last seen; one that is not there yet is empty."""
+        state = self._state()
+        if state == self.seen:
+            return
+        self._rows, self._calls, self._decided, self._latest = {}, {}, Counter(), {}
+        if state is not None:
+            for decision in read_decisions(self.path).decisions:
+                self._lay(decision)
+        self.seen = state
+
+    def has_decided(self, key: Key, reviewer: str) -> bool:
+        """Return whether a verdict of this reviewer stands on an image."""
+        return bool(self._rows.get(key, {}).get(reviewer))
+
+    def count_decided(self, reviewer: str) -> int:
+        """Return on how many of the images under review a verdict of this reviewer stands; kept as rows come in."""
+        return self._decided[reviewer]
+
+    def standing(self, key: Key) -> Standing:
+        """Return what stands on an image."""
+        return Standing(tuple(stack[-1][1] for stack in self._rows.get(key, {}).values() if stack))
+
+    def all_standing(self) -> dict[Key, Standing]:
+        """Return what stands on each image that any row speaks of, those whose every verdict was undone included."""
+        return {key: self.standing(key) for key in self._rows}
+
+    def record(
+        self, keys: Sequence[tuple[Key, str]], verdict: str, *, reason: str | None, reviewer: str | None
+    ) -> list[Decision]:
+        """Append one verdict on some images to the log and return its rows; the log is synced when this returns.
+
+        An image whose verdict of this reviewer says just that already gets no further row: a key that is pressed once
+        more because its answer was lost is one verdict, and one undo.
+
+        Parameters
+        ----------
+        keys : sequence of ((str, str), str)
+            What each verdict speaks of, and the batch that the image is in.
+
+        Raises
+        ------
+        ReviewError
+            The verdict has no meaning at this stage; reviewer or reason is missing, too long or not printable.
+        """
+        action = ACTIONS[self.stage].get(verdict)
+        if action is None:
+            what = f"{verdict[:40]!r} is not a verdict of stage {self.stage!r}"
+            raise ReviewError(what, expected=", ".join(ACTIONS[self.stage]))
+        reviewer, reason = checked_reviewer(reviewer), checked_reason(reason)
+        self.refresh()
+        date, rows = self._date(reviewer), []
+        for key, batch in keys:
+            stack = self._rows.get(key, {}).get(reviewer)
+            if stack and (stack[-1][1].action, stack[-1][1].reason) == (action, reason):
+                continue
+            rows.append(
+                Decision(
+                    image_id=key[1],
+                    dataset=key[0],
+                    stage=self.stage,
+                    action=action,
+                    reason=reason,
+                    reviewer=reviewer,
+                    date=date,
+                    manifest=self.manifest,
+                    batch=batch,
+                )
+            )
+        self._append(rows)
+        return rows
+
+    def undo(self, reviewer: str | None) -> list[Decision]:
+        """Append what takes back a reviewer's last call of `record` that still stands; the rows, empty for none."""
+        reviewer = checked_reviewer(reviewer)
+        self.refresh()
+        stacks = [stack for by_reviewer in self._rows.values() if (stack := by_reviewer.get(reviewer))]
+        last = max((stack[-1][0] for stack in stacks), default=None)
+        date, undone = self._date(reviewer), []
+        for *below, (call, top) in stacks:
+            if call == last:
+                action, reason = (below[-1][1].action, below[-1][1].reason) if below else ("unsure", "")
+                said = f"{UNDO}: {reason}" if reason else UNDO
+                undone.append(msgspec.structs.replace(top, action=action, reason=said, date=date))
+        self._append(undone)
+        return undone
+
+    def _date(self, reviewer: str) -> str:
+        """Return the present moment, or the first after a reviewer's last: a clock that is set back changes nothing.
+
+        The last verdict is that of the latest date, wherever decisions are resolved.
+        """
+        moment, last = datetime.fromisoformat(now()), self._latest.get(reviewer)
+        if last is not None and moment <= last < _END_OF_TIME:
+            moment = last + timedelta(microseconds=1)
+        return _as_text(moment)
+
+    def _append(self, rows: Sequence[Decision]) -> None:
+        if not rows:
+            return
+        self.refresh()
+        *_, size, _ = self.seen or (0, 0)
+        written = DecisionLog(self.path).extend(rows)
+        after = self._state()
+        # Another program may have appended since the log was read: then its rows are not known here.
+        if after is None or after[-2] != size + written:
+            self.refresh()
+            return
+        for row in rows:
+            self._lay(row)
+        self.seen = after
+
+    def _lay(self, row: Decision) -> None:
+        """Push a row on its reviewer's stack, or pop one; rows of one reviewer and moment are one call."""
+        if (moment := moment_of(row)) is not None:
+            self._latest[row.reviewer] = max(self._latest.get(row.reviewer, moment), moment)
+        if row.stage != self.stage:
+            return
+        given = (row.reviewer, row.date) if row.date else (row.reviewer, "", row.dataset, row.image_id)
+        call = self._calls.setdefault(given, len(self._calls))
+        key = (row.dataset, row.image_id)
+        stack = self._rows.setdefault(key, {}).setdefault(row.reviewer, [])
+        before = bool(stack)
+        if is_undo(row):
+            del stack[-1:]
+        else:
+            stack.append((call, row))
+        if key in self._among:
+            self._decided[row.reviewer] += bool(stack) - before
+
+    def _state(self) -> tuple[int, ...] | None:
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def is_undo(row: Decision) -> bool:
+    """Return whether a row takes back the one before it instead of adding one."""
+    return row.reason == UNDO or row.reason.startswith(f"{UNDO}: ")
+
+
+def word_of(decision: Decision) -> str:
+    """Return the reviewer's word for a decision's action: ``near`` for ``to_near``, ``add_near``, ``keep_near``."""
+    words = {action: word for word, action in ACTIONS[decision.stage].items()}
+    return words.get(decision.action, decision.action)
+
+
+def standing_rows(decisions: Iterable[Decision]) -> list[Decision]:
+    """Return the decisions that stand after all undos: each reviewer's last of each image and stage, sorted."""
+    stacks: dict[tuple[str, ...], list[Decision]] = {}
+    for row in decisions:
+        stack = stacks.setdefault((row.dataset, row.image_id, row.stage, row.reviewer), [])
+        if is_undo(row):
+            del stack[-1:]
+        else:
+            stack.append(row)
+    return [stacks[key][-1] for key in sorted(stacks) if stacks[key]]
+
+
+def checked_reviewer(text: object) -> str:
+    """Return a reviewer's name without outer blanks.
+
+    Raises
+    ------
+    ReviewError
+        It is empty, or not a text.
+    DecisionError
+        It is long, not printable, or names several people.
+    """
+    name = _checked_line(text, "reviewer")
+    if not name:
+        raise ReviewError(
+            "A verdict needs a reviewer",
+            where="the server of this review",
+            hint="stop it and restart it with `curation review start --reviewer NAME`",
+        )
+    return name
+
+
+def checked_reason(text: object) -> str:
+    """Return a reason without outer blanks.
+
+    Raises
+    ------
+    ReviewError
+        It is not a text, or begins with ``undo``.
+    DecisionError
+        It is long or not printable.
+    """
+    reason = _checked_line(text, "reason")
+    if reason == UNDO or reason.startswith(f"{UNDO}:"):
+        hint = "use the operator Undo my last verdict"
+        raise ReviewError("A reason may not begin with 'undo'", found=reason[:80], hint=hint)
+    return reason
+
+
+def now() -> str:
+    """Return the present moment as ISO 8601 text in UTC with microseconds, so that two calls tell apart."""
+    return _as_text(datetime.now(UTC))
+
+
+def _as_text(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _checked_line(text: object, field: str) -> str:
+    """Return a text as the log will hold it; what a decision may not hold is a `DecisionError`."""
+    if not isinstance(text, str | None):
+        raise ReviewError(f"The {field} is not a text", found=ascii(text)[:80])
+    line = (text or "").strip()
+    blank = Decision(image_id="coco:0", dataset="", stage="manual", action="unsure")
+    check_decision(msgspec.structs.replace(blank, **{field: line}), where="verdict")
+    return line

@@ -1,0 +1,531 @@
+"""Decisions applied to any manifest: images leave a part, or move between near and far; the result is a new version."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from curation.core.canonical import sha256_of_lines
+from curation.core.errors import DecisionError, UsageError
+from curation.core.wording import counted, examples
+from curation.manifest.header import (
+    PART_NAME,
+    VERSION,
+    Figure,
+    Header,
+    PartEntry,
+    Supersedes,
+    classes_in,
+    version_numbers,
+)
+from curation.manifest.manifest import Manifest
+from curation.manifest.validation import check_header
+from curation.manifest.views import count_annotated, locate_images, select_objects
+from curation.review.decisions.cleaned_lists import (
+    Coverage,
+    Variant,
+    as_cleaned,
+    coverage_on,
+    left_out_by,
+    parts_spoken_of,
+)
+from curation.review.decisions.decision import Action, Decision, Stage
+from curation.review.decisions.replay import Ineffective
+from curation.review.decisions.resolution import Resolution
+from curation.sources.source import Source
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Staleness:
+    """Decisions that do not fit a manifest. Images are sorted, each once.
+
+    Attributes
+    ----------
+    gone : tuple of str
+        Images in no part that the decision applies to, nor, for candidates, in any part or available source.
+    unmatched_datasets : dict of str to int
+        Decisions by data set that apply to no part of the manifest.
+    other_manifests : dict of str to int
+        Decisions by the digest of the manifest that they were made on, where it is another one.
+    """
+
+    gone: tuple[str, ...]
+    unmatched_datasets: dict[str, int]
+    other_manifests: dict[str, int]
+
+    def __bool__(self) -> bool:
+        """Whether anything is stale."""
+        return bool(self.gone or self.unmatched_datasets or self.other_manifests)
+
+    def notes(self) -> list[str]:
+        """Return one sentence for each kind of staleness."""
+        first, gone, others = examples(self.gone), len(self.gone), self.other_manifests.items()
+        return [
+            *([f"{counted(gone, 'image')} in no part that their decisions apply to: {first}."] if gone else []),
+            *(f"{counted(n, 'decision')} on {name!r}, not a part." for name, n in self.unmatched_datasets.items()),
+            *(f"{counted(n, 'decision')} made on another manifest, {digest}." for digest, n in others),
+        ]
+
+
+def find_stale(
+    manifest: Manifest, decisions: Iterable[Decision], sources: Mapping[str, Source] | None = None
+) -> Staleness:
+    """Return which decisions are stale on a manifest.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source, optional
+        Where candidates that stand in no part may be.
+    """
+    rows = list(decisions)
+    spoken = {dataset: parts_spoken_of(manifest.header, dataset) for dataset in {row.dataset for row in rows}}
+    images_of = {dataset: _listed(manifest, parts) for dataset, parts in spoken.items()}
+    anywhere = _listed(manifest, manifest.lists)
+    gone = {
+        row
+        for row in rows
+        if spoken[row.dataset]
+        and row.image_id not in (anywhere if row.stage == "candidate" else images_of[row.dataset])
+    }
+    found = images_in(sources or {}, {row.image_id for row in gone if row.stage == "candidate"})
+    unmatched_datasets = Counter(row.dataset for row in rows if not spoken[row.dataset])
+    others = Counter(row.manifest for row in rows if row.manifest not in ("", manifest.digest))
+    return Staleness(
+        gone=tuple(sorted({row.image_id for row in gone} - set(found))),
+        unmatched_datasets=dict(sorted(unmatched_datasets.items())),
+        other_manifests=dict(sorted(others.items())),
+    )
+
+
+def _listed(manifest: Manifest, parts: Iterable[str]) -> set[str]:
+    return {image for part in parts for image in manifest.lists.get(part, ())}
+
+
+def images_in(sources: Mapping[str, Source], images: Iterable[str]) -> dict[str, str]:
+    """Return for those of some images that a source holds the name of the first that does."""
+    asked = set(images)
+    found: dict[str, str] = {}
+    for name, source in sources.items():
+        prefix = f"{source.namespace}:"
+        if any(image.startswith(prefix) for image in asked):
+            held = asked.intersection(f"{prefix}{native}" for native in source.images.native.tolist())
+            found |= {image: name for image in sorted(held) if image not in found}
+    return found
+
+
+def changed_figures(header: Header, parts: Sequence[PartEntry], changed: Collection[str]) -> tuple[Figure, ...]:
+    """Return the figures of a manifest after some parts have changed.
+
+    Numbers of images are those of the new lists. What may not belong to unchanged parts only is no
+    longer obtained: its name does not begin with that of such a part.
+    """
+    images = {part.name: part.images for part in parts}
+    unchanged = tuple(f"{name}." for name in images if name not in changed)
+    uncounted = f"not counted since the lists of version {header.version} were changed by decisions of reviewers"
+    made = []
+    for figure in header.figures:
+        part, _, what = figure.name.rpartition(".")
+        obtained, why = figure.obtained, figure.explanation
+        if changed and not figure.name.startswith(unchanged):
+            obtained, why = None, uncounted
+            if part in images and what == "images":
+                obtained = images[part]
+                why = "" if obtained == figure.paper else "the list was changed by decisions of reviewers"
+        made.append(msgspec.structs.replace(figure, obtained=obtained, explanation=why))
+    return tuple(made)
+
+
+def count_part(
+    manifest: Manifest, entry: PartEntry, sources: Mapping[str, Source]
+) -> tuple[int | None, dict[str, int]]:
+    """Return annotated images and objects by role of a part; None and nothing where a source is not given."""
+    if not set(entry.sources) <= set(sources):
+        return None, {}
+    header = msgspec.structs.replace(manifest.header, parts=(msgspec.structs.replace(entry, subset_of=""),))
+    once = Manifest(header, {entry.name: tuple(dict.fromkeys(manifest.lists[entry.name]))}, manifest.added_boxes)
+    images = locate_images(once, entry.name, sources)
+    if any(source.objects is None for source in images.sources):
+        return count_annotated(images), {}
+    objects = select_objects(classes_in(header, entry), entry.view, images)
+    return objects.annotated_images(), objects.counts()
+
+
+_NEAR: tuple[Action, ...] = ("keep_near", "to_near", "add_near")
+_ORDER: tuple[tuple[Stage, Action], ...] = (
+    ("auto_override", "remove"),
+    ("manual", "remove"),
+    ("auto_override", "keep_near"),
+    ("manual", "to_near"),
+    ("manual", "to_far"),
+    ("candidate", "add_near"),
+    ("candidate", "add_far"),
+)
+"""Removals first: what conflicting verdicts remove and move is removed, however often that is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The change of one part: ids removed and added, sorted."""
+
+    part: str
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+
+class PartSets:
+    """The images of every part while decisions change them.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        With all its lists.
+    near, far : dict of str to str
+        See `curation.review.decisions.application.apply_decisions`.
+    sources : dict of str to Source
+
+    Attributes
+    ----------
+    entries : dict of str to PartEntry
+        Those of the manifest, then those made.
+    before : dict of str to tuple of str
+        Lists of the manifest; of parts that were made, empty.
+    now : dict of str to set of str
+    ineffective : list of Ineffective
+        Decisions that found no image to act on.
+    """
+
+    def __init__(
+        self, manifest: Manifest, near: dict[str, str], far: dict[str, str], sources: dict[str, Source]
+    ) -> None:
+        self.header = manifest.header
+        self.overlay = manifest.added_boxes
+        self.near, self.far, self.sources = near, far, sources
+        self.entries: dict[str, PartEntry] = {part.name: part for part in manifest.header.parts}
+        self.before: dict[str, tuple[str, ...]] = {name: manifest.lists[name] for name in self.entries}
+        self.now = {name: set(ids) for name, ids in self.before.items()}
+        self.ineffective: list[Ineffective] = []
+        for name in (*near.values(), *far.values()):
+            if not re.fullmatch(PART_NAME, name):
+                raise UsageError("Invalid name of a part", expected=PART_NAME, found=repr(name[:80]))
+
+    def replay(self, decisions: Iterable[Decision]) -> None:
+        """Carry out decisions: removals, moves to near, moves to far, additions; each as one operation on sets."""
+        asked: dict[tuple[Stage, Action], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for row in decisions:
+            if parts_spoken_of(self.header, row.dataset):
+                asked[row.stage, row.action][row.dataset].add(row.image_id)
+        for stage, action in _ORDER:
+            missed: set[str] = set()
+            for dataset, images in sorted(asked[stage, action].items()):
+                if action == "remove":
+                    missed |= self._remove(dataset, images)
+                else:
+                    target, other = self._target(action, dataset)
+                    missing = images - self.now.get(target, set())
+                    add = self._add if stage == "candidate" else self._move
+                    missed |= add(missing, target, [name for name in (other, dataset) if name != target])
+            if missed:
+                self.ineffective.append(Ineffective(stage, action, "have no image to act on", tuple(sorted(missed))))
+
+    def _near_and_far(self, dataset: str) -> tuple[str, str]:
+        """Return the parts that are near and far for a data set, ``""`` where they are not named."""
+        return self.near.get(dataset, self.near.get("", "")), self.far.get(dataset, self.far.get("", ""))
+
+    def _target(self, action: Action, dataset: str) -> tuple[str, str]:
+        """Return the part that an action puts images into, and the opposite one."""
+        near, far = self._near_and_far(dataset)
+        target, other, option = (near, far, "--near") if action in _NEAR else (far, near, "--far")
+        if not target or target == other:
+            what = f"Decisions {action} need the name of a part; near and far may not be the same"
+            expected = f"one of {', '.join(self.entries)}, or a new one"
+            raise UsageError(what, where=dataset or "all parts", expected=expected, hint=f"{option} PART")
+        return target, other
+
+    def _remove(self, dataset: str, images: set[str]) -> set[str]:
+        """Take images out of the parts of a data set; of a pool whose near and far are named, of those two alone."""
+        named = [name for name in self._near_and_far(dataset) if name in self.now]
+        is_pool = dataset not in self.entries and dataset != ""
+        parts = named if is_pool and named else parts_spoken_of(self.header, dataset)
+        missed = images.difference(*(self.now[name] for name in parts))
+        for name in parts:
+            self.now[name] -= images
+        return missed
+
+    def _move(self, images: set[str], target: str, origins: Sequence[str]) -> set[str]:
+        """Take images out of the first part that has them, and put them into another; return those in none."""
+        for name in origins:
+            if moved := images & self.now.get(name, set()):
+                self._put(target, moved, self._slots_of(moved, name), like=name)
+                self.now[name] -= moved
+                images = images - moved
+        return images
+
+    def _add(self, images: set[str], target: str, origins: Sequence[str]) -> set[str]:
+        """Put images of any part, before anything was removed, or of a source into a part; return those in none."""
+        for name, ids in list(self.before.items()):
+            if found := images.intersection(ids):
+                self._put(target, found, self._slots_of(found, name), like=name)
+                images = images - found
+        if in_sources := images_in(self.sources, images):
+            self._put(target, set(in_sources), set(in_sources.values()))
+        return images - in_sources.keys()
+
+    def _put(self, target: str, images: set[str], slots: set[str], *, like: str = "") -> None:
+        """Put images of some sources into a part; a new one is made like another."""
+        if target not in self.entries:
+            if not like:
+                what = f"The part {target!r} does not exist, and no part shows how to make it"
+                raise UsageError(what, expected=", ".join(self.entries))
+            self.entries[target] = msgspec.structs.replace(
+                self.entries[like], name=target, selection=f"By decision, from {like}.", subset_of="", repeats=0
+            )
+            self.before[target], self.now[target] = (), set()
+        self.now[target] |= images
+        entry = self.entries[target]
+        more = [source.name for source in self.header.sources if source.name in slots - set(entry.sources)]
+        self.entries[target] = msgspec.structs.replace(entry, sources=(*entry.sources, *more))
+
+    def _slots_of(self, images: set[str], part: str) -> set[str]:
+        """Return the sources of a part that hold some images: by their namespaces where not all sources are given."""
+        namespaces = {image.partition(":")[0] for image in images}
+        of_part = [source for source in self.header.sources if source.name in self.entries[part].sources]
+        slots = {source.name for source in of_part if source.namespace in namespaces}
+        if slots <= self.sources.keys():
+            return set(images_in({slot: self.sources[slot] for slot in sorted(slots)}, images).values())
+        return slots
+
+    def keep_subsets(self) -> None:
+        """Take what a part lost out of its subsets; an image put into a subset alone is an error."""
+        subsets = {name: entry.subset_of for name, entry in self.entries.items() if entry.subset_of}
+        for _ in subsets:
+            for name, whole in subsets.items():
+                self.now[name] -= set(self.before[name]) & set(self.before[whole]) - self.now[whole]
+        for name, whole in subsets.items():
+            if outside := self.now[name] - self.now[whole]:
+                what = f"Part {name!r} would hold images that {whole!r}, of which it is a subset, does not"
+                found, hint = f"{len(outside)}, the first {min(outside)}", "choose another part for --near or --far"
+                raise DecisionError(what, where=f"{self.header.name} {self.header.version}", found=found, hint=hint)
+
+    def shared(self) -> tuple[str, ...]:
+        """Return the images in both the near and the far part of the same decisions."""
+        both = [self._near_and_far(dataset) for dataset in {*self.near, *self.far}]
+        return tuple(sorted(set().union(*(self.now.get(near, set()) & self.now.get(far, set()) for near, far in both))))
+
+    def changes(self) -> tuple[Change, ...]:
+        """Return the change of each part that changed, in the order of the parts, new ones last."""
+        sets = [(name, set(self.before[name]), self.now[name]) for name in self.entries]
+        return tuple(
+            Change(name, tuple(sorted(before - now)), tuple(sorted(now - before)))
+            for name, before, now in sets
+            if before != now
+        )
+
+    def ordered(self, part: str) -> tuple[str, ...]:
+        """Return the images of a part in its order; what joins a list whose order carries meaning comes last."""
+        if self.entries[part].order == "code_point":
+            return tuple(sorted(self.now[part]))
+        kept = [image for image in self.before[part] if image in self.now[part]]
+        return (*kept, *sorted(self.now[part] - set(kept)))
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A new version of a manifest, what changed, and what did not act.
+
+    Attributes
+    ----------
+    manifest : Manifest
+    changes : tuple of Change
+        In the order of the parts; unchanged ones not among them.
+    ineffective : tuple of Ineffective
+        Decisions that found their image neither where they could take it from nor where they would put it.
+    staleness : Staleness
+    shared : tuple of str
+        Images in both the near and the far part.
+    coverage : tuple of Coverage
+        How many images of each part that decisions speak of were judged, before anything was left out.
+    """
+
+    manifest: Manifest
+    changes: tuple[Change, ...]
+    ineffective: tuple[Ineffective, ...]
+    staleness: Staleness
+    shared: tuple[str, ...]
+    coverage: tuple[Coverage, ...]
+
+
+def apply_decisions(
+    manifest: Manifest,
+    resolution: Resolution,
+    *,
+    version: str,
+    near: Mapping[str, str] | None = None,
+    far: Mapping[str, str] | None = None,
+    sources: Mapping[str, Source] | None = None,
+    reason: str = "",
+    strict: bool = False,
+    variant: Variant | None = None,
+    name: str = "",
+) -> Application:
+    """Return a new version of a manifest with decisions applied; its header records their digest.
+
+    ``remove`` takes an image out of the parts that the decision speaks of (its part; of a pool the near and the far
+    part, where they are named; see `curation.review.decisions.application.parts_spoken_of`), and out of their subsets.
+    ``to_near`` and ``keep_near`` move it from the far part, or else from the one part that the decision names, to the
+    near part; ``to_far`` the other way. ``add_near`` and ``add_far`` add it. A near or far part that does not exist is
+    made like the part that its first image comes from. Order of decisions and repeats change nothing.
+
+    Parameters
+    ----------
+    resolution : Resolution
+    version : str
+        Greater than that of `manifest`.
+    near, far : mapping of str to str, optional
+        Part that is near, and far, by the `dataset` of decisions; under ``""`` for all others.
+    sources : mapping of str to Source, optional
+        By the names in the header. Parts that change are counted anew where their sources are here; else their counts
+        are dropped.
+    reason : str
+        Why there is a new version, for `supersedes`.
+    strict : bool
+        Refuse stale decisions, undecided conflicts, and images in both near and far.
+    variant : {"minus-remove", "minus-remove-and-unsure", "judged-keep-only"}, optional
+        Make a separate list, cleaned in this way, that supersedes none: its name, its notes and its rule say what
+        is left out, and how many images were judged.
+    name : str
+        Of a separate list, in place of the generated name.
+
+    Raises
+    ------
+    DecisionError
+        See `strict`; or a list that must contain another would no longer do so.
+    MissingListError
+        A list of the manifest is not available.
+    UsageError
+        The version is not greater, or decisions need a near or far part that is not named.
+    """
+    _check_version(version, manifest, must_be_later=variant is None)
+    for part in manifest.header.parts:
+        manifest.ids(part.name)
+    staleness = find_stale(manifest, resolution.decisions, sources)
+    work = PartSets(manifest, dict(near or {}), dict(far or {}), dict(sources or {}))
+    coverage = coverage_on(manifest, resolution)
+    work.replay(resolution.decisions)
+    if variant is not None:
+        _require_judged(manifest, coverage, staleness)
+        for covered in coverage:
+            work.now[covered.part] -= left_out_by(variant, covered, work.now[covered.part])
+    work.keep_subsets()
+    shared = work.shared()
+    doubts = [*staleness.notes(), *(f"undecided: {doubt.text()}." for doubt in resolution.undecided[:_SHOWN])]
+    doubts += [f"{len(shared)} images would be near and far: {examples(shared)}."] if shared else []
+    if strict and doubts:
+        hint = "resolve them, or leave out --strict"
+        raise DecisionError("Unresolved or stale decisions", found=" ".join(doubts), hint=hint)
+    changes = work.changes()
+    made = _reviewed(work, changes, resolution, version, reason)
+    if variant is not None:
+        reviewers = sorted({row.reviewer for row in resolution.decisions if row.reviewer})
+        made = as_cleaned(made, manifest, coverage, variant, name=name, reviewers=reviewers)
+        check_header(made.header, where=made.header.name)
+    return Application(made, changes, tuple(work.ineffective), staleness, shared, coverage)
+
+
+def next_version(manifest: Manifest, version: str, reason: str) -> Application:
+    """Return a version whose lists are those of the manifest, for what else reviewers change.
+
+    Raises
+    ------
+    MissingListError
+        A list of the manifest is not available.
+    UsageError
+        The version is not greater.
+    """
+    _check_version(version, manifest, must_be_later=True)
+    for part in manifest.header.parts:
+        manifest.ids(part.name)
+    made = replace(manifest, header=_superseding(manifest, version, reason))
+    return Application(made, (), (), Staleness((), {}, {}), (), ())
+
+
+def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness: Staleness) -> None:
+    """Refuse decisions none of which is on an image: the unchanged list would pass for a cleaned one."""
+    if any(covered.total for covered in coverage):
+        return
+    example = next((ids[0] for ids in manifest.lists.values() if ids), "no image")
+    raise DecisionError(
+        "No decision is on an image of the list",
+        where=f"{manifest.header.name} {manifest.header.version}",
+        expected=f"decisions on images such as {example}",
+        found=" ".join(staleness.notes())[:300] or "no decision",
+        hint="curation review summary FILE … --dataset NAME, with the data set of the list",
+    )
+
+
+def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution, version: str, reason: str) -> Manifest:
+    """Return the new version: changed lists in their order, counts anew, provenance."""
+    header = work.header
+    changed = {diff.part: diff for diff in changes}
+    lists = {name: work.ordered(name) if name in changed else work.before[name] for name in work.entries}
+    parts = list(work.entries.values())
+    for index, entry in enumerate(parts):
+        if entry.name in changed:
+            change, ids = changed[entry.name], lists[entry.name]
+            annotated, boxes = count_part(Manifest(header, {entry.name: ids}, work.overlay), entry, work.sources)
+            parts[index] = msgspec.structs.replace(
+                entry,
+                selection=f"{entry.selection} By decision {len(change.removed)} images left and "
+                f"{len(change.added)} joined.",
+                images=len(ids),
+                annotated_images=annotated,
+                boxes=boxes,
+                sha256=sha256_of_lines(ids),
+                repeats=len(ids) - len(set(ids)),
+            )
+    named = {
+        f"review_{which}": tuple(f"{name}={part}" if name else part for name, part in sorted(parts_of.items()))
+        for which, parts_of in (("near", work.near), ("far", work.far))
+    }
+    parameters = {**header.rule.parameters, "review_rule": resolution.rule, **named}
+    changed_parts = [f"{diff.part} lost {len(diff.removed)} and gained {len(diff.added)} images" for diff in changes]
+    undecided = f", {len(resolution.undecided)} undecided" if resolution.undecided else ""
+    note = (
+        f"Reviewed from version {header.version}: {len(resolution.decisions)} decisions "
+        f"({len(resolution.conflicts)} conflicts, rule {resolution.rule}{undecided}); "
+        f"{'; '.join(changed_parts) or 'no list changed'}."
+    )
+    made = msgspec.structs.replace(
+        _superseding(Manifest(header, {}), version, reason or "decisions of reviewers"),
+        parts=tuple(parts),
+        rule=msgspec.structs.replace(header.rule, parameters=parameters),
+        figures=changed_figures(header, parts, set(changed)),
+        notes=(*header.notes, note),
+        decisions=resolution.digest,
+    )
+    return Manifest(made, lists, work.overlay)
+
+
+def _superseding(base: Manifest, version: str, reason: str) -> Header:
+    """Return the header of the reviewed version behind a manifest."""
+    supersedes = Supersedes(version=base.header.version, digest=base.digest, reason=reason)
+    stated = {"version": version, "origin": "reviewed", "supersedes": supersedes, "completes": None}
+    return msgspec.structs.replace(base.header, **stated)
+
+
+def _check_version(version: str, manifest: Manifest, *, must_be_later: bool) -> None:
+    base = manifest.header.version
+    if re.fullmatch(VERSION, version) and (not must_be_later or version_numbers(version) > version_numbers(base)):
+        return
+    raise UsageError(
+        f"The version is malformed, or not greater than {base} of the manifest",
+        where="--version",
+        expected="MAJOR.MINOR.PATCH",
+        found=repr(version[:40]),
+        hint="other lists deserve a new major version: `curation diff` shows which step",
+    )

@@ -1,0 +1,127 @@
+"""`Decision`: one human verdict on one image, the row that a decisions file holds."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Literal, get_args
+
+import msgspec
+
+from curation.core.errors import DecisionError, ImageIdError
+from curation.core.ids import parse_image_id
+from curation.manifest.header import DIGEST, PART_NAME
+
+Stage = Literal["auto_override", "manual", "candidate"]
+Action = Literal["keep", "remove", "keep_near", "to_near", "to_far", "add_near", "add_far", "reject", "unsure"]
+
+ACTIONS_OF: dict[Stage, tuple[Action, ...]] = {
+    "auto_override": ("keep", "remove", "keep_near", "unsure"),
+    "manual": ("keep", "remove", "to_near", "to_far", "unsure"),
+    "candidate": ("add_near", "add_far", "reject", "unsure"),
+}
+"""The actions of each stage. ``unsure`` abstains; ``keep`` and ``reject`` leave the image where it is."""
+
+STAGES: tuple[Stage, ...] = get_args(Stage)
+"""In the order in which they are replayed."""
+
+_SEVERAL_PEOPLE = re.compile(r"[,;|&+/]|\sand\s", re.IGNORECASE)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|\+00:00))?", re.ASCII)
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One verdict of one reviewer on one image, at one stage.
+
+    Attributes
+    ----------
+    image_id : str
+        Namespaced: ``coco:000000013159``.
+    dataset : str
+        The pool that it speaks of (``coco``, ``openimages``), or a part of a manifest.
+    stage : {"auto_override", "manual", "candidate"}
+        Which step of the making it corrects (section 1.5 of the FindMeIfYouCan protocol).
+    action : str
+        One of `ACTIONS_OF` the stage.
+    reason, reviewer, batch : str
+        ``""`` where they are not recorded.
+    date : str
+        ISO 8601, a day or a moment in UTC; ``""`` where it is not recorded.
+    manifest : str
+        Digest of the manifest that the reviewer looked at; ``""`` where it is not recorded.
+    """
+
+    image_id: str
+    dataset: str
+    stage: Stage
+    action: Action
+    reason: str = ""
+    reviewer: str = ""
+    date: str = ""
+    manifest: str = ""
+    batch: str = ""
+
+
+def check_decision(decision: Decision, *, where: str) -> None:
+    """Raise `DecisionError` unless the fields of a decision are well formed and its action is one of its stage.
+
+    Parameters
+    ----------
+    where : str
+        File and line, for the message.
+    """
+    try:
+        parse_image_id(decision.image_id)
+    except ImageIdError as error:
+        found = error.found or repr(decision.image_id[:80])
+        raise DecisionError(error.what, where=f"{where}: image_id", expected=error.expected, found=found) from None
+    if _SEVERAL_PEOPLE.search(decision.reviewer):
+        raise DecisionError(
+            "A decision names more than one reviewer",
+            where=f"{where}: reviewer",
+            expected="one name, without , ; | & + / or 'and': each verdict of each reviewer is a line of its own",
+            found=repr(decision.reviewer[:80]),
+        )
+    actions = ACTIONS_OF.get(decision.stage, ())
+    forms = {
+        "action": (decision.action in actions, f"at stage {decision.stage!s:.40}: {', '.join(actions)}"),
+        "dataset": (_matches(PART_NAME, decision.dataset), "a pool such as coco, or the name of a part"),
+        "reviewer": (is_line(decision.reviewer, 100), "one line of at most 100 printable characters"),
+        "reason": (is_line(decision.reason), "one line of at most 1000 printable characters"),
+        "batch": (is_line(decision.batch), "one line of at most 1000 printable characters"),
+        "date": (not decision.date or moment_of(decision), "ISO 8601 in UTC: 2025-03-01 or 2025-03-01T14:05:00Z"),
+        "manifest": (_matches(DIGEST, decision.manifest), "a digest sha256:…"),
+    }
+    for field, (is_sound, expected) in forms.items():
+        if not is_sound:
+            found = ascii(getattr(decision, field)[:80])
+            what = f"A decision has a malformed {field}"
+            raise DecisionError(what, where=f"{where}: {field}", expected=expected, found=found)
+
+
+def is_line(text: str, longest: int = 1000) -> bool:
+    """Return whether a text is one line of printable characters, or empty."""
+    return len(text) <= longest and (not text or text.isprintable())
+
+
+def moment_of(decision: Decision) -> datetime | None:
+    """Return when a decision was made, a day as its first moment; None where the date is missing or malformed."""
+    if not _DATE.fullmatch(decision.date):
+        return None
+    try:
+        return datetime.fromisoformat(decision.date).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def row_of(decision: Decision) -> dict[str, str]:
+    """Return a decision as a dict of its fields in their order."""
+    return msgspec.structs.asdict(decision)
+
+
+def sort_key(decision: Decision) -> tuple[str, ...]:
+    """Return what orders decisions in files and digests: pool, image, stage, then the rest."""
+    return (decision.dataset, decision.image_id, decision.stage, *msgspec.structs.astuple(decision))
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return not text or re.fullmatch(pattern, text) is not None

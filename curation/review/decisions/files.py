@@ -1,0 +1,298 @@
+"""Decisions on disk: JSON Lines and CSV, one verdict a line, each refusal with its line; the append-only log."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+
+from curation.core.append_log import append_lines, filled_lines, parsed_line, require_json_lines
+from curation.core.csv_table import as_csv, cell_text
+from curation.core.errors import CurationError, DecisionError, UsageError
+from curation.core.ids import native_of
+from curation.core.input_files import InputFile
+from curation.core.storage import write_bytes
+from curation.core.text_table import printable
+from curation.review.decisions.authors_files import parse_selection
+from curation.review.decisions.decision import STAGES, Action, Decision, check_decision, row_of
+from curation.sources.datasets import namespace_of
+
+MAX_BYTES = 256 << 20
+FIELDS = Decision.__struct_fields__
+REQUIRED = FIELDS[:4]
+_DAMAGED_NUMBER = re.compile(r"(?:[a-z0-9_]+:)?[+-]?\d+(?:(?:[.,]\d+)?[eE][+-]\d+|[.,]0+)")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeCount:
+    """The rows of a table with one code, and the action that it stands for: ``skip`` is no verdict."""
+
+    code: str
+    action: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionFile:
+    """The decisions of one file in file order, and how it was read.
+
+    Attributes
+    ----------
+    name, sha256 : str
+        Of the file, and of its bytes.
+    format : {"jsonl", "csv", "selection", "table"}
+        ``selection`` is the authors' manual_selection file, ``table`` anybody's table with a map of its columns.
+    rows : int
+    torn : str
+        The beginning of a last line that a kill or a full disk cut off, which was left out; ``""`` for none.
+    codes : tuple of CodeCount
+        Of a table: every row is in one of them; the most frequent first.
+    repeated, contradicted : tuple of str
+        Images that several rows of a table judge, and that rows of tables judge differently; sorted.
+    """
+
+    decisions: tuple[Decision, ...]
+    name: str
+    sha256: str
+    format: str
+    rows: int
+    torn: str = ""
+    codes: tuple[CodeCount, ...] = ()
+    repeated: tuple[str, ...] = ()
+    contradicted: tuple[str, ...] = ()
+
+    def notes(self) -> list[str]:
+        """Return notes on what was left out."""
+        return [f"{self.name}: the last line is cut off and was left out: {self.torn!a}"] if self.torn else []
+
+
+def read_decisions(path: Path) -> DecisionFile:
+    """Return the decisions of a ``.jsonl`` or ``.csv`` file, or of the authors' selection as ``.yaml`` or ``.json``.
+
+    Raises
+    ------
+    MissingFileError
+        No such file.
+    DecisionError
+        It is none of the four, too large, or a line is malformed; the message names the line.
+    """
+    given = InputFile(path, kind="decisions file", most=MAX_BYTES, error=DecisionError)
+    name, torn = path.name, ""
+    match Path(name.lower().removesuffix(".gz")).suffix:
+        case ".jsonl":
+            kind, (decisions, torn) = "jsonl", parse_jsonl(given.data, name)
+        case ".csv":
+            kind, decisions = "csv", parse_csv(given.data, name)
+        case ".yaml" | ".yml" | ".json":
+            kind, decisions = "selection", parse_selection(given.data, name)
+        case _:
+            raise _wrong_suffix(path, ".jsonl, .csv, or the authors' selection as .yaml or .json")
+    return DecisionFile(tuple(decisions), name, given.sha256, kind, len(decisions), torn)
+
+
+def read_decision_files(
+    paths: Sequence[Path], read: Callable[[Path], DecisionFile] = read_decisions
+) -> list[DecisionFile]:
+    """Return the decisions of some files; one that is named twice, or holds only a torn line, is an error."""
+    require_different(paths)
+    files = [read(path) for path in paths]
+    for file in files:
+        if file.torn and not file.decisions:
+            raise DecisionError("No complete record in the file", where=file.name, found=ascii(file.torn))
+    return files
+
+
+def require_different(paths: Sequence[Path]) -> None:
+    """Raise `UsageError` where a file is named twice."""
+    if len({path.absolute() for path in paths}) < len(paths):
+        raise UsageError("A file is named twice", where=", ".join(map(str, paths))[:300])
+
+
+def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:
+    """Return the decisions of JSON Lines, and the beginning of a last line that is cut off, ``""`` for none.
+
+    Only a last line that begins like a JSON object and does not end counts as cut off; blank lines are passed over.
+
+    Raises
+    ------
+    DecisionError
+        A line is too long, not a JSON object, or not a decision.
+    """
+    lines, torn = filled_lines(data.removeprefix(b"\xef\xbb\xbf"))
+    located = [(f"{name}, line {number}", text) for number, text in lines]
+    return [checked_decision(parsed_line(text, DecisionError, where), where) for where, text in located], torn
+
+
+def parse_csv(data: bytes, name: str) -> list[Decision]:
+    """Return the decisions of a CSV file whose first line names its columns.
+
+    Raises
+    ------
+    DecisionError
+        It is not CSV in UTF-8, has unknown, repeated or missing columns, or a row is not a decision.
+    """
+    columns, rows = read_table(data, name)
+    problems = [
+        *(f"unknown column {column[:40]!r}" for column in columns if column not in FIELDS),
+        *(f"column {field!r} twice" for field in FIELDS if columns.count(field) > 1),
+        *(f"no column {field!r}" for field in REQUIRED if field not in columns),
+    ]
+    if problems:
+        raise DecisionError(
+            "The columns are not those of a decisions file",
+            where=f"{name}, line 1",
+            expected=", ".join(FIELDS),
+            found=printable("; ".join(problems[:3]), "?")[:200],
+            hint="curation review summary FILE --key image_id=COLUMN,action=COLUMN --codes CODE=ACTION,… reads any "
+            "other table",
+        )
+    decisions = []
+    for line, cells in rows:
+        where, fields = f"{name}, line {line}", dict(zip(columns, cells, strict=True))
+        refuse_number(fields["image_id"], "image_id", where)
+        decisions.append(checked_decision(fields, where))
+    return decisions
+
+
+def read_table(data: bytes, name: str, separator: str = ",") -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """Return the cells of the first row of a table, and line and cells of each other row; blank rows are passed over.
+
+    Raises
+    ------
+    DecisionError
+        The table is not CSV in UTF-8, holds a NUL character, or a row has another number of cells than the first.
+    """
+    rows = _rows(data, name, separator)
+    head = next(rows, (1, []))[1]
+    return head, rows
+
+
+def _rows(data: bytes, name: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    line, width = 1, 0
+    if (nul := data.find(b"\0")) >= 0:
+        line += data.count(b"\n", 0, nul)
+        raise DecisionError("A line holds a NUL character", where=f"{name}, line {line}")
+    try:
+        reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), delimiter=separator, strict=True)
+        for cells in reader:
+            width = width or len(cells)
+            if len(cells) not in (0, width):
+                what = "A row has another number of cells than the first line"
+                raise DecisionError(what, where=f"{name}, line {line}", expected=str(width), found=str(len(cells)))
+            if cells:
+                yield line, [cell_text(cell) for cell in cells]
+            line = reader.line_num + 1
+    except UnicodeDecodeError as error:
+        line += data.count(b"\n", 0, error.start)
+        raise DecisionError("The file is not UTF-8", where=f"{name}, line {line}", found=str(error)) from None
+    except csv.Error as error:
+        raise DecisionError("A line is not CSV", where=f"{name}, line {line}", found=str(error)[:200]) from None
+
+
+def refuse_number(image: str, column: str, where: str) -> None:
+    """Raise `DecisionError` where a spreadsheet has turned an image id into a number."""
+    if _DAMAGED_NUMBER.fullmatch(image):
+        raise DecisionError(
+            "A spreadsheet has turned an image id into a number",
+            where=f"{where}: {column}",
+            expected="the id as a text; 0010e235 is not a number",
+            found=repr(image),
+            hint=f"write the file again with the column {column} formatted as text",
+        )
+
+
+def checked_decision(fields: Any, where: str) -> Decision:
+    """Return the decision of some fields, a bare id completed by its data set (``13159`` of ``coco``).
+
+    Raises
+    ------
+    DecisionError
+        A field is unknown, missing, of another type, or malformed.
+    """
+    try:
+        decision = msgspec.convert(fields, type=Decision)
+    except msgspec.ValidationError as error:
+        allowed = {"stage": STAGES, "action": get_args(Action)}.get(str(error).rpartition("$.")[2].rstrip("`"))
+        raise DecisionError(
+            "Malformed decision",
+            where=where,
+            expected=", ".join(allowed or (f"texts {', '.join(REQUIRED)}; optional {', '.join(FIELDS[4:])}",)),
+            found=printable(str(error), "?")[:200],
+        ) from None
+    if (image := decision.image_id) and ":" not in image:
+        with suppress(CurationError):
+            namespace = namespace_of(decision.dataset)
+            decision = msgspec.structs.replace(decision, image_id=f"{namespace}:{native_of(image, namespace)}")
+    check_decision(decision, where=where)
+    return decision
+
+
+def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
+    """Write decisions as JSON Lines or CSV, by the suffix, in the order given; the file appears whole.
+
+    Raises
+    ------
+    DecisionError
+        The suffix is another, or a decision is malformed.
+    """
+    rows = list(decisions)
+    for number, row in enumerate(rows, start=1):
+        check_decision(row, where=f"decision {number}")
+    match path.suffix.lower():
+        case ".jsonl":
+            write_bytes(path, json_lines(rows))
+        case ".csv":
+            write_bytes(path, as_csv(FIELDS, (tuple(row_of(row).values()) for row in rows)).encode())
+        case _:
+            raise _wrong_suffix(path, ".jsonl or .csv")
+
+
+class DecisionLog:
+    """An append-only file of decisions that a kill at any moment leaves readable.
+
+    Several processes may append to one log: each takes a lock for the moment of its write. A line that an earlier kill
+    cut off was never confirmed, and is taken away before the next is written.
+
+    Parameters
+    ----------
+    path : Path
+        Ends in ``.jsonl``; made with the first decision.
+    """
+
+    def __init__(self, path: Path) -> None:
+        require_json_lines(path, DecisionError, "decisions log")
+        self.path = path
+
+    def extend(self, decisions: Sequence[Decision]) -> int:
+        """Add some decisions with one write and one sync, and return their bytes; they are on the disk then.
+
+        Raises
+        ------
+        DecisionError
+            A decision is malformed; nothing is written.
+        MissingFileError
+            The file may not be written.
+        """
+        for row in decisions:
+            check_decision(row, where=f"{self.path.name}: new decision")
+        data = json_lines(decisions)
+        if data:
+            append_lines(self.path, data, kind="decisions log")
+        return len(data)
+
+
+def json_lines(decisions: Iterable[Decision]) -> bytes:
+    """Return decisions as JSON Lines."""
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in decisions)
+
+
+def _wrong_suffix(path: Path, expected: str) -> DecisionError:
+    what = "Unsupported decisions-file extension"
+    return DecisionError(what, where=str(path), expected=expected, found=repr(path.suffix[:20]))

@@ -1,0 +1,209 @@
+"""Resolution: from all verdicts ever given to those that are replayed, by a rule that is named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
+
+from curation.core.canonical import canonical_json, sha256_of_bytes, sha256_of_value
+from curation.core.errors import DecisionConflictError, UsageError
+from curation.core.grouping import grouped
+from curation.core.wording import counted, examples
+from curation.manifest.header import DIGEST
+from curation.review.decisions.decision import Action, Decision, Stage, moment_of, row_of, sort_key
+
+Rule = Literal["error", "majority", "senior"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Standing verdicts on one image at one stage that differ, those that abstain aside.
+
+    Attributes
+    ----------
+    votes : tuple of (str, tuple of str)
+        Actions, sorted, each with its reviewers, sorted; ``""`` for verdicts that name none.
+    outcome : str or None
+        The action that the rule chose; None where it chose none (a tie, no senior, or ``error`` with conflicts
+        allowed).
+    """
+
+    dataset: str
+    image_id: str
+    stage: Stage
+    votes: tuple[tuple[Action, tuple[str, ...]], ...]
+    outcome: Action | None
+
+    def text(self) -> str:
+        """Return this as one line: ``coco:000000000009 (coco, manual): remove by anna; to_near by ben``."""
+        votes = "; ".join(
+            f"{action} by {', '.join(name or 'unnamed' for name in names)}" for action, names in self.votes
+        )
+        return f"{self.image_id} ({self.dataset or 'any part'}, {self.stage}): {votes}"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The verdicts to replay.
+
+    Attributes
+    ----------
+    decisions : tuple of Decision
+        Sorted; each standing verdict for the chosen action, one row a reviewer. Resolving them again changes nothing.
+    conflicts : tuple of Conflict
+        Sorted by pool, image and stage.
+    rule : str
+    undecided : tuple of Conflict
+        Conflicts that the rule leaves open: no verdict on these images is among `decisions`.
+    both : tuple of Conflict
+        Conflicts that were allowed: all their verdicts are among `decisions`.
+    superseded : int
+        Rows that a later verdict of the same reviewer replaces.
+    repeated : int
+        Rows that are equal to another in every field.
+    abstained : int
+        Standing verdicts ``unsure``.
+    """
+
+    decisions: tuple[Decision, ...]
+    conflicts: tuple[Conflict, ...]
+    rule: Rule
+    undecided: tuple[Conflict, ...] = ()
+    both: tuple[Conflict, ...] = ()
+    superseded: int = 0
+    repeated: int = 0
+    abstained: int = 0
+
+    @property
+    def digest(self) -> str:
+        """``sha256:…`` of the canonical form of `decisions`, every field included."""
+        return decisions_digest(self.decisions)
+
+    def data(self) -> dict[str, Any]:
+        """Return it as plain data: digest, counts, conflicts."""
+        return {
+            "digest": self.digest,
+            "decisions": len(self.decisions),
+            "rule": self.rule,
+            "superseded": self.superseded,
+            "repeated": self.repeated,
+            "abstained": self.abstained,
+            "undecided": len(self.undecided),
+            "conflicts": [asdict(conflict) | {"votes": dict(conflict.votes)} for conflict in self.conflicts],
+        }
+
+
+def resolve(
+    decisions: Iterable[Decision], rule: Rule = "error", *, seniors: Sequence[str] = (), allow_conflicts: bool = False
+) -> Resolution:
+    """Return the verdicts to replay: the last of each reviewer, and of differing ones what the rule chooses.
+
+    Parameters
+    ----------
+    rule : {"error", "majority", "senior"}
+        ``error``: differing verdicts are an error. ``majority``: the action of most reviewers, a tie is undecided.
+        ``senior``: the action of the first in `seniors` who has a verdict; undecided where none of them has one, or
+        where that one abstains.
+    seniors : sequence of str
+        Reviewers, the most senior first.
+    allow_conflicts : bool
+        Under ``error``, replay all differing verdicts, in the order of the stages' steps, as the authors' code does.
+
+    Raises
+    ------
+    DecisionConflictError
+        Verdicts differ, under ``error``.
+    UsageError
+        The rule is unknown, or needs seniors and there are none.
+    """
+    if rule not in RULES:
+        raise UsageError("Unknown rule for conflicts", expected=", ".join(RULES), found=repr(rule[:40]))
+    if (rule == "senior") != bool(seniors):
+        raise UsageError("Only the rule 'senior' needs --senior NAME, and it does", hint="--rule senior --senior NAME")
+    rows = list(decisions)
+    distinct = list(dict.fromkeys(rows))
+    standing = standing_verdicts(distinct)
+    chosen: list[Decision] = []
+    conflicts: list[Conflict] = []
+    for key, verdicts in sorted(grouped(standing, lambda row: (row.dataset, row.image_id, row.stage)).items()):
+        by_action = grouped((row for row in verdicts if row.action != "unsure"), lambda row: row.action)
+        votes = {action: tuple(sorted({row.reviewer for row in by_action[action]})) for action in sorted(by_action)}
+        kept: set[Action | None] = {*votes} or {"unsure"}
+        if len(votes) > 1:
+            outcome = _outcome(verdicts, votes, rule, seniors)
+            conflicts.append(Conflict(*key, tuple(votes.items()), outcome))
+            kept = kept if rule == "error" else {outcome}
+        chosen += [row for row in verdicts if row.action in kept]
+    if rule == "error" and not allow_conflicts:
+        refuse_conflicts(conflicts)
+    is_open = tuple(conflict for conflict in conflicts if conflict.outcome is None)
+    return Resolution(
+        decisions=tuple(sorted(chosen, key=sort_key)),
+        conflicts=tuple(conflicts),
+        rule=rule,
+        undecided=is_open if rule != "error" else (),
+        both=is_open if rule == "error" else (),
+        superseded=len(distinct) - len(standing),
+        repeated=len(rows) - len(distinct),
+        abstained=sum(row.action == "unsure" for row in standing),
+    )
+
+
+def _outcome(
+    verdicts: Sequence[Decision], votes: Mapping[Action, tuple[str, ...]], rule: Rule, seniors: Sequence[str]
+) -> Action | None:
+    if rule == "majority":
+        most = max(map(len, votes.values()))
+        winners = [action for action, names in votes.items() if len(names) == most]
+        return winners[0] if len(winners) == 1 else None
+    action_of = {row.reviewer: row.action for row in verdicts}
+    action = next((action_of[name] for name in seniors if name in action_of), None)
+    return None if action == "unsure" else action
+
+
+def refuse_conflicts(conflicts: Sequence[Conflict]) -> None:
+    """Raise `DecisionConflictError` if there is any conflict; the message shows the first few."""
+    if conflicts:
+        raise DecisionConflictError(
+            f"Decisions contradict each other on {counted(len(conflicts), 'image')}",
+            where=examples((conflict.text() for conflict in conflicts), joint=" | "),
+            expected="one action for an image at a stage",
+            hint="--rule majority, --rule senior --senior NAME, or --on-error conflicts=keep to replay them all",
+        )
+
+
+def standing_verdicts(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
+    """Return the verdicts that stand: of each reviewer on each image and stage the last, in the order of the rows.
+
+    Later is what has the later date; rows of one date, and those without, follow the order of the rows, and the latter
+    go first. Rows that name no reviewer all stand: whether they are one person's is not known.
+    """
+    rows = list(dict.fromkeys(decisions))
+    last: dict[Hashable, int] = {}
+    for index, row in sorted(enumerate(rows), key=lambda item: moment_of(item[1]) or _EARLIEST):
+        last[(row.dataset, row.image_id, row.stage, row.reviewer) if row.reviewer else index] = index
+    return tuple(rows[index] for index in sorted(last.values()))
+
+
+def decisions_digest(decisions: Iterable[Decision]) -> str:
+    """Return ``sha256:…`` of the canonical form of decisions, sorted and each once: order and repeats do not count."""
+    return sha256_of_value([row_of(row) for row in sorted(set(decisions), key=sort_key)])
+
+
+def recorded_form(decisions: Iterable[Decision]) -> str:
+    """Return decisions as a manifest holds them: rows ``[dataset, stage, action, reason, [image, …]]``, sorted."""
+    groups = grouped(decisions, lambda row: (row.dataset, row.stage, row.action, row.reason))
+    rows = [[*key, sorted({row.image_id for row in several})] for key, several in sorted(groups.items())]
+    return canonical_json(rows).decode("utf-8")
+
+
+def recorded_digest(text: str) -> str | None:
+    """Return the digest of decisions in the form of `recorded_form`; None where there are none."""
+    if re.fullmatch(DIGEST, text):
+        return text
+    return sha256_of_bytes(text.encode("utf-8")) if text else None

@@ -1,0 +1,275 @@
+"""Verdicts of others: any table with a row a verdict, read by a map of its columns and of its codes.
+
+    index,image_location,decision
+    12,textures/images/banded/banded_0021.jpg,o
+
+With the columns ``image_id=image_location`` and ``action=decision`` and the code ``o=keep`` this row becomes a decision
+``keep`` on ``dtd:banded/banded_0021`` whose reason is the code, ``o``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import compress
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+import numpy as np
+
+from curation.core.errors import CurationError, DecisionError, UsageError
+from curation.core.input_files import InputFile
+from curation.core.key_value import pairs
+from curation.core.wording import slug
+from curation.review.decisions.decision import ACTIONS_OF, Decision, Stage
+from curation.review.decisions.files import (
+    FIELDS,
+    MAX_BYTES,
+    CodeCount,
+    DecisionFile,
+    checked_decision,
+    read_decision_files,
+    read_decisions,
+    read_table,
+    refuse_number,
+)
+from curation.sources.entries import PublishedList
+from curation.sources.published_list import ids_of
+
+SKIP = "skip"
+"""What a code stands for that is no verdict."""
+_OWN_FORMS = (".jsonl", ".json", ".yaml", ".yml")
+_STABLE_ID = re.compile(r"[a-z][a-z0-9_]{0,31}:(?![/\\])")
+_SHOWN = 8
+_HEAD = 1 << 16
+Namespaces = Callable[[str], str]
+"""The name space of the ids of a data set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """How verdict tables of third parties are read.
+
+    Attributes
+    ----------
+    columns
+        read any table: the column of each field of a decision, image_id and action among them;
+        image_id may be a path
+    codes
+        the action that each code of the action column means, or skip; the code becomes the reason
+    blank
+        rows without a code: an error, or skipped
+    dataset
+        what the verdicts of a table apply to, if no column says so (default: the name of its file)
+    stage
+        stage of the verdicts of a table
+    reviewer
+        whose verdicts a table holds, if no column says so
+    """
+
+    columns: tuple[Annotated[str, "FIELD=COLUMN,…"], ...] = ()
+    codes: tuple[Annotated[str, "CODE=ACTION,…"], ...] = ()
+    blank: Literal["error", "skip"] = "error"
+    dataset: str | None = None
+    stage: Stage = "manual"
+    reviewer: Annotated[str, "NAME"] = ""
+
+    def column_of(self) -> dict[str, str]:
+        """Return the column of each field that the table has."""
+        columns = pairs(_pieces(self.columns), "--key")
+        lacking = [name for name in ("image_id", "action") if name not in columns]
+        unknown = [name for name in columns if name not in FIELDS]
+        if lacking or unknown:
+            raise UsageError(
+                "The columns of a table are mapped to fields of a decision, image_id and action among them",
+                where="--key",
+                expected=", ".join(FIELDS),
+                found=f"no {lacking[0]}" if lacking else ascii(unknown[0])[:60],
+            )
+        return columns
+
+    def action_of(self) -> dict[str, str]:
+        """Return the action of each code."""
+        actions = pairs(_pieces(self.codes), "--codes")
+        allowed = (*ACTIONS_OF[self.stage], SKIP)
+        for code, action in actions.items():
+            if action not in allowed:
+                what = f"Not an action of the stage {self.stage!r}"
+                raise UsageError(what, where=f"--codes {code}={action}"[:200], expected=", ".join(allowed))
+        actions = actions or {name: name for name in allowed}
+        return {**actions, "": SKIP} if self.blank == "skip" else actions
+
+
+def _pieces(texts: Sequence[str]) -> list[str]:
+    return [piece.strip() for text in texts for piece in text.split(",")]
+
+
+def read_verdicts(paths: Sequence[Path], options: TableOptions, namespaces: Namespaces) -> list[DecisionFile]:
+    """Return the decisions of some files: with a map of columns of tables, but for ``.jsonl`` and the authors' forms.
+
+    Of one table the order of the rows is no order in time. Rows without date that judge an image differently, in one
+    table or in several, therefore name no reviewer: none replaces another, and they are a conflict.
+
+    Parameters
+    ----------
+    namespaces : callable
+        See `Namespaces`.
+
+    Raises
+    ------
+    UsageError
+        The options do not fit together.
+    DecisionError, AnnotationFormatError
+        A file is no such table; the message names the line.
+    """
+    if not options.columns:
+        if options != TableOptions():
+            what = "--codes, --dataset, --stage, --reviewer and --on-error blank=… require a map of the columns"
+            raise UsageError(what, hint="--key image_id=COLUMN,action=COLUMN")
+        return read_decision_files(paths)
+    columns, actions = options.column_of(), options.action_of()
+    read = partial(_read_table, columns=columns, actions=actions, options=options, namespaces=namespaces)
+    return _without_order(read_decision_files(paths, read))
+
+
+def _read_table(
+    path: Path, columns: Mapping[str, str], actions: Mapping[str, str], options: TableOptions, namespaces: Namespaces
+) -> DecisionFile:
+    if Path(path.name.lower().removesuffix(".gz")).suffix in _OWN_FORMS:
+        return read_decisions(path)
+    given = InputFile(path, kind="table of verdicts", most=MAX_BYTES, error=DecisionError)
+    rows = _mapped_rows(given.data, path.name, columns)
+    codes = Counter(fields["action"] for _, fields in rows)
+    _require_known(rows, codes, actions, path.name, columns["action"])
+    judged = [(line, fields) for line, fields in rows if actions[fields["action"]] != SKIP]
+    for _, fields in judged:
+        code, reason = fields["action"], fields.get("reason", "").strip()
+        fields["reason"] = ": ".join(filter(None, (code if options.codes else "", reason)))
+        fields["action"] = actions[code]
+        fields["dataset"] = (
+            fields.get("dataset")
+            or options.dataset
+            or slug(path.name.removesuffix(".gz").rpartition(".")[0] or path.name)
+        )
+    ids = _stable_ids(judged, path.name, namespaces)
+    common = {"stage": options.stage, "reviewer": options.reviewer}
+    decisions = tuple(
+        checked_decision(common | fields | {"image_id": image}, f"{path.name}, line {line}")
+        for (line, fields), image in zip(judged, ids, strict=True)
+    )
+    times = Counter((row.dataset, row.image_id) for row in decisions)
+    return DecisionFile(
+        decisions,
+        path.name,
+        given.sha256,
+        "table",
+        len(rows),
+        codes=tuple(
+            CodeCount(code, actions[code], n) for code, n in sorted(codes.items(), key=lambda pair: (-pair[1], pair))
+        ),
+        repeated=tuple(sorted(image for (_, image), n in times.items() if n > 1)),
+    )
+
+
+def _mapped_rows(data: bytes, name: str, columns: Mapping[str, str]) -> list[tuple[int, dict[str, str]]]:
+    """Return line and mapped cells by field of each row."""
+    cells, rows = read_table(data, name, _separator(data, set(columns.values())))
+    head = [cell.strip() for cell in cells]
+    for column in columns.values():
+        if head.count(column) != 1:
+            what = "The table names a column twice" if column in head else "The table has no such column"
+            found = ascii(", ".join(head))[:200]
+            raise DecisionError(what, where=f"{name}, line 1", expected=ascii(column)[:60], found=found)
+    indices = {field: head.index(column) for field, column in columns.items()}
+    found_rows = [(line, {field: cells[index] for field, index in indices.items()}) for line, cells in rows]
+    if not found_rows:
+        raise DecisionError("The table has no rows", where=name)
+    for _, fields in found_rows:
+        fields |= {"action": fields["action"].strip(), "image_id": fields["image_id"].strip()}
+    return found_rows
+
+
+def _separator(data: bytes, wanted: Set[str]) -> str:
+    """Return what separates the cells: that under which the first row has the wanted columns, else the comma."""
+    first = data[:_HEAD].decode("utf-8-sig", "replace")
+    for separator in ",;\t":
+        # Quotes are those of one separator alone: under another, what follows a quote is no fault of the table.
+        with suppress(csv.Error):
+            head = next(filter(None, csv.reader(io.StringIO(first, newline=""), delimiter=separator)), [])
+            if wanted <= {cell.strip() for cell in head}:
+                return separator
+    return ","
+
+
+def _require_known(
+    rows: Sequence[tuple[int, dict[str, str]]], codes: Counter[str], actions: Mapping[str, str], name: str, column: str
+) -> None:
+    """Raise `DecisionError` where codes are unknown; all of them are named, each with its first line."""
+    unknown: dict[str, int] = {}
+    for line, fields in rows:
+        if fields["action"] not in actions:
+            unknown.setdefault(fields["action"], line)
+    if unknown:
+        shown = [f"{ascii(code)[:40]} on line {line} ({codes[code]:,} rows)" for code, line in unknown.items()]
+        first, line = next(iter(unknown.items()))
+        raise DecisionError(
+            "Unknown code in the table" if first else "A row of the table has no code",
+            where=f"{name}, line {line}: {column}",
+            expected=", ".join(actions),
+            found="; ".join(shown[:_SHOWN]) + (f"; and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""),
+            hint=f"--codes {first[:40]}=ACTION, or {first[:40]}={SKIP}" if first else "--on-error blank=skip",
+        )
+
+
+def _stable_ids(rows: Sequence[tuple[int, dict[str, str]]], name: str, namespaces: Namespaces) -> list[str]:
+    """Return the stable id of the image of each row: one that is such already, or that of a path."""
+    ids = [fields["image_id"] for _, fields in rows]
+    paths: dict[str, list[int]] = defaultdict(list)
+    for position, (line, fields) in enumerate(rows):
+        image, where = ids[position], f"{name}, line {line}"
+        if not image or not image.isprintable():
+            raise DecisionError(
+                "A row names no image", where=where, expected="a path or an id", found=ascii(image)[:60]
+            )
+        refuse_number(image, "image_id", where)
+        if not _STABLE_ID.match(image):
+            paths[fields["dataset"]].append(position)
+    for dataset, positions in paths.items():
+        try:
+            namespace = namespaces(dataset)
+        except CurationError as error:
+            what, where = "The name of the data set cannot be a namespace of ids", f"{name}: {dataset[:60]!r}"
+            raise UsageError(what, where=where, expected=error.expected, hint="--dataset NAME") from None
+        texts = "".join(f"{ids[position]}\n" for position in positions)
+        listed = PublishedList("", texts.encode(), np.array([rows[position][0] for position in positions], np.int32))
+        for position, image in zip(positions, ids_of(listed, namespace, name), strict=True):
+            ids[position] = image
+    return ids
+
+
+def _without_order(files: Sequence[DecisionFile]) -> list[DecisionFile]:
+    """Return the files with no reviewer in rows of tables that contradict one another."""
+    said: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for row in (row for file in files if file.format == "table" for row in file.decisions):
+        said[_whose(row)].add(row.action)
+    found = []
+    for file in files:
+        differs = [file.format == "table" and len(said[_whose(row)]) > 1 for row in file.decisions]
+        rows = [
+            msgspec.structs.replace(row, reviewer="") if is_contradicted else row
+            for row, is_contradicted in zip(file.decisions, differs, strict=True)
+        ]
+        images = {row.image_id for row in compress(file.decisions, differs)}
+        found.append(replace(file, decisions=tuple(rows), contradicted=tuple(sorted(images))))
+    return found
+
+
+def _whose(row: Decision) -> tuple[str, ...]:
+    return row.dataset, row.image_id, row.stage, row.reviewer, row.date

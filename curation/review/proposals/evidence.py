@@ -1,0 +1,262 @@
+"""Evidence from pixels: images near the prompt of an ID class, images that look like ID images, and detections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import numpy as np
+
+from curation.core.canonical import sha256_of_lines
+from curation.core.errors import ProposalError
+from curation.core.ids import native_of
+from curation.core.input_files import InputFile, json_rows
+from curation.core.json_keys import decode_json
+from curation.core.storage import read_bytes
+from curation.core.wording import counted
+from curation.review.proposals.id_classes import IdClass, name_key, owners
+from curation.review.proposals.proposal import Evidence, Input, decimal_text
+from curation.signals.similarity.embeddings import Embeddings, require_same_encoder
+
+if TYPE_CHECKING:
+    from curation.signals.similarity.set_similarity import SetSimilarity
+    from curation.sources.source import Source
+
+
+def text_evidence(
+    images: Embeddings, prompts: Embeddings, classes: Sequence[IdClass], *, margin: Decimal
+) -> dict[str, Evidence]:
+    """Return the images whose best ID prompt exceeds their best other prompt by a margin, by image id.
+
+    Parameters
+    ----------
+    images : Embeddings
+        Of the OOD images.
+    prompts : Embeddings
+        Of texts, by the name or alias of the class that each speaks of: ID classes and others; both must be there.
+    margin : Decimal
+        Least difference of cosine similarities, both rounded as printed.
+
+    Raises
+    ------
+    SimilarityError
+        Images and prompts are of two encoders.
+    ProposalError
+        The prompts are of ID classes alone, or of none.
+    """
+    require_same_encoder(images, prompts)
+    owner = {key: name for key, (name, _) in owners(classes).items()}
+    is_id = np.array([name_key(name) in owner for name in prompts.ids], np.bool_)
+    if not is_id.any() or is_id.all():
+        raise ProposalError(
+            "Needs prompts of both ID classes and other classes",
+            where="the embedded texts",
+            expected="some of each",
+            found=f"{int(is_id.sum())} of ID classes, {int((~is_id).sum())} of others",
+        )
+    scores = images.normalised() @ prompts.normalised().T
+    known = np.where(is_id, scores, -np.inf)
+    others = np.where(is_id, -np.inf, scores)
+    best_id, best_other = known.argmax(axis=1), others.argmax(axis=1)
+    rows = np.arange(len(scores))
+    differences = known[rows, best_id].astype(np.float64) - others[rows, best_other]
+    found: dict[str, Evidence] = {}
+    for row in np.flatnonzero(differences >= float(margin) - 1e-4).tolist():
+        text = decimal_text(differences[row])
+        if Decimal(text) >= margin:
+            name, other = owner[name_key(prompts.ids[best_id[row]])], prompts.ids[best_other[row]]
+            found[images.ids[row]] = Evidence(
+                kind="image_text",
+                detail=f"{name} {scores[row, best_id[row]]:.4f}, next {other} {scores[row, best_other[row]]:.4f}",
+                score=text,
+                threshold=str(margin),
+                id_class=name,
+            )
+    return found
+
+
+def look_evidence(look: SetSimilarity, *, median: float, sigma: float, sigmas: Decimal) -> dict[str, Evidence]:
+    """Return the images that are as near to an ID image as ID images are to each other, by image id.
+
+    Parameters
+    ----------
+    look : SetSimilarity
+        The nearest ID image of each: s_j of FindMeIfYouCan (Section 3.1).
+    median, sigma : float
+        m0 and sigma0 of the leave-one-out similarities inside the ID sample (spec 3.3, step 1).
+    sigmas : Decimal
+        The cut is ``median + sigmas * sigma``.
+    """
+    cut = Decimal(decimal_text(median + float(sigmas) * sigma))
+    return {
+        image: Evidence(
+            kind="image_image",
+            detail=_ITSELF if image == other else f"{_LIKE}{other}",
+            score=decimal_text(score),
+            threshold=str(cut),
+        )
+        for image, score, other in zip(look.ids, look.similarity.tolist(), look.nearest, strict=True)
+        if Decimal(decimal_text(score)) >= cut
+    }
+
+
+_ITSELF, _LIKE = "is itself among the ID images", "looks like "
+
+
+def nearest_id_image(image: str, evidence: Sequence[Evidence]) -> str:
+    """Return the ID image that `look_evidence` names for an image, ``""`` where none of its evidence does."""
+    for piece in evidence:
+        if piece.kind == "image_image":
+            return image if piece.detail == _ITSELF else piece.detail.removeprefix(_LIKE)
+    return ""
+
+
+def digest_of(embeddings: Embeddings) -> str:
+    """Return a digest of what was embedded, by which encoder: of ids, image digests and encoder, not of floats."""
+    lines = (f"{id_} {image}" for id_, image in zip(embeddings.ids, embeddings.images, strict=True))
+    return sha256_of_lines([embeddings.encoder.digest, *lines])
+
+
+_HINT = "the results of the detector on the images of this source, as COCO results JSON"
+
+
+class _Row(msgspec.Struct, gc=False):
+    image_id: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | str
+    category_id: int
+    score: Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class _Category(msgspec.Struct):
+    id: int
+    name: str
+
+
+class _Table(msgspec.Struct):
+    categories: tuple[_Category, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorEvidence:
+    """What a detector saw.
+
+    Attributes
+    ----------
+    by_image : dict of str to tuple of Evidence
+        By image id; one piece for each ID class with a confident detection, the most confident first.
+    left_out : dict of str to int
+        Detections not used, by reason.
+    file : Input
+    """
+
+    by_image: dict[str, tuple[Evidence, ...]]
+    left_out: dict[str, int]
+    file: Input
+
+
+def read_categories(path: Path, classes: Sequence[IdClass]) -> dict[int, str]:
+    """Return the ID class of each category id of a detector that is one.
+
+    Parameters
+    ----------
+    path : Path
+        JSON with ``categories`` of ``id`` and ``name``: the annotation file that the detector was trained with.
+
+    Raises
+    ------
+    MissingFileError
+        No such file.
+    ProposalError
+        The file has no such table, repeats an id, or no category is an ID class.
+    """
+    data, example = read_bytes(path, kind="category table"), '{"categories": [{"id": 1, "name": "person"}, …]}'
+    what = "The category table cannot be read"
+    table = decode_json(data, _Table, ProposalError, what, where=str(path), expected=example).categories
+    if len({row.id for row in table}) < len(table):
+        raise ProposalError("Duplicate category id", where=str(path))
+    by_name = owners(classes)
+    found = {row.id: by_name[key][0] for row in table if (key := name_key(row.name)) in by_name}
+    if not found:
+        raise ProposalError(
+            "No category of the detector is an ID class",
+            where=str(path),
+            expected=", ".join(entry.name for entry in classes[:5]),
+            found=", ".join(row.name for row in table[:5])[:200],
+        )
+    return found
+
+
+def detector_evidence(
+    path: Path, source: Source, classes: Mapping[int, str], *, threshold: Decimal, pool: str
+) -> DetectorEvidence:
+    """Return the confident detections of ID classes on the images of a source.
+
+    Parameters
+    ----------
+    path : Path
+        COCO results JSON; only ``image_id``, ``category_id`` and ``score`` are read.
+    classes : mapping of int to str
+        ID class of each category number; detections of other numbers are left out and counted.
+    threshold : Decimal
+        Detections of lower confidence are left out and counted.
+
+    Raises
+    ------
+    MissingFileError
+        No such file.
+    ProposalError
+        It is no such list, a score is not in [0, 1], or none of its images is in the source.
+    """
+    given = InputFile(path, kind="detections file")
+    try:
+        rows = json_rows(given.data, _Row)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProposalError(
+            "The detections file is malformed",
+            where=str(path),
+            expected='[{"image_id": …, "category_id": …, "bbox": […], "score": …}, …] with scores in [0, 1]',
+            found=str(error)[:200],
+            hint=_HINT,
+        ) from None
+    known = dict(zip(source.images.native.tolist(), source.image_ids.tolist(), strict=True))
+    scores: dict[str, dict[str, list[float]]] = {}
+    left_out = {"on other images": 0, "of other classes": 0, "below the threshold": 0}
+    for row in rows:
+        image = known.get(native_of(str(row.image_id), source.namespace))
+        if image is None:
+            left_out["on other images"] += 1
+        elif row.category_id not in classes:
+            left_out["of other classes"] += 1
+        elif Decimal(repr(row.score)) < threshold:
+            left_out["below the threshold"] += 1
+        else:
+            scores.setdefault(image, {}).setdefault(classes[row.category_id], []).append(row.score)
+    if rows and left_out["on other images"] == len(rows):
+        raise ProposalError(
+            "No detection is on an image of the source",
+            where=str(path),
+            expected=f"ids such as {next(iter(known), '')}",
+            found=str(rows[0].image_id)[:80],
+            hint=_HINT,
+        )
+    return DetectorEvidence(
+        {image: _evidence(by_class, threshold) for image, by_class in scores.items()},
+        {f"detections {reason}": n for reason, n in left_out.items() if n},
+        Input(use=f"detections {pool}", name=path.name, sha256=given.sha256),
+    )
+
+
+def _evidence(scores: Mapping[str, Sequence[float]], threshold: Decimal) -> tuple[Evidence, ...]:
+    return tuple(
+        Evidence(
+            kind="detector",
+            detail=f"{counted(len(several), 'detection')} of {name}",
+            score=decimal_text(max(several)),
+            threshold=str(threshold),
+            id_class=name,
+        )
+        for name, several in sorted(scores.items(), key=lambda item: (-max(item[1]), item[0]))
+    )

@@ -1,0 +1,184 @@
+"""The in-distribution classes of a detector: names and aliases, from a file or a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from curation.core.csv_table import csv_rows
+from curation.core.errors import ProposalError
+from curation.core.input_files import filled_lines, read_declaration, read_plain
+from curation.core.storage import read_bytes
+from curation.signals.hierarchy import open_wordnet
+from curation.signals.hierarchy.synset_maps import DATASETS, synset_map
+
+if TYPE_CHECKING:
+    from curation.manifest.header import Header
+
+_LONGEST_NAME = 255
+_MOST_CLASSES = 100_000
+_HINT = 'a text file with one class a line, or {"known": ["dog", …]}, or {"id_classes": […], "aliases": {…}}'
+
+
+class IdClass(NamedTuple):
+    """One class that a detector knows.
+
+    Attributes
+    ----------
+    name : str
+    aliases : tuple of str
+        Other names of it in annotation files (``airplane`` for ``aeroplane``).
+    """
+
+    name: str
+    aliases: tuple[str, ...] = ()
+
+
+class _File(msgspec.Struct):
+    known: tuple[str, ...] = ()
+    id_classes: tuple[str, ...] = ()
+    aliases: dict[str, tuple[str, ...]] = {}
+
+
+def name_key(name: str) -> str:
+    """Return what two spellings of one name share: letters and digits, case folded.
+
+    >>> name_key("Potted plant") == name_key("pottedplant"), name_key("cell-phone")
+    (True, 'cellphone')
+    """
+    return "".join(character for character in name.casefold() if character.isalnum())
+
+
+def read_id_classes(path: Path) -> tuple[IdClass, ...]:
+    """Return the ID classes of a file.
+
+    Parameters
+    ----------
+    path : Path
+        ``.json`` or ``.toml`` with ``known`` or ``id_classes`` (names) and optional ``aliases`` (name to names); any
+        other suffix: one name a line, ``name = alias = alias`` for aliases.
+
+    Raises
+    ------
+    MissingFileError
+        No such file.
+    ProposalError
+        The file names no class, repeats one, or gives two classes one name.
+    """
+    if path.suffix.lower() in (".json", ".toml"):
+        read = read_declaration(path, _File, ProposalError)
+        names = (*read.known, *read.id_classes)
+        if unknown := read.aliases.keys() - set(names):
+            raise ProposalError("Aliases of an unknown class", where=str(path), found=min(unknown)[:80])
+        return checked_classes((IdClass(name, read.aliases.get(name, ())) for name in names), str(path))
+    data = read_plain(path, kind="file of ID classes")
+    lines = filled_lines(data, str(path), ProposalError, "The file of ID classes is not UTF-8")
+    rows = [[name.strip() for name in line.split("=")] for _, line in lines if not line.startswith("#")]
+    return checked_classes((IdClass(row[0], tuple(row[1:])) for row in rows), str(path))
+
+
+def classes_of(header: Header) -> tuple[IdClass, ...]:
+    """Return the known classes of a manifest with their aliases, in the order of their index."""
+    known = sorted((cls for cls in header.classes if cls.role == "known"), key=lambda cls: cls.index)
+    return checked_classes((IdClass(cls.name, cls.aliases) for cls in known), f"{header.name}@{header.version}")
+
+
+def checked_classes(classes: Iterable[IdClass], where: str) -> tuple[IdClass, ...]:
+    """Return the classes, each of whose names means one class only; otherwise raise `ProposalError`."""
+    found = tuple(classes)
+    if not 0 < len(found) <= _MOST_CLASSES:
+        expected = f"1 to {_MOST_CLASSES} ID classes"
+        raise ProposalError(
+            "Wrong number of ID classes", where=where, expected=expected, found=str(len(found)), hint=_HINT
+        )
+    owner: dict[str, str] = {}
+    for entry in found:
+        for position, name in enumerate((entry.name, *entry.aliases)):
+            key = name_key(name)
+            if not key or len(name) > _LONGEST_NAME or not name.isprintable():
+                raise ProposalError(
+                    "The name of an ID class is malformed",
+                    where=where,
+                    expected=f"1 to {_LONGEST_NAME} printable characters, with a letter or digit",
+                    found=ascii(name[:60]),
+                    hint=_HINT,
+                )
+            # An alias may repeat its own class (Bird of bird); a class may not be listed twice.
+            if key in owner and (owner[key] != entry.name or position == 0):
+                found_names = f"{name!r}: {owner[key]!r} and {entry.name!r}"
+                raise ProposalError("Two ID classes share a name", where=where, found=found_names)
+            owner[key] = entry.name
+    return found
+
+
+def owners(classes: Sequence[IdClass]) -> dict[str, tuple[str, bool]]:
+    """Return for each key of a name the class it means, and whether it is the class's own name."""
+    names = {name_key(alias): (entry.name, False) for entry in classes for alias in entry.aliases}
+    return names | {name_key(entry.name): (entry.name, True) for entry in classes}
+
+
+def synsets_of(names: Iterable[str], *, dataset: str = "", given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the synset of each name that has one, by the maps made by hand: never the first sense of a word.
+
+    Parameters
+    ----------
+    names : iterable of str
+    dataset : str
+        ``coco``, ``voc`` or ``openimages``: its map goes before the others, which lend theirs where a name is the same
+        but for case and blanks.
+    given : mapping of str to str, optional
+        Name to synset, of the user's: goes before all; ``""`` says that a name has none.
+    """
+    mine = {name_key(name): synset for name, synset in (given or {}).items()}
+    order = sorted(DATASETS, key=lambda name: name != dataset)
+    found: dict[str, str] = {}
+    for name in names:
+        key = name_key(name)
+        synset = mine[key] if key in mine else next((s for other in order if (s := _by_key(other).get(key))), "")
+        if synset:
+            found[name] = synset
+    return found
+
+
+def read_synset_map(path: Path) -> dict[str, str]:
+    """Return the name-to-synset rows of a CSV or TSV file (``name,n02084071``; an empty synset says none).
+
+    Raises
+    ------
+    MissingFileError
+        No such file.
+    ProposalError
+        A row is malformed, a name is repeated, or a synset is not a noun of WordNet 3.0; the message names the row.
+    """
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    data = read_bytes(path, kind="synset map")
+    rows = csv_rows(data, ProposalError, "The synset map is not a table", where=str(path), delimiter=delimiter)
+    kept = [(number, row) for number, row in enumerate(rows, 1) if row and not row[0].startswith("#")]
+    if kept and [cell.strip().lower() for cell in kept[0][1]] == ["name", "synset"]:
+        del kept[0]
+    if not kept:
+        raise ProposalError("The synset map is empty", where=str(path), expected="rows name,n02084071")
+    mapped: dict[str, str] = {}
+    keys = set[str]()
+    for number, row in kept:
+        where, key = f"{path}: row {number}", name_key(row[0])
+        if len(row) != 2 or not key or key in keys:
+            what = "Duplicate name in the synset map" if key in keys else "A row of the synset map is malformed"
+            raise ProposalError(what, where=where, expected="name,n02084071", found=ascii(row)[:80])
+        keys.add(key)
+        mapped[row[0].strip()] = synset = row[1].strip()
+        if synset and synset not in open_wordnet():
+            what = "Not a noun synset of WordNet 3.0"
+            raise ProposalError(
+                what, where=where, expected="n and eight digits, as n02084071 for dog", found=synset[:40]
+            )
+    return mapped
+
+
+@cache
+def _by_key(dataset: str) -> dict[str, str]:
+    return {name_key(name): synset for name, synset in synset_map(dataset).items()}

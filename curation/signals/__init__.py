@@ -1,0 +1,1 @@
+"""How near classes or images are: WordNet, CLIP, co-occurrence."""

@@ -1,0 +1,392 @@
+"""How near two nodes of a hierarchy are, and which classes of one list are, are below, or are above one of another.
+
+Path, Wu-Palmer and Leacock-Chodorow similarity are as NLTK defines them. Depth is counted in edges from the root.
+*Shallow* depth takes the shortest way up, *deep* depth the longest: in a hierarchy with several parents the two differ,
+and NLTK uses the shallow one to choose the common ancestor and the deep one to score it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.core.errors import HierarchyError
+from curation.signals.hierarchy.hierarchy import above, label
+from curation.signals.hierarchy.synset_maps import Placed, placed
+from curation.signals.hierarchy.wordnet import Wordnet, open_wordnet
+
+if TYPE_CHECKING:
+    from curation.signals.hierarchy.hierarchy import Graph
+
+_FAR = np.int32(1 << 20)
+NOUN_DEPTH = 19
+"""Deep depth of the deepest noun of WordNet 3.0, instances included: NLTK's scale of Leacock-Chodorow."""
+
+Relation = Literal["same", "below", "above"]
+Kin = Literal["descendants", "all"]
+"""Which kin is meant: classes below a known one, or those above one too."""
+RELATIONS: Mapping[Relation, str] = {
+    "same": "is a known class",
+    "below": "below a known class: by definition its images are of that class",
+    "above": "above a known class: its images may be of that class",
+}
+NOT_PROVEN = (
+    "kinship is WordNet's, of classes: no image was looked at, and an unrelated class is not thereby clean",
+    "is-a need not be visual; siblings, which share a parent with a known class, are not counted",
+)
+"""What is said beside every count of relatives."""
+FILED = "classes are those of folders and file names, which need not be what the images show"
+
+
+@dataclass(frozen=True, slots=True)
+class Kinship:
+    """Distances within the part of a hierarchy above some nodes.
+
+    Attributes
+    ----------
+    nodes : tuple of str, length m
+        All of that part, from the shallowly deepest to the root, equal depth by name: the order in which NLTK takes the
+        lowest common hypernym.
+    index : dict of str to int
+    up : ndarray of int32, shape (m, m)
+        Edges of the shortest way up from row to column; `_FAR` where there is none.
+    shallow, deep : ndarray of int32, shape (m,)
+        Least and greatest number of edges to a root.
+    """
+
+    nodes: tuple[str, ...]
+    index: dict[str, int]
+    up: npt.NDArray[np.int32]
+    shallow: npt.NDArray[np.int32]
+    deep: npt.NDArray[np.int32]
+
+    def positions(self, nodes: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Return the place of each node; one that lies elsewhere is a `HierarchyError`."""
+        missing = [node for node in nodes if node not in self.index]
+        if missing:
+            raise HierarchyError(
+                "These nodes are not among those whose kinship was computed", found=", ".join(missing[:5])
+            )
+        return np.array([self.index[node] for node in nodes], np.int64)
+
+
+def kinship(graph: Graph, nodes: Sequence[str]) -> Kinship:
+    """Return the distances among some nodes and everything above them.
+
+    Memory is the square of the number of nodes above: 1,860 for ImageNet's 1,000 classes.
+    """
+    import networkx as nx
+
+    part = above(graph, nodes)
+    top_down = list(reversed(list(nx.topological_sort(part))))
+    shallow: dict[str, int] = {}
+    deep: dict[str, int] = {}
+    for node in top_down:
+        over = list(part.adj[node])
+        shallow[node] = 1 + min((shallow[parent] for parent in over), default=-1)
+        deep[node] = 1 + max((deep[parent] for parent in over), default=-1)
+    names = {node: str(part.nodes[node].get("name", node)) for node in part}
+    ordered = tuple(sorted(part, key=lambda node: (-shallow[node], names[node])))
+    index = {node: position for position, node in enumerate(ordered)}
+    up = np.full((len(ordered), len(ordered)), _FAR, np.int32)
+    for node in top_down:
+        row = index[node]
+        for parent in part.adj[node]:
+            np.minimum(up[row], up[index[parent]] + 1, out=up[row])
+        up[row, row] = 0
+    return Kinship(
+        nodes=ordered,
+        index=index,
+        up=up,
+        shallow=np.array([shallow[node] for node in ordered], np.int32),
+        deep=np.array([deep[node] for node in ordered], np.int32),
+    )
+
+
+def lowest_common(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Return the position of the lowest common hypernym of every pair, shape (a, b); -1 where there is none.
+
+    The deepest by shallow depth; among equals the first by name, but a node of `first` that is itself one of them goes
+    before (NLTK's `wup_similarity` asks for that).
+    """
+    rows, columns = kin.positions(first), kin.positions(second)
+    reach = kin.up < _FAR
+    below = reach[columns]
+    lowest = np.full((len(rows), len(columns)), -1, np.int64)
+    for index, row in enumerate(rows.tolist()):
+        own = np.flatnonzero(reach[row])
+        common = below[:, own]
+        found = common.any(axis=1)
+        best = own[np.argmax(common, axis=1)]
+        own_is_common = below[:, row] & (kin.shallow[best] == kin.shallow[row])
+        lowest[index] = np.where(found, np.where(own_is_common, row, best), -1)
+    return lowest
+
+
+def distances(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Return the edges of the shortest way between every pair over a common ancestor, shape (a, b); -1 for none."""
+    rows, columns = kin.positions(first), kin.positions(second)
+    shortest = _ways_to(kin, rows, np.broadcast_to(columns, (len(rows), len(columns))))
+    return np.where(shortest < _FAR, shortest, -1)
+
+
+def wu_palmer(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Return Wu-Palmer similarity of every pair, shape (a, b), in (0, 1]; NaN without a common ancestor.
+
+    ``2 d / (l1 + l2)`` with d the deep depth of the lowest common hypernym, counted in nodes, and l the length of the
+    way from each node to it plus d. As in NLTK, where several parents make shallow
+    depth and deep depth disagree, the measure is not symmetric, and a node may be less than 1 similar to itself.
+    """
+    rows, columns = kin.positions(first), kin.positions(second)
+    lowest = lowest_common(kin, first, second)
+    depth = (kin.deep[lowest] + 1).astype(np.float64)
+    ways = _ways_to(kin, rows, lowest) + _ways_to(kin, columns, lowest.T).T
+    return np.where(lowest >= 0, 2.0 * depth / (ways + 2 * depth), np.nan)
+
+
+def path_similarity(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Return ``1 / (distance + 1)`` of every pair, shape (a, b); NaN without a common ancestor."""
+    steps = distances(kin, first, second)
+    return np.where(steps >= 0, 1.0 / (steps + 1.0), np.nan)
+
+
+def leacock_chodorow(
+    kin: Kinship, first: Sequence[str], second: Sequence[str], *, depth: int = NOUN_DEPTH
+) -> npt.NDArray[np.float64]:
+    """Return ``-log((distance + 1) / (2 depth))`` of every pair, shape (a, b); NaN without a common ancestor."""
+    steps = distances(kin, first, second)
+    with np.errstate(divide="ignore"):
+        score = -np.log((steps + 1.0) / (2.0 * depth))
+    return np.where(steps >= 0, score, np.nan)
+
+
+def nearest(kin: Kinship, nodes: Sequence[str], known: Sequence[str]) -> list[tuple[str, float]]:
+    """Return, for each node, the known one of highest Wu-Palmer similarity with it; ties go to the first known."""
+    scores = wu_palmer(kin, nodes, known)
+    best = np.argmax(np.where(np.isnan(scores), -math.inf, scores), axis=1)
+    return [(known[column], float(scores[row, column])) for row, column in enumerate(best.tolist())]
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """What an unknown class is to known ones.
+
+    Attributes
+    ----------
+    relation : {"same", "below", "above"}
+        One that lies below a known class and above another one is ``below``: the stronger.
+    known : tuple of str
+        The known classes that it is, is below, or is above, the nearest first.
+    edges : int
+        Of the shortest way to the nearest.
+    """
+
+    relation: Relation
+    known: tuple[str, ...]
+    edges: int
+
+
+def relatives(graph: Graph, nodes: Collection[str], known: Collection[str]) -> dict[str, Relative]:
+    """Return what each node is to the known ones; nodes that are no relatives are not in it.
+
+    Equally near known nodes are in the order given.
+
+    Examples
+    --------
+    >>> graph = open_wordnet().nouns(above=["n01580870", "n01580077"])
+    >>> relatives(graph, ["n01580870"], ["n01580077"])  # blue jay and jay
+    {'n01580870': Relative(relation='below', known=('n01580077',), edges=2)}
+    """
+    import networkx as nx
+
+    wanted, rank_of = set(nodes), {node: rank for rank, node in enumerate(known)}
+    under: dict[str, list[tuple[int, str]]] = {}
+    for other in rank_of:
+        for node, edges in nx.single_source_shortest_path_length(graph, other).items():
+            if edges and node in wanted:
+                under.setdefault(node, []).append((edges, other))
+    found: dict[str, Relative] = {}
+    for node in dict.fromkeys(nodes):
+        ways = nx.single_source_shortest_path_length(graph, node)
+        over = [(edges, other) for other, edges in ways.items() if other in rank_of and edges]
+        near = sorted(over or under.get(node, []), key=lambda way: (way[0], rank_of[way[1]]))
+        if node in rank_of:
+            found[node] = Relative("same", (node,), 0)
+        elif near:
+            found[node] = Relative("below" if over else "above", tuple(other for _, other in near), near[0][0])
+    return found
+
+
+@dataclass(frozen=True)
+class ClassKin:
+    """A list of unknown classes held against known ones.
+
+    Attributes
+    ----------
+    name : str
+        Of the list.
+    origin : str
+        The hierarchy.
+    unknown, known : Placed
+        The classes with their synsets, and those that the hierarchy lacks: of these nothing is said.
+    relatives : dict of str to Relative
+        By name of the unknown class; its known ones are names too.
+    images : mapping of str to int, or None
+        Images of each unknown class, where a list states them.
+    labels : dict of str to str
+        Class with its first word: ``n01580870 blue jay``.
+    filed : bool
+        Whether the unknown classes are those of files' folders or names.
+    """
+
+    name: str
+    origin: str
+    unknown: Placed
+    known: Placed
+    relatives: Mapping[str, Relative]
+    images: Mapping[str, int] | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    filed: bool = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What must be said beside its counts."""
+        return (*NOT_PROVEN, FILED) if self.filed else NOT_PROVEN
+
+    def of(self, *relations: Relation) -> tuple[str, ...]:
+        """Return the unknown classes with one of some relations, in the order of their list."""
+        return tuple(name for name, relative in self.relatives.items() if relative.relation in relations)
+
+    def kin(self, which: Kin) -> tuple[str, ...]:
+        """Return the classes below a known one, or also those above one; a class that is known itself is no kin."""
+        return self.of("below") if which == "descendants" else self.of("below", "above")
+
+    def images_of(self, names: Collection[str]) -> int | None:
+        """Return how many images some classes have; None where nothing states it."""
+        return None if self.images is None else sum(self.images.get(name, 0) for name in names)
+
+    @cached_property
+    def renamed(self) -> dict[str, str]:
+        """The unknown classes that are a known one under another name, with its name."""
+        return {
+            name: relative.known[0]
+            for name, relative in self.relatives.items()
+            if relative.relation == "same" and relative.known[0] != name
+        }
+
+    @cached_property
+    def one_synset(self) -> tuple[tuple[str, ...], ...]:
+        """Names that mean one node, of the unknown classes, then of the known ones."""
+        found: dict[tuple[int, str], list[str]] = {}
+        for side, part in enumerate((self.unknown, self.known)):
+            for name, node in part.nodes.items():
+                found.setdefault((side, node), []).append(name)
+        return tuple(tuple(names) for names in found.values() if len(names) > 1)
+
+    @cached_property
+    def counts(self) -> dict[str, Any]:
+        """Classes and images of each relation, and what is not in the table."""
+        of = {relation: self.of(relation) for relation in RELATIONS}
+        return {
+            "set": self.name,
+            "classes": len(self.unknown.names),
+            "images": self.images_of(self.unknown.names),
+            "known": len(self.known.names),
+            **{relation: len(names) for relation, names in of.items()},
+            **{f"{relation}_images": self.images_of(names) for relation, names in of.items()},
+            "not_in_table": len(self.unknown.absent),
+            "known_not_in_table": len(self.known.absent),
+        }
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """A record an unknown class: ``none`` is no relative, ``not in the table`` is nothing known."""
+        return [self._row(name) for name in self.unknown.names]
+
+    def _row(self, name: str) -> dict[str, Any]:
+        relative, absent = self.relatives.get(name), self.unknown.absent.get(name)
+        return {
+            "set": self.name,
+            "class": name,
+            "label": self.labels.get(name, name),
+            "relation": "not in the table" if absent else relative.relation if relative else "none",
+            "images": self.images_of([name]),
+            "nearest": self.labels[relative.known[0]] if relative else None,
+            "edges": relative.edges if relative else None,
+            "known_related": len(relative.known) if relative else 0,
+            "why": absent,
+        }
+
+
+def class_kin(
+    unknown: Sequence[str],
+    known: Sequence[str],
+    *,
+    within: Wordnet | Graph | None = None,
+    datasets: Sequence[str] = (),
+    images: Mapping[str, int] | None = None,
+    name: str = "",
+    filed: bool = False,
+) -> ClassKin:
+    """Return how unknown classes are related to known ones by WordNet, all parents kept.
+
+    Parameters
+    ----------
+    unknown, known : sequence of str
+        Ids of synsets, or names (see `curation.signals.hierarchy.synset_maps.placed`).
+    within : Wordnet or networkx.DiGraph, optional
+        WordNet 3.0 by default.
+    datasets : sequence of str
+        Those whose hand-made maps say what a name means.
+    images : mapping of str to int, optional
+        Images of each unknown class.
+    name : str
+        Of the list of unknown classes.
+    filed : bool
+        See `ClassKin`.
+
+    Examples
+    --------
+    >>> found = class_kin(["n01580870", "antelope", "n99999999"], ["n01580077", "n02423022"])
+    >>> found.of("below"), found.of("above"), found.rows[1]["nearest"]
+    (('n01580870',), ('antelope',), 'n02423022 gazelle')
+    >>> found.unknown.absent
+    {'n99999999': 'not in the table of WordNet 3.0 nouns'}
+    """
+    chosen = open_wordnet() if within is None else within
+    graph, (first, second) = placed(chosen, (unknown, known), datasets)
+    named: dict[str, str] = {}
+    for key, node in second.nodes.items():
+        named.setdefault(node, key)
+    of_nodes = relatives(graph, list(first.nodes.values()), list(named))
+    found = {key: of_nodes[node] for key, node in first.nodes.items() if node in of_nodes}
+    by_name = {key: Relative(its.relation, tuple(named[k] for k in its.known), its.edges) for key, its in found.items()}
+    # One name in both lists is one class, whatever the hierarchy knows of it.
+    by_name |= {key: Relative("same", (key,), 0) for key in first.absent if key in second.absent}
+    by_name = {key: by_name[key] for key in first.names if key in by_name}
+    first, second = (
+        replace(part, absent={key: why for key, why in part.absent.items() if key not in by_name})
+        for part in (first, second)
+    )
+    labels = {
+        key: label(graph, part.nodes[key]) if key in part.nodes else key
+        for part in (first, second)
+        for key in part.names
+    }
+    return ClassKin(name, str(graph.graph["origin"]), first, second, by_name, images, labels, filed)
+
+
+def _ways_to(kin: Kinship, rows: npt.NDArray[np.int64], targets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the shortest way from each row's node to each of its targets: up, or up and down over a third node."""
+    ways = np.zeros(targets.shape, np.int64)
+    for index, row in enumerate(rows.tolist()):
+        needed, back = np.unique(targets[index], return_inverse=True)
+        own = np.flatnonzero(kin.up[row] < _FAR)
+        ways[index] = (kin.up[needed][:, own] + kin.up[row, own]).min(axis=1)[back]
+    return ways
