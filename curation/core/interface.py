@@ -23,9 +23,9 @@ from curation.publishing.formats.plan import FormatOptions
 from curation.sources.source_specs import BadBoxes, Reading, Sources
 
 if TYPE_CHECKING:
-    from curation.evaluation.diff import ResultDiff
     from curation.evaluation.result import Result
-    from curation.evaluation.score_diff import ScoresDiff
+    from curation.extensions.diff.results import ResultDiff
+    from curation.extensions.diff.score_files import ScoresDiff
     from curation.manifest.diff import ManifestDiff
     from curation.manifest.manifest import Manifest
     from curation.publishing.exporting import Exported
@@ -297,7 +297,7 @@ def diff(
     >>> curation.diff("elephant/val2017", "elephant/val2017").verdict
     'none'
     """
-    from curation.evaluation.diff import compare_files
+    from curation.extensions.diff.results import compare_files
     from curation.manifest.diff import diff_manifests
 
     if (found := compare_files(old, new)) is not None:

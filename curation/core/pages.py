@@ -1,7 +1,7 @@
 """Pages from templates: HTML for a browser and Markdown for a hub; no text from a file means anything in either.
 
-The templates stand in ``curation/core/templates``. HTML pages extend ``page.html``, which holds the one stylesheet, and
-need no other file; what a page holds can be read without a script.
+The templates stand in ``curation/extensions/audit/templates``. HTML pages extend ``page.html``, which holds the one
+stylesheet, and need no other file; what a page holds can be read without a script.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def page(template: str, **values: Any) -> str:
     Parameters
     ----------
     template : str
-        Name of a file of ``curation/core/templates``. In ``.html`` every value is escaped; the filter ``clean``
-        shortens it as well, and ``safe`` lets ready HTML through, such as a drawing. In ``.md`` texts from files pass
-        the filter
+        Name of a file of ``curation/extensions/audit/templates``. In ``.html`` every value is escaped; the filter
+        ``clean`` shortens it as well, and ``safe`` lets ready HTML through, such as a drawing. In ``.md`` texts from
+        files pass the filter
         ``plain``, ``code``, ``link`` or ``block``. All are functions of this module.
     **values
         What the template names; a name that is not among them is an error.

@@ -21,7 +21,7 @@ _GROUP = 100_000
 
 def presence(folder: Path, clock: Clock, rows: int, workers: int, engine: str) -> int:
     """Return how many boxes of a Parquet file were counted by image and class."""
-    from curation.sources.presence import presence as scan
+    from curation.extensions.diagnosis.presence import presence as scan
 
     out = Path(mkdtemp(dir=folder))
     with clock:

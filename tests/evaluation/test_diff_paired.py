@@ -11,8 +11,8 @@ import pytest
 import curation
 from curation.cli import main
 from curation.core.errors import EvaluationError, UsageError
-from curation.evaluation.diff import ResultDiff
 from curation.evaluation.result import Result
+from curation.extensions.diff.results import ResultDiff
 from tests.worlds import coco, owod
 
 IMAGES = 6

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr  # type: ignore[import-untyped]
 import curation
 from curation.cli import main
 from curation.core.errors import PredictionError, UsageError
-from curation.evaluation.score_diff import ScoresDiff
+from curation.extensions.diff.score_files import ScoresDiff
 
 SCORES = np.array([0.5, 2.0, 2.0, -1.0, 7.5])
 

@@ -18,12 +18,12 @@ from curation.benchmarks.registry import find_benchmark, find_recipe, recipes
 from curation.cli import main
 from curation.core.errors import DigestMismatchError, ProtocolError
 from curation.extensions.benchmarks.opendet import OTHERS
+from curation.extensions.diagnosis.renumbering import renumber
 from curation.manifest.header import Header, classes_in
 from curation.manifest.importing import LISTS, import_lists, list_slices, pin_lists
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
-from curation.sources.renumbering import renumber
 from tests.real_files import provided, real_files
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"

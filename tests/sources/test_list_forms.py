@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from curation.core.errors import AnnotationFormatError, CurationError
+from curation.extensions.diagnosis.inspection import read_coco_facts
 from curation.sources.entries import PublishedList
-from curation.sources.inspection import read_coco_facts
 from curation.sources.published_list import first_line, list_files, read_published
 from tests.real_files import real_files
 

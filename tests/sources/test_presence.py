@@ -15,8 +15,8 @@ from pyarrow import parquet
 from curation.cli import main
 from curation.core.engines.running import EngineName
 from curation.core.errors import AnnotationFormatError, EngineError, UsageError
-from curation.sources import presence as module
-from curation.sources.presence import Presence, annotation_blocks, presence
+from curation.extensions.diagnosis import presence as module
+from curation.extensions.diagnosis.presence import Presence, annotation_blocks, presence
 from tests.real_files import real_files
 
 HEADER = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax"
@@ -141,7 +141,7 @@ def test_a_scan_imports_no_pandas(tmp_path: Path) -> None:
     """Each worker would spend half a second on it."""
     (tmp_path / "boxes.csv").write_text("ImageID,LabelName\na,owl\nb,cat\n")
     code = (
-        "import sys, pathlib; from curation.sources.presence import presence\n"
+        "import sys, pathlib; from curation.extensions.diagnosis.presence import presence\n"
         "presence('boxes.csv', out=pathlib.Path('out'), workers=1)\n"
         "assert 'pandas' not in sys.modules"
     )

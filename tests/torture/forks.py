@@ -32,7 +32,7 @@ _MODULES = (
     "curation.review.app.session",
     "curation.signals.similarity.from_files",
     "curation.sources.opening",
-    "curation.sources.presence",
+    "curation.extensions.diagnosis.presence",
     "filelock",
     "matplotlib.figure",
     "multiprocessing.synchronize",

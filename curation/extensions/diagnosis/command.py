@@ -13,8 +13,8 @@ from curation.core.arguments import Workers
 from curation.core.engines.running import EngineName
 from curation.core.errors import UsageError
 from curation.core.storage import write_bytes
-from curation.sources.presence import presence as scan
-from curation.sources.renumbering import renumber as with_new_ids
+from curation.extensions.diagnosis.presence import presence as scan
+from curation.extensions.diagnosis.renumbering import renumber as with_new_ids
 
 _SHOWN = 30
 

@@ -22,6 +22,7 @@ from curation.evaluation.conventions import Id, unique
 from curation.evaluation.detection_files import read_other_form
 from curation.evaluation.problem import GroundTruth, Int32s, Int64s
 from curation.evaluation.result_records import FORM, Records, Row
+from curation.extensions.diagnosis.inspection import Inspection, inspect_annotations
 from curation.extensions.diagnosis.mends import (
     Columns,
     Objects,
@@ -32,7 +33,6 @@ from curation.extensions.diagnosis.mends import (
     parse,
 )
 from curation.extensions.diagnosis.mistakes import Finding, explain, ids_are, image_mends
-from curation.sources.inspection import Inspection, inspect_annotations
 
 _SEEN = 5_000
 """Detections that an evaluation looks at before it doubts them."""
@@ -272,7 +272,7 @@ def inspect(
     Returns
     -------
     Inspection or Diagnosis
-        See `curation.sources.inspection.Inspection`, and `Diagnosis` for detections.
+        See `curation.extensions.diagnosis.inspection.Inspection`, and `Diagnosis` for detections.
 
     Raises
     ------

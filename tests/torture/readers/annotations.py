@@ -80,7 +80,7 @@ def targets() -> list[Target]:
     return [
         reader("coco", coco, read_coco, dataset="coco", part="val2017", weight=5),
         reader("coco, boxes dropped", coco, read_coco, dataset="custom", part="x", bad_boxes="drop"),
-        reader("coco, renumbered", coco, "sources.renumbering:renumber"),
+        reader("coco, renumbered", coco, "extensions.diagnosis.renumbering:renumber"),
         reader("voc", voc | listed, "sources.voc:read_voc", "voc2007", "test", weight=5),
         opened("open images", _openimages(), "openimages", weight=5),
         opened("open images, with lists", _openimages(**{"image_ids_and_rotation.csv": _ROTATIONS}), "openimages"),

@@ -19,9 +19,9 @@ from curation.extensions.audit.roles import read_role
 from curation.extensions.audit.rule import Check, Finding, Verdict, joined
 from curation.extensions.audit.rules.lists import published_of
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget
+from curation.extensions.diagnosis.inspection import CocoFacts, read_coco_facts
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.entries import CLASS_FILE, NO_LABEL, PublishedFile
-from curation.sources.inspection import CocoFacts, read_coco_facts
 from curation.sources.source import Int32s, Int64s
 from curation.sources.stems import cells_of
 

@@ -20,8 +20,8 @@ from curation.evaluation.outcomes import IGNORED, OBJECTS, OUTCOMES, STATES, TRU
 from curation.evaluation.problem import Detections
 from curation.evaluation.resample import PAIRED_DEFINITION, ImageOutcomes, paired_intervals
 from curation.evaluation.result import PLACES, Column, Result, Table
-from curation.evaluation.score_diff import ScoresDiff, diff_scores
 from curation.evaluation.score_files import open_columns
+from curation.extensions.diff.score_files import ScoresDiff, diff_scores
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -27,7 +27,7 @@ def run(
     exit_code
         exit with 1 where the two differ
     """
-    from curation.evaluation.diff import compare_files
+    from curation.extensions.diff.results import compare_files
     from curation.manifest.diff import diff_manifests
     from curation.manifest.locate import load_manifest
 
