@@ -14,7 +14,7 @@ def _homes() -> dict[str, tuple[str, str]]:
     with open(__file__.rpartition(".")[0] + ".pyi", encoding="utf-8") as stub:  # noqa: PTH123
         for line in stub:
             module, found, names = line.removeprefix("from ").partition(" import ")
-            for pair in names.split(",") if found and module.startswith("curation.") else ():
+            for pair in names.split(",") if found and module.startswith("curation") else ():
                 attribute, _, name = pair.strip().partition(" as ")
                 homes[name] = (module, attribute)
     return homes
@@ -34,10 +34,10 @@ def __getattr__(name: str) -> object:
         hint = f"; did you mean {near[0]}?" if near else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     module, attribute = _HOMES[name]
-    # ``audit``, ``identify`` and ``leaks`` are packages that can be called: an import of them sets these names too.
-    package = f"{__name__}.{name}"
-    found = import_module(package if module.startswith(f"{package}.") else module)
-    value: object = found if found.__name__ == package else getattr(found, attribute)
+    # `evaluate` is a module.
+    if module == __name__:
+        return import_module(f"{module}.{attribute}")
+    value: object = getattr(import_module(module), attribute)
     globals()[name] = value
     return value
 

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from curation.cli import main
+from curation.cli import groups, main
+
+VERBS = {verb for verbs in groups().values() for verb in verbs}
+"""Every verb, those of the extensions included."""
 
 
 class Shell:

@@ -120,7 +120,7 @@ def evaluation(name: str, **usual: Any) -> Call:
     for key, kind in annotations_of(evaluation_of(name), extras=True).items():
         kinds |= annotations_of(kind, extras=True) if dataclasses.is_dataclass(kind) else {key: kind}
     kinds.pop("engine", None)  # The engines of AP are libraries of others.
-    return Call(lambda **given: curation.evaluate(name, **given), usual, kinds)
+    return Call(lambda **given: getattr(curation.evaluate, name)(**given), usual, kinds)
 
 
 @pytest.fixture(scope="module")
@@ -172,8 +172,8 @@ def other_calls(folder: Path) -> dict[str, Call]:
     photos.mkdir()
     (photos / "000000000802.jpg").write_bytes(b"no photo")
     rows = folder / "rows.jsonl"
-    curation.evaluate(
-        "voc", truth=folder / "voc/truth_closed.json", detections=folder / "voc/detections_closed.json", no_cache=True
+    curation.evaluate.voc(
+        truth=folder / "voc/truth_closed.json", detections=folder / "voc/detections_closed.json", no_cache=True
     ).append(rows)
     source = json.loads((folder / "coco/truth.json").read_text(encoding="utf-8"))
     some = "elephant/val2017"

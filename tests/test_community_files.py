@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
-from curation.cli import VERBS
 from curation.version import __version__
 from tests.portability.cells import CELLS
+from tests.shell import VERBS
 from tests.test_installation import build, run
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +37,7 @@ def read(path: Path) -> dict[Any, Any]:
 def test_commands_name_targets_verbs_and_extras_that_there_are(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert set(re.findall(r"(?:sudo|run:|&&|\") ?make ([a-z]+)", text)) <= TARGETS
-    assert set(re.findall(r"(?:-m |`|review )curation ([a-z]+)", text)) <= VERBS.keys()
+    assert set(re.findall(r"(?:-m |`|review )curation ([a-z]+)", text)) <= VERBS
     extras = {extra for found in re.findall(r"\.\[([a-z,]+)\]", text) for extra in found.split(",")}
     assert extras <= set(PROJECT["optional-dependencies"])
     for cells in re.findall(r"tests\.portability --cells ([\w ]+)", text):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.registry import benchmarks
-from curation.cli import VERBS, WrongWordsError, _parser, main
+from curation.cli import WrongWordsError, _parser, main
 from curation.manifest.locate import manifest_folders
 from tests.docs.pages import (
     INDENTED,
@@ -28,6 +28,7 @@ from tests.docs.pages import (
     quoted,
 )
 from tests.docs.worlds import WORLDS, draw_detections, lay
+from tests.shell import VERBS
 
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 LANGUAGES = {"bash", "text", "python", "toml", "json", INDENTED}

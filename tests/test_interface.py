@@ -21,12 +21,12 @@ from curation.benchmarks.registry import evaluation_of, protocols
 from curation.cli.signature import parameter_texts
 from curation.core.arguments import checked
 from curation.core.errors import UsageError
-from curation.core.interface import _variant_kind, _with_variants
+from curation.evaluation.calls import _variant_kind, _with_variants
 from curation.evaluation.inputs import Reading
 from curation.manifest.locate import find_manifest
 from tests.small_world import write_small_world
 
-FUNCTIONS = [name for name in curation.__all__ if name[0].islower() and not name.startswith("_")]
+FUNCTIONS = [name for name in curation.__all__ if name[0].islower() and name != "evaluate"]
 IMAGES = [{"id": n, "file_name": f"{n}.jpg", "width": 60, "height": 60} for n in (1, 2)]
 BOX = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
 TRUTH = {
@@ -65,7 +65,7 @@ def test_every_benchmark_is_a_function_whose_arguments_are_all_named() -> None:
     assert tuple(dir(curation.evaluate)) == tuple(sorted(protocols()))
     for name in protocols():
         function = getattr(curation.evaluate, name)
-        assert name in (inspect.getdoc(type(curation.evaluate)) or "")
+        assert name in (inspect.getdoc(curation.evaluate) or "")
         signature = inspect.signature(function)
         told = set(parameter_texts(function))
         assert {one for one in signature.parameters if one != "variants"} <= told, name
@@ -76,17 +76,13 @@ def test_every_benchmark_is_a_function_whose_arguments_are_all_named() -> None:
     assert "exemplars" in inspect.signature(curation.audit).parameters
     with pytest.raises(AttributeError, match=r"did you mean owod\?"):
         _ = curation.evaluate.owodd
-    for wrong, near in (
-        (lambda: curation.evaluate("owodd"), "owod"),
-        (lambda: curation.evaluate.voc(truths=1), "truth"),
-    ):
-        with pytest.raises(UsageError, match=f"did you mean {near}"):
-            wrong()
+    with pytest.raises(UsageError, match="did you mean truth"):
+        curation.evaluate.voc(truths=1)
 
 
 def test_no_representation_is_longer_than_a_screen() -> None:
     other, small = (curation.load(name) for name in ("owod/reowod", "elephant/val2017"))
-    for made in (curation.diff(other, small), curation.diff(small, other), curation.evaluate, curation.audit):
+    for made in (curation.diff(other, small), curation.diff(small, other), curation.audit):
         assert len(repr(made)) < 80 * 40
 
 
@@ -103,9 +99,7 @@ def test_another_name_is_none() -> None:
 
 
 def implementation(name: str) -> Any:
-    made: Any = getattr(curation, name)
-    packages = ("audit", "identify", "leaks")
-    return getattr(importlib.import_module(f"curation.extensions.{name}.run"), name) if name in packages else made
+    return getattr(curation, name)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -127,10 +121,9 @@ def test_every_parameter_is_explained(name: str) -> None:
     assert not missing or name == "diff"
 
 
-def test_the_package_of_the_audit_is_its_function_whatever_was_imported_before() -> None:
-    importlib.import_module("curation.extensions.audit.report")
-    assert callable(curation.audit)
-    assert "exemplars : int" in (inspect.getdoc(curation.audit) or "")
+def test_the_example_of_the_evaluations_runs() -> None:
+    assert doctest.testmod(curation.evaluate).attempted > 0
+    assert doctest.testmod(curation.evaluate).failed == 0
 
 
 def test_sources_in_every_form() -> None:
@@ -171,7 +164,7 @@ def test_variants_are_the_option_that_chooses_them(name: str, variants: Any, val
 )
 def test_variants_that_there_are_not(name: str, variants: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"variant|no input of this name"):
-        curation.evaluate(name, truth=tmp_path, detections=tmp_path, scores=tmp_path, variants=variants)
+        getattr(curation.evaluate, name)(truth=tmp_path, detections=tmp_path, scores=tmp_path, variants=variants)
 
 
 def test_predictions_in_every_form(tmp_path: Path) -> None:
@@ -181,12 +174,10 @@ def test_predictions_in_every_form(tmp_path: Path) -> None:
     found.write_text(json.dumps(FOUND))
     for detections in (FOUND, frame, found, str(found)):
         for given in (TRUTH, truth, str(truth), curation.open_source("coco", TRUTH)):
-            result = curation.evaluate("voc", truth=given, detections=detections, no_cache=True)
+            result = curation.evaluate.voc(truth=given, detections=detections, no_cache=True)
             assert result["mAP11"] == 100
     with pytest.raises(UsageError, match="takes no input"):
-        curation.evaluate("voc", truth=TRUTH, detections=FOUND, truths=1)
-    with pytest.raises(UsageError, match="No such benchmark"):
-        curation.evaluate("vocc")
+        curation.evaluate.voc(truth=TRUTH, detections=FOUND, truths=1)
 
 
 def test_a_manifest_for_a_notebook(tmp_path: Path) -> None:
@@ -238,23 +229,17 @@ def test_a_manifest_for_a_notebook(tmp_path: Path) -> None:
 )
 def test_inputs_of_another_kind_are_told_by_name(inputs: dict[str, Any], says: str) -> None:
     with pytest.raises(curation.CurationError, match=re.escape(says)):
-        curation.evaluate("owod", **inputs)
-
-
-@pytest.mark.parametrize("name", [None, 3, "registry", "building", "owodd"])
-def test_protocols_that_there_are_not(name: Any) -> None:
-    with pytest.raises(curation.CurationError, match="expected: elephant, findmeifyoucan, imagenet, "):
-        curation.evaluate(name)
+        curation.evaluate.owod(**inputs)
 
 
 def test_an_error_in_what_was_in_memory_names_no_temporary_folder() -> None:
     with pytest.raises(curation.CurationError) as caught:
-        curation.evaluate("voc", truth=TRUTH, detections=pd.DataFrame(FOUND).drop(columns="score"))
+        curation.evaluate.voc(truth=TRUTH, detections=pd.DataFrame(FOUND).drop(columns="score"))
     assert caught.value.where == "DataFrame.json: record 0"
 
 
 def test_a_result_is_saved_where_a_text_says(tmp_path: Path) -> None:
-    result = curation.evaluate("voc", truth=TRUTH, detections=FOUND)
+    result = curation.evaluate.voc(truth=TRUTH, detections=FOUND)
     assert result.save(str(tmp_path / "scores"))[-1] == tmp_path / "scores" / "results.json"
     (tmp_path / "file").write_text("mine")
     with pytest.raises(curation.CurationError, match="Results go into a folder"):
@@ -283,7 +268,6 @@ def test_sources_without_names_and_boxes_that_are_no_numbers() -> None:
         (lambda api, made: api.open_source("coco", TRUTH, bad_boxes="no"), "error, drop"),
         (lambda api, made: api.audit(made, exemplars="x"), "value of exemplars"),
         (lambda api, made: api.audit(made, fail_on="never"), "error, warning"),
-        (lambda api, made: api.evaluate(variants=3), "missing a required argument: 'name'"),
         (lambda api, made: api.diff(made, 4), "value of new"),
         (lambda api, made: api.import_lists(None, "lists"), "value of header"),
         (lambda api, made: made.save(1), "value of folder"),
@@ -313,22 +297,22 @@ PACKAGED = "elephant/val2017"
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda api: api.evaluate("owod", **OPEN, variant=("clean", "all")), "all alone"),
-        (lambda api: api.evaluate("owod", **OPEN, variant=()), "not empty"),
-        (lambda api: api.evaluate("owod", **OPEN, variant=("ore", "ore")), "none twice"),
-        (lambda api: api.evaluate("owod", **{**OPEN, "detections": {}}), "help(curation.evaluate)"),
-        (lambda api: api.evaluate("owod", **OPEN, manifest=""), "(empty)"),
-        (lambda api: api.evaluate("owod", **OPEN, manifest=LONG), "too long"),
-        (lambda api: api.evaluate("owod", **{**OPEN, "truth": ""}), "working folder"),
-        (lambda api: api.evaluate("owod", **{**OPEN, "truth": LONG}), "too long"),
-        (lambda api: api.evaluate("voc", truth=TRUTH, detections="a\0b"), "null byte"),
-        (lambda api: api.evaluate("voc", truth=TRUTH, detections=FOUND, image_set="\ud800"), "value of image_set"),
-        (lambda api: api.evaluate("imagenet", scores={}), "value of scores"),
-        (lambda api: api.evaluate("elephant", **PARTS, recalls=()), "value of recalls"),
-        (lambda api: api.evaluate("elephant", **PARTS, bootstrap=-1), "at least 0"),
-        (lambda api: api.evaluate("elephant", **PARTS, bootstrap=True), "found: bool True"),
-        (lambda api: api.evaluate("elephant", **PARTS, seed=2**64), "value of seed"),
-        (lambda api: api.evaluate("elephant", **PARTS, seed=np.int64(-1)), "value of seed"),
+        (lambda api: api.evaluate.owod(**OPEN, variant=("clean", "all")), "all alone"),
+        (lambda api: api.evaluate.owod(**OPEN, variant=()), "not empty"),
+        (lambda api: api.evaluate.owod(**OPEN, variant=("ore", "ore")), "none twice"),
+        (lambda api: api.evaluate.owod(**{**OPEN, "detections": {}}), "help(curation.evaluate.owod)"),
+        (lambda api: api.evaluate.owod(**OPEN, manifest=""), "(empty)"),
+        (lambda api: api.evaluate.owod(**OPEN, manifest=LONG), "too long"),
+        (lambda api: api.evaluate.owod(**{**OPEN, "truth": ""}), "working folder"),
+        (lambda api: api.evaluate.owod(**{**OPEN, "truth": LONG}), "too long"),
+        (lambda api: api.evaluate.voc(truth=TRUTH, detections="a\0b"), "null byte"),
+        (lambda api: api.evaluate.voc(truth=TRUTH, detections=FOUND, image_set="\ud800"), "value of image_set"),
+        (lambda api: api.evaluate.imagenet(scores={}), "value of scores"),
+        (lambda api: api.evaluate.elephant(**PARTS, recalls=()), "value of recalls"),
+        (lambda api: api.evaluate.elephant(**PARTS, bootstrap=-1), "at least 0"),
+        (lambda api: api.evaluate.elephant(**PARTS, bootstrap=True), "found: bool True"),
+        (lambda api: api.evaluate.elephant(**PARTS, seed=2**64), "value of seed"),
+        (lambda api: api.evaluate.elephant(**PARTS, seed=np.int64(-1)), "value of seed"),
         (lambda api: api.evaluate.voc(TRUTH, FOUND), "too many positional arguments"),
         (lambda api: api.evaluate.voc(truth=TRUTH, detections=FOUND, variants="voc"), "found: variants"),
         (lambda api: api.evaluate.voc(truth=TRUTH), "help(curation.evaluate.voc)"),
@@ -379,7 +363,7 @@ def test_what_stands_for_a_value_makes_the_same_files(
     inputs = PARTS if name == "elephant" else OPEN
     folders = []
     for number, options in enumerate((given, plain)):
-        written = curation.evaluate(name, **inputs, **options).save(tmp_path / str(number))
+        written = getattr(curation.evaluate, name)(**inputs, **options).save(tmp_path / str(number))
         folders.append({path.name: path.read_bytes() for path in written})
     assert folders[0] == folders[1]
     assert json.loads(folders[0]["results.json"])["measures"]

@@ -12,11 +12,12 @@ Another package offers a `Benchmark` under the entry point ``curation.benchmarks
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache, partial
 from importlib import import_module, util
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -26,6 +27,7 @@ from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.facts import fact, facts_of, within
 from curation.benchmarks.parameters import Parameter, declared_parameters
 from curation.core.arguments import checked
+from curation.core.entry_points import entry_points, loaded
 from curation.core.errors import UsageError
 from curation.manifest.header import Header, Paper
 from curation.sources.source_specs import SourceSlot
@@ -38,11 +40,6 @@ if TYPE_CHECKING:
 
 GROUP = "curation.benchmarks"
 """The group of entry points under which another package offers a benchmark, named as the benchmark is."""
-OWN = (
-    "elephant", "owod", "opendet", "imagenet", "findmeifyoucan", "osod3", "ssb", "openood", "ninco", "imagenetood",
-    "ovcoco", "rwd", "nuowodb",
-)  # fmt: skip
-"""The benchmarks of this package, in the order in which they are listed."""
 PLAIN_GROUP = "curation.plain_evaluations"
 """The group of entry points of further evaluations of plain detection."""
 _ENGINES = {"classification": "curation.evaluation.classification"}
@@ -50,21 +47,28 @@ _ENGINES = {"classification": "curation.evaluation.classification"}
 
 
 @cache
-def _plain() -> dict[str, str]:
+def _plain() -> dict[str, EntryPoint]:
     """Return what evaluates plain detection, which has no lists: modules by name."""
-    return {"voc": "curation.evaluation.voc"} | {one.name: one.value for one in entry_points(group=PLAIN_GROUP)}
+    voc = EntryPoint("voc", "curation.evaluation.voc", PLAIN_GROUP)
+    return {"voc": voc} | {point.name: point for point in entry_points(PLAIN_GROUP)}
 
 
 @cache
 def _rooms() -> dict[str, str]:
     """Return the module of each benchmark that a file ``NAME.toml`` declares.
 
-    Those of this package, then those that an entry point offers as ``PACKAGE.NAME``, without an object.
+    Files of this package, and those that an entry point offers as ``PACKAGE.NAME``, without an object. They are in the
+    order of the key ``order`` in their files; files without one follow by name.
     """
-    offered = {one.name: one.value for one in entry_points(group=GROUP) if not one.attr and _declares(one.value)}
+    offered = {one.name: one.value for one in entry_points(GROUP) if not one.attr and _declares(one.value)}
     own = {f.name.removesuffix(".toml") for f in files(__package__).iterdir() if f.name.endswith(".toml")}
     rooms = offered | {name: f"{__package__}.{name}" for name in own}
-    return {name: rooms[name] for name in (*OWN, *sorted(rooms)) if name in rooms}
+    return dict(sorted(rooms.items(), key=lambda pair: (_order(pair[1]), pair[0])))
+
+
+def _order(room: str) -> float:
+    order = facts_of(room)["benchmark"].get("order")
+    return order if isinstance(order, int) else math.inf
 
 
 class Registry(NamedTuple):
@@ -80,6 +84,7 @@ class _Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parts: tuple[tuple[str, str], ...]
     code: dict[str, str] = {}
     name: str = ""
+    order: int = 0
     slots: tuple[SourceSlot, ...] = ()
     parameters: tuple[Parameter, ...] = ()
 
@@ -103,7 +108,7 @@ class Evaluation(NamedTuple):
 def registry() -> Registry:
     """Return every benchmark: this package's in their order, then others by name."""
     found: dict[str, Benchmark] = {}
-    unusable = {one.name: f"{one.value}: no file declares it" for one in entry_points(group=GROUP)
+    unusable = {one.name: f"{one.value}: no file declares it" for one in entry_points(GROUP)
                 if not one.attr and one.name not in _rooms()}  # fmt: skip
     for name, room in _rooms().items():
         try:
@@ -113,7 +118,7 @@ def registry() -> Registry:
             if room == f"{__package__}.{name}":
                 raise
             unusable[name] = f"{room}: {error}"[:300]
-    for entry in sorted(_objects(), key=lambda point: (point.name, point.value)):
+    for entry in _objects():
         try:
             found[entry.name] = _offered(entry, found)
         # Whatever a stranger's module raises while it is imported must not take the other benchmarks away.
@@ -133,7 +138,7 @@ def _declares(room: str) -> bool:
 
 def _objects() -> list[EntryPoint]:
     """Return the entry points that offer a benchmark as an object."""
-    return [one for one in entry_points(group=GROUP) if one.attr]
+    return [one for one in entry_points(GROUP) if one.attr]
 
 
 def _offered(entry: EntryPoint, found: Mapping[str, Benchmark]) -> Benchmark:
@@ -300,7 +305,7 @@ def _known(protocol: str) -> Any:
 def _evaluation(protocol: str) -> Any:
     """Return what holds ``evaluate`` and ``REPORT`` of a benchmark; None for one that is not known here."""
     if protocol in _plain():
-        return import_module(_plain()[protocol])
+        return loaded(_plain()[protocol], f"The evaluation {protocol}")
     if protocol in names("evaluation"):
         return evaluation(protocol)
     if protocol in _own():

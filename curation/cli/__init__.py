@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from curation.cli import outputs
-from curation.cli.offered import offered
+from curation.cli.offered import help_lines, offered, verb_module
 from curation.cli.option_names import Help, renamed
 from curation.core import edge
-from curation.core.errors import CurationError
+from curation.core.errors import CurationError, UsageError
 from curation.core.text_table import printable
 from curation.version import __version__
 
@@ -28,18 +28,13 @@ GROUPS: dict[str, dict[str, str]] = {
     "Lists": {
         "list": "benchmarks with their sources, and the available manifests",
         "init": "write a first task file from your own annotations",
-        "inspect": "show what an annotation file holds, and why a score is zero",
         "build": "make a manifest from raw datasets",
         "import": "complete a manifest from the lists that authors published",
         "show": "print a manifest",
         "verify": "check a manifest against digests, sources or an authors' list",
-        "diff": "compare two manifests, or two results",
         "export": "write parts as COCO, VOC, YOLO, id lists or the authors' files",
     },
-    "Lists of others": {
-        "identify": "recognise published lists by their content",
-        "audit": "check lists against the rules of a sound benchmark",
-    },
+    "Lists of others": {},
     "Signals": {
         "hierarchy": "class hierarchies: show, find, similarity, dropped, related",
         "similarity": "images that look alike: embed, neighbors, duplicates, leaks",
@@ -48,7 +43,6 @@ GROUPS: dict[str, dict[str, str]] = {
     "Reviewers": {"review": "propose, start, status, export, summary, apply"},
     "Scores": {
         "evaluate": "score predictions by the rules of a benchmark",
-        "scores": "post-hoc OOD scores from logits, features and a last layer",
         "leaderboard": "rank the results of several methods where they are comparable",
     },
     "Hub": {
@@ -56,8 +50,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "pull": "download a publication and check every file",
     },
 }
-"""Every verb and what it does, in the groups of the help."""
-VERBS = {verb: summary for verbs in GROUPS.values() for verb, summary in verbs.items()}
+"""Every verb of this package outside its extensions and what it does, in the groups of the help."""
+OWN_VERBS = frozenset(verb for verbs in GROUPS.values() for verb in verbs)
 
 GONE = {
     "audits": "audit FOLDER --each",
@@ -76,17 +70,29 @@ GONE = {
 """Verbs and commands of earlier versions, and what they are now."""
 
 
+def groups() -> dict[str, dict[str, str]]:
+    """Return every verb and what it does, in the groups of the help; offered verbs follow those of this package."""
+    verbs = {title: dict(lines) for title, lines in GROUPS.items()}
+    for verb, (title, summary) in help_lines().items():
+        if verb not in OWN_VERBS:
+            verbs.setdefault(title, {})[verb] = summary
+    return verbs
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (see `curation.core.edge.outcome`)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
-    parser = _parser(verb, command, each="--each" in given)
     try:
+        parser = _parser(verb, command, each="--each" in given)
         _require_known(parser, given)
         options = parser.parse_args(given)
     except WrongWordsError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except UsageError as error:
+        _report(error, as_json="--json" in given)
+        return error.exit_code
     if options.verb is None:
         parser.print_help()
         return 2
@@ -177,10 +183,14 @@ def _run(options: argparse.Namespace) -> int:
 
 def _parser(verb: str | None, command: str = "", *, every: bool = False, each: bool = False) -> argparse.ArgumentParser:
     """Return the parser; only the module of the verb, and of the command in use, is imported: help stays instant."""
+    names = sorted(OWN_VERBS | offered().keys())
+    is_listed = every or verb not in names
+    verbs = groups() if is_listed else {}
     listed = "\n".join(
-        f"{title}\n" + "\n".join(f"  {name:<13}{summary}" for name, summary in verbs.items())
-        for title, verbs in GROUPS.items()
+        f"{title}\n" + "\n".join(f"  {name:<13}{summary}" for name, summary in lines.items())
+        for title, lines in verbs.items()
     )
+    summaries = {name: summary for lines in (verbs or GROUPS).values() for name, summary in lines.items()}
     parser = Parser(
         prog="curation",
         description="Open-set evaluation data you can trust.",
@@ -198,7 +208,9 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
         help="print the completion of bash, zsh or tcsh",
     )
     below = parser.add_subparsers(dest="verb", metavar="VERB", help="what to do", prog="curation")
-    for name, summary in VERBS.items():
+    for name in summaries if is_listed else names:
+        module = _module(name) if every or name == verb else None
+        summary = str(summaries.get(name) or getattr(module, "SUMMARY", name))
         subparser = below.add_parser(
             name,
             help=summary,
@@ -206,11 +218,17 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
             formatter_class=Help,
             allow_abbrev=False,
         )
-        if every or name == verb:
-            module = importlib.import_module(offered().get(name, f"curation.cli.verbs.{name}{'_' * iskeyword(name)}"))
+        if module is not None:
             _declare(subparser, module, command, each=each)
             outputs.add_force(subparser)
     return parser
+
+
+def _module(verb: str) -> Any:
+    """Return the module of a verb; a verb of this package cannot be replaced."""
+    if verb in OWN_VERBS:
+        return importlib.import_module(f"curation.cli.verbs.{verb}{'_' * iskeyword(verb)}")
+    return verb_module(verb)
 
 
 class _TopHelp(argparse.RawDescriptionHelpFormatter):
@@ -256,7 +274,10 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, each
     from curation.cli.signature import add_arguments, add_commands
 
     if hasattr(module, "COMMANDS"):
-        add_commands(parser, module.COMMANDS, module.METAVAR)
+        if isinstance(unusable := module.COMMANDS.get(command), UsageError):
+            raise unusable
+        usable = {name: function for name, function in module.COMMANDS.items() if callable(function)}
+        add_commands(parser, usable, module.METAVAR)
     else:
         # `audit --each` has options of its own.
         run = module.run_each if each and hasattr(module, "run_each") else module.run

@@ -1,29 +1,75 @@
-"""Commands that extensions and other packages offer, by the entry points of the group ``curation.commands``."""
+"""Commands that extensions and other packages offer, by the entry points of the group ``curation.commands``.
+
+``VERB = "MODULE"`` names a module like those of `curation.cli.verbs`, which also states its line of help as ``SUMMARY``
+and its heading as ``GROUP``. ``VERB.ACTION = "MODULE:FUNCTION"`` adds an action to a verb that has several.
+"""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-GROUP = "curation.commands"
-"""``VERB = "MODULE"``, a module as those of `curation.cli.verbs`; or ``VERB.ACTION = "MODULE:FUNCTION"``."""
+from curation.core.entry_points import entry_points, loaded, package_name
+from curation.core.errors import UsageError
+
+ENTRY_POINTS = "curation.commands"
+OTHERS = "Other packages"
+"""The heading of commands whose module names none."""
 
 
 @cache
-def offered() -> dict[str, str]:
-    """Return the modules of verbs that are offered, by name."""
-    return {one.name: one.value for one in entry_points(group=GROUP) if not one.attr}
+def offered() -> dict[str, EntryPoint]:
+    """Return the entry points of the verbs that are offered, by name."""
+    return {point.name: point for point in entry_points(ENTRY_POINTS) if not point.attr}
 
 
-def actions(verb: str) -> dict[str, Callable[..., Any]]:
-    """Return the functions that are offered as further actions of a verb, by name."""
-    begin, found = f"{verb}.", {}
-    for one in sorted(entry_points(group=GROUP), key=lambda point: point.name):
-        if one.attr and one.name.startswith(begin):
-            # Whatever another package raises while it is imported must not take the other actions away.
-            with suppress(Exception):
-                found[one.name.removeprefix(begin)] = one.load()
-    return found
+def verb_module(verb: str) -> Any:
+    """Return the module of an offered verb.
+
+    Raises
+    ------
+    UsageError
+        The module cannot be imported.
+    """
+    return loaded(offered()[verb], f"The command `curation {verb}`")
+
+
+def actions(verb: str) -> dict[str, Callable[..., Any] | UsageError]:
+    """Return the functions that are offered as further actions of a verb: an error for one that cannot be loaded."""
+    functions: dict[str, Callable[..., Any] | UsageError] = {}
+    for point in entry_points(ENTRY_POINTS):
+        name, _, action = point.name.partition(".")
+        if name == verb and action and point.attr:
+            try:
+                functions[action] = loaded(point, f"The command `curation {verb} {action}`")
+            except UsageError as error:
+                functions[action] = error
+    return functions
+
+
+def help_lines() -> dict[str, tuple[str, str]]:
+    """Return heading and line of help of every offered verb, read from its module's source without running it."""
+    return {verb: _help_line(point) for verb, point in offered().items()}
+
+
+def _help_line(point: EntryPoint) -> tuple[str, str]:
+    try:
+        spec = find_spec(point.value)
+        tree = ast.parse(Path(spec.origin).read_bytes() if spec and spec.origin else b"")
+    # `find_spec` imports the package of the module, which may raise anything.
+    except Exception as error:
+        return OTHERS, f"cannot be loaded: {type(error).__name__}"
+    constants = {
+        node.targets[0].id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Constant)
+    }
+    summary = constants.get("SUMMARY", f"offered by the package {package_name(point)}")
+    return str(constants.get("GROUP", OTHERS)), str(summary)

@@ -1,7 +1,7 @@
 """Pages from templates: HTML for a browser and Markdown for a hub; no text from a file means anything in either.
 
-The templates stand in ``curation/extensions/audit/templates``. HTML pages extend ``page.html``, which holds the one
-stylesheet, and need no other file; what a page holds can be read without a script.
+Templates are in the folder ``templates`` of this package, or of the extension that uses them. HTML pages extend
+``page.html``, which holds the one stylesheet, and need no other file; a page can be read without a script.
 """
 
 from __future__ import annotations
@@ -22,29 +22,30 @@ _MARKS = re.compile(r"([\\`*_\[\]<>|~#$&])")
 _FIRST = re.compile(r"^(\d{0,9})([-+.)](?= |$)|[-=](?=[-=]*$))")
 
 
-def page(template: str, **values: Any) -> str:
+def page(template: str, package: str = "", /, **values: Any) -> str:
     """Return a page made from a template.
 
     Parameters
     ----------
     template : str
-        Name of a file of ``curation/extensions/audit/templates``. In ``.html`` every value is escaped; the filter
-        ``clean`` shortens it as well, and ``safe`` lets ready HTML through, such as a drawing. In ``.md`` texts from
-        files pass the filter
-        ``plain``, ``code``, ``link`` or ``block``. All are functions of this module.
+        Name of a template file. In ``.html`` every value is escaped; the filter ``clean`` shortens it as well, and
+        ``safe`` lets ready HTML through, such as a drawing. In ``.md`` texts from files pass the filter ``plain``,
+        ``code``, ``link`` or ``block``. All are functions of this module.
+    package : str, optional
+        The package whose folder ``templates`` holds the file, if it is not in ``curation/core/templates``.
     **values
         What the template names; a name that is not among them is an error.
     """
-    return _environment().get_template(template).render(values)
+    return _environment(package).get_template(template).render(values)
 
 
 @cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+def _environment(package: str) -> Environment:
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, select_autoescape
     from markupsafe import Markup
 
     made = Environment(
-        loader=PackageLoader("curation.core"),
+        loader=ChoiceLoader([PackageLoader(name) for name in (package, "curation.core") if name]),
         autoescape=select_autoescape(["html"]),
         undefined=StrictUndefined,
         trim_blocks=True,

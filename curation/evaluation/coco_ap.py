@@ -13,7 +13,6 @@ import numpy as np
 
 from curation.core.errors import EngineDisagreementError, MissingExtraError, UsageError
 from curation.core.memory import require_memory
-from curation.evaluation import defined_means
 from curation.evaluation.input_order import count_tie_sensitive
 from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.measures import Measure, definitions
@@ -283,7 +282,13 @@ def _engine_numbers(
         return summary((precision, recall), labels), precision[..., 0]
     every, *of_sizes = np.moveaxis(precision, -1, 0)
     numbers = (every, every[0], every[5], *of_sizes, *below, *np.moveaxis(recall, -1, 0))
-    return np.array([*map(defined_means.mean_of_defined, numbers)]), every
+    return np.array([*map(mean_of_defined, numbers)]), every
+
+
+def mean_of_defined(values: Floats) -> float:
+    """Return the mean of the values above -1, summed as pycocotools sums them; -1 if there are none."""
+    defined = values[values > -1]
+    return float(defined.mean()) if len(defined) else -1.0
 
 
 def _curves(evaluation: Any) -> tuple[Floats, Floats]:

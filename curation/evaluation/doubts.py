@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
+from curation.core.entry_points import entry_points, loaded
+from curation.core.errors import CurationWarning, UsageError
 from curation.evaluation.problem import GroundTruth, Int32s
 
 if TYPE_CHECKING:
@@ -18,7 +20,12 @@ GROUP = "curation.doubts"
 
 @cache
 def _told() -> Any:
-    return next((one.load() for one in entry_points(group=GROUP, name="detections")), None)
+    points = [point for point in entry_points(GROUP) if point.name == "detections"]
+    try:
+        return loaded(points[0], "The check of detections for mistakes") if points else None
+    except UsageError as error:
+        warnings.warn(f"{error.what}: {error.found}; the scores are not affected", CurationWarning, stacklevel=2)
+        return None
 
 
 def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.cli import VERBS, main, whole_parser
+from curation.cli import main, whole_parser
+from tests.shell import VERBS
 
 
 def commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
@@ -21,7 +22,7 @@ def commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParse
 def test_the_parser_has_every_verb_and_knows_what_is_a_file() -> None:
     parser = whole_parser()
     (verbs,) = [one.choices for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
-    assert verbs.keys() == VERBS.keys()
+    assert verbs.keys() == VERBS
     for command in commands(parser):
         for action in command._actions:
             assert hasattr(action, "complete") == (

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.cli import VERBS, main
-from tests.shell import Shell
+from curation.cli import main
+from tests.shell import VERBS, Shell
 
 HEAVY = ("torch", "fiftyone", "sklearn", "nltk", "open_clip", "matplotlib", "pandas", "pyarrow", "numpy")
 
@@ -39,7 +39,7 @@ print("numpy" in sys.modules, "msgspec" in sys.modules)
     assert run_python(code).split() == ["False", "False"]
 
 
-COMMANDS = [[verb] for verb in sorted(set(VERBS) - {"evaluate", "hierarchy", "review", "similarity"})]
+COMMANDS = [[verb] for verb in sorted(VERBS - {"evaluate", "hierarchy", "review", "similarity"})]
 COMMANDS += [["evaluate", protocol] for protocol in ("elephant", "voc", "coco")]
 COMMANDS += [["evaluate", protocol] for protocol in ("owod", "osod3", "imagenet", "findmeifyoucan")]
 COMMANDS += [["review", action] for action in ("propose", "start", "status", "export", "summary", "apply")]

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from curation.cli import VERBS, main, outputs
 from curation.cli import _parser as parser_of
+from curation.cli import main, outputs
 from curation.core.ledger import LEDGER
 from tests.evaluation.leaderboard_cases import row_data, write_rows
+from tests.shell import VERBS
 from tests.small_world import write_elephant, write_small_world
 
 PARAMETERS = {"ratios": ("1",), "orders": ("hash",), "salt": "test"}
@@ -33,7 +34,7 @@ def commands_of(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentPa
                 yield from commands_of(one)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", sorted(VERBS))
 def test_every_option_that_names_an_output_is_declared_as_one(verb: str) -> None:
     names = {"--out", "--append", "--dry-run"}
     for parser in commands_of(parser_of(verb)):

@@ -215,10 +215,10 @@ def test_an_export_holds_the_boxes_and_scores_are_the_same_from_raw_and_exported
     assert names[added[0]["category_id"]] == "unknown"
     found = detections(world, added=[(2003, [7.5, 8, 9, 10.125])])
     results = {
-        name: curation.evaluate("owod", manifest=made, task="t1", truth=truth, detections=found)
+        name: curation.evaluate.owod(manifest=made, task="t1", truth=truth, detections=found)
         for name, truth in (("raw", world.val_json), ("exported", tmp_path / "truth.json"))
     }
-    base = curation.evaluate("owod", manifest=world.manifest, task="t1", truth=world.val_json, detections=found)
+    base = curation.evaluate.owod(manifest=world.manifest, task="t1", truth=world.val_json, detections=found)
     raw, again = results["raw"], results["exported"]
     assert raw["num_unknown_gt"] == again["num_unknown_gt"] == base["num_unknown_gt"] + 5
     assert raw["TP_u"] == again["TP_u"] == base["TP_u"] + 1
@@ -250,20 +250,20 @@ def test_exhaustive_images_alone_can_be_scored(world: TaskWorld, tmp_path: Path)
     made = applied(world, tmp_path)
     found = detections(world)
     given = {"task": "t1", "truth": world.val_json, "detections": found}
-    some = curation.evaluate("owod", manifest=made, **given, exhaustive_only=True)
+    some = curation.evaluate.owod(manifest=made, **given, exhaustive_only=True)
     assert some.data["inputs"]["t1"]["truth"]["images"] == 3
     # Without a manifest the file of the boxes says which images.
     classes = tmp_path / "tasks.json"
     rest = ["truck", "elephant", "pizza"]
     classes.write_text(json.dumps({"tasks": [{"name": "t1", "cur": ["airplane", "cat", "person"], "rest": rest}]}))
-    same = curation.evaluate(
-        "owod", classes=classes, **given, overlay=tmp_path / "new" / "overlay.jsonl", exhaustive_only=True
+    same = curation.evaluate.owod(
+        classes=classes, **given, overlay=tmp_path / "new" / "overlay.jsonl", exhaustive_only=True
     )
     assert {key: value for key, value in some.numbers().items() if value} == {
         key: value for key, value in same.numbers().items() if value
     }
     with pytest.raises(UsageError, match="every unknown object is boxed"):
-        curation.evaluate("owod", manifest=world.manifest, **given, exhaustive_only=True)
+        curation.evaluate.owod(manifest=world.manifest, **given, exhaustive_only=True)
 
 
 def test_without_sources_counts_are_dropped_and_told(

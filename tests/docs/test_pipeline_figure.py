@@ -6,10 +6,10 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from curation.cli import VERBS
 from curation.extensions.audit.rules import RULES
 from tests.docs.pages import ROOT
 from tests.docs.pipeline_figure import AUDIT, BOXES, STEM, write
+from tests.shell import VERBS
 
 PINNED = dict(
     line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("matplotlib==")
@@ -27,5 +27,5 @@ def test_the_committed_picture_is_what_is_drawn(tmp_path: Path) -> None:
 
 def test_what_the_picture_names_exists() -> None:
     commands = {name.split()[0] for one in BOXES if one.kind == "command" for name in one.name.split(", ")}
-    assert commands - {"signals"} <= set(VERBS)
+    assert commands - {"signals"} <= VERBS
     assert re.findall(r"\d+", AUDIT.text) == [str(len(RULES))]

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from curation.cli import VERBS
 from tests.docs.pages import ROOT
+from tests.shell import VERBS
 
 ASKED = {
     "WI": "metrics.html",

@@ -202,7 +202,7 @@ def test_without_scores_they_are_read_where_a_variant_asks(form: str, tmp_path: 
         path = write_yolo(tmp_path / "yolo")
         for file in (path / "labels").glob("*.txt"):
             file.write_text("".join(line.rpartition(" ")[0] + "\n" for line in file.read_text().splitlines()))
-    assert curation.evaluate("coco", truth=source, detections=path, variant="score-free")["recall"] == 100
+    assert curation.evaluate.coco(truth=source, detections=path, variant="score-free")["recall"] == 100
 
 
 def test_an_id_goes_before_the_stem_of_another_file(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_what_boxes_of_reviewers_change(tmp_path: Path, capsys: pytest.CaptureFi
     added = add_boxes(world.manifest, resolve_boxes(replayed([anna])), world.sources).manifest
     found = detections(world, added=[(int(image.partition(":")[2]), [0, 200, 30, 30]) for image in images])
     given: dict[str, Any] = {"task": "t1", "detections": found, "truth": world.val_json}
-    before, after = (curation.evaluate("owod", manifest=one, **given) for one in (world.manifest, added))
+    before, after = (curation.evaluate.owod(manifest=one, **given) for one in (world.manifest, added))
     difference: Any = curation.diff(before, after)
     rows = {f"{one['scored']}/{one['measure']}": one for one in difference.data()["measures"]}
     assert {key: (one["before"], one["after"]) for key, one in rows.items()} == {
@@ -60,7 +60,7 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     image = {"id": 1, "width": 9, "height": 9, "file_name": "1.jpg"}
     truth: dict[str, Any] = {"images": [image], "annotations": [], "categories": [{"id": 1, "name": "owl"}]}
     voc, coco = (
-        curation.evaluate(name, truth=truth, detections=[], **more)
+        getattr(curation.evaluate, name)(truth=truth, detections=[], **more)
         for name, more in (("voc", {}), ("coco", {"engine": "pycocotools"}))
     )
     with pytest.raises(UsageError, match="two evaluations"):

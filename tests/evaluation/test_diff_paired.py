@@ -53,7 +53,7 @@ def truth(images: list[int] | None = None) -> dict[str, Any]:
 
 def evaluated(name: str, detections: Any, **more: Any) -> Result:
     engine = {"engine": "pycocotools"} if name == "coco" else {}
-    return curation.evaluate(name, truth=more.pop("truth", truth()), detections=detections, **engine, **more)
+    return getattr(curation.evaluate, name)(truth=more.pop("truth", truth()), detections=detections, **engine, **more)
 
 
 def compared(old: Any, new: Any) -> ResultDiff:
@@ -112,7 +112,7 @@ def test_with_itself_all_is_zero_and_exchanged_it_is_negated(name: str, tmp_path
         paths = owod.files(tmp_path, *owod.drawn())
         given: dict[str, Any] = {key: paths[key] for key in ("truth", "classes")} | {"task": "t2"}
         rows = json.loads(Path(paths["detections"]).read_bytes())
-        results = [curation.evaluate("owod", **given, detections=found) for found in (rows, rows[: len(rows) // 2])]
+        results = [curation.evaluate.owod(**given, detections=found) for found in (rows, rows[: len(rows) // 2])]
     else:
         results = [evaluated(name, drawn(seed)) for seed in (1, 2)]
     zero = compared(results[0], results[0])
@@ -177,7 +177,7 @@ def test_what_makes_two_results_not_comparable_is_said_first(
 def test_other_variants_are_named_and_compared(tmp_path: Path) -> None:
     paths = owod.files(tmp_path, *owod.drawn())
     given = {key: paths[key] for key in ("truth", "detections", "classes")} | {"task": "t2"}
-    one, other = (curation.evaluate("owod", **given, variants=name) for name in ("clean", "ore"))
+    one, other = (curation.evaluate.owod(**given, variants=name) for name in ("clean", "ore"))
     difference = compared(one, other)
     assert difference.reasons[0] == "other variant: clean and ore"
     rows = {key: (before, after) for _, key, before, after in difference.rows}
@@ -185,7 +185,7 @@ def test_other_variants_are_named_and_compared(tmp_path: Path) -> None:
 
 
 def test_outcomes_are_written_only_where_boxes_are_matched(tmp_path: Path) -> None:
-    result = curation.evaluate("coco", **coco.files(tmp_path), engine="pycocotools")
+    result = curation.evaluate.coco(**coco.files(tmp_path), engine="pycocotools")
     written = {path.name for path in result.save(tmp_path / "out", outcomes=True)}
     assert {"outcomes.csv", "objects.csv"} <= written
     assert len(result.outcomes()[0].objects()["image_id"].unique()) == result.data["n_images"]

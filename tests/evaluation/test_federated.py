@@ -24,7 +24,7 @@ def evaluated(folder: Path, truth: Any, results: Any, **options: Any) -> Any:
     for name, content in (("truth", truth), ("results", results)):
         (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
     options = {"truth": folder / "truth.json", "detections": folder / "results.json"} | options
-    return curation.evaluate("coco", **options)
+    return curation.evaluate.coco(**options)
 
 
 def drawn(seed: int, n_classes: int, n_images: int, per_image: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -82,7 +82,7 @@ def check_the_numbers_of_lvis_api(variant: str, limit: int, engine: str, shared:
     whole = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
     expected = whole["lvis" if variant == "lvis" else "fixed"][str(limit)]
     files: Any = {"truth": folder / "truth.json", "detections": folder / "results.json"}
-    result = curation.evaluate("coco", **files, variant=variant, engine=engine, **{VARIANTS[variant][1]: limit})
+    result = curation.evaluate.coco(**files, variant=variant, engine=engine, **{VARIANTS[variant][1]: limit})
     categories = json.loads((folder / "truth.json").read_text(encoding="utf-8"))["categories"]
     of_class = {f"AP of {number}": value for number, value in expected["AP_of_class"].items()}
     assert_numbers(result, variant, expected["numbers"] | of_class, {one["id"]: one["name"] for one in categories})

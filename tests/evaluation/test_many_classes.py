@@ -55,7 +55,7 @@ def world(n: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 @pytest.mark.parametrize("engine", ["hotcoco", "pycocotools"])
 def test_classes_that_nothing_shows_move_no_number_of_coco(engine: str) -> None:
-    few, many = (curation.evaluate("coco", truth=one, detections=found, engine=engine) for one, found in _both())
+    few, many = (curation.evaluate.coco(truth=one, detections=found, engine=engine) for one, found in _both())
     assert {key: few[key] for key in coco_ap.STATISTICS} == {key: many[key] for key in coco_ap.STATISTICS}
     rows = json_data(many)["per_class"]
     assert len(rows) == 500
@@ -74,16 +74,16 @@ def test_engines_are_given_the_classes_in_use(monkeypatch: pytest.MonkeyPatch) -
     asked: list[int] = []
     monkeypatch.setattr(coco_ap, "require_memory", lambda needed, *_, **__: asked.append(needed))
     truth, found = world(500)
-    curation.evaluate("coco", truth=truth, detections=found, engine="hotcoco")
+    curation.evaluate.coco(truth=truth, detections=found, engine="hotcoco")
     assert asked == [USED * 150_000]
 
 
 def test_of_many_classes_those_in_use_are_listed_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     truth, found = world(500)
-    whole = curation.evaluate("voc", truth=truth, detections=found)
+    whole = curation.evaluate.voc(truth=truth, detections=found)
     defaults = dict(inputs.classes_listed.__kwdefaults__ or {}) | {"most": 499}
     monkeypatch.setattr(inputs.classes_listed, "__kwdefaults__", defaults)
-    listed = curation.evaluate("voc", truth=truth, detections=found)
+    listed = curation.evaluate.voc(truth=truth, detections=found)
     assert json_data(listed)["AP11"] == {name: one for name, one in json_data(whole)["AP11"].items() if one is not None}
     assert listed["mAP11"] == whole["mAP11"]
     assert "490 of 500 classes" in listed.notes[-1]
@@ -130,10 +130,10 @@ def test_names_that_differ_in_case_blanks_or_form() -> None:
 @pytest.mark.parametrize("other", ["Dog", "dog ", " dog"])
 def test_near_names_in_a_truth_are_warned_of_and_move_nothing(other: str) -> None:
     truth, found = world(USED)
-    expected = curation.evaluate("voc", truth=truth, detections=found)["mAP11"]
+    expected = curation.evaluate.voc(truth=truth, detections=found)["mAP11"]
     truth["categories"][0]["name"], truth["categories"][1]["name"] = "dog", other
     with pytest.warns(CurationWarning, match=" and ".join(map(repr, sorted(["dog", other])))):
-        result = curation.evaluate("voc", truth=truth, detections=found)
+        result = curation.evaluate.voc(truth=truth, detections=found)
     assert result["mAP11"] == expected
 
 
@@ -151,4 +151,4 @@ def test_a_class_file_that_spells_a_class_otherwise_is_warned_of(tmp_path: Path)
     classes.write_text(json.dumps({"tasks": tasks}), encoding="utf-8")
     found = [one for one in found if one["category_id"] != 1]
     with pytest.warns(CurationWarning, match=r"'cafe\\u0301' and 'caf\\xe9'"):
-        curation.evaluate("owod", truth=truth, detections=found, classes=classes)
+        curation.evaluate.owod(truth=truth, detections=found, classes=classes)

@@ -65,7 +65,7 @@ def test_whatever_may_be_undefined_says_why(protocol: str) -> None:
 def test_scores_that_are_all_equal_are_scored_and_saved_with_a_reason_for_what_is_undefined(tmp_path: Path) -> None:
     np.savez(tmp_path / "s.npz", scores=np.full((4, 3), 0.5), gt=[0, 1, -1, -2])
     given = {"kind": ("real",), "background": ("last",), "variant": "all"}
-    result = curation.evaluate("imagenet", scores=tmp_path / "s.npz", **given)
+    result = curation.evaluate.imagenet(scores=tmp_path / "s.npz", **given)
     written = result.save(tmp_path / "out")
     assert {one.name for one in written} >= {"results.json", "oscr_exact.csv", "oscr_comparison.csv"}
     assert not {"oscr_paper.csv", "oscr_table2.csv"} & {one.name for one in written}

@@ -45,7 +45,7 @@ def alike(found: Rows, wanted: Rows) -> bool:
 def sound_ap50(seed: int, folder: Path) -> float:
     """Return AP50 of the honest detector of a world, of which a mended file has as much."""
     truth, detections = written(folder, *world(seed=seed))
-    found: float = curation.evaluate("coco", truth=truth, detections=detections)["AP50"]
+    found: float = curation.evaluate.coco(truth=truth, detections=detections)["AP50"]
     return found
 
 
@@ -69,7 +69,7 @@ def test_a_planted_mistake_is_named_with_a_mend_that_works(
     again = tmp_path / "again.json"
     again.write_text(json.dumps(mended(*paths, found.mends)))
     assert not diagnose(paths[0], again).findings
-    result = curation.evaluate("coco", truth=paths[0], detections=again)
+    result = curation.evaluate.coco(truth=paths[0], detections=again)
     assert result["AP50"] == pytest.approx(sound, abs=0.5 if name == "offset" else 1e-6)
 
 
@@ -78,7 +78,7 @@ def test_evaluate_notes_the_mistake_that_inspect_explains(name: str, tmp_path: P
     truth, rows = world()
     paths = written(tmp_path, truth, MISTAKES[name][0](rows, truth))
     [finding] = diagnose(*paths).findings
-    notes = curation.evaluate("coco", truth=paths[0], detections=paths[1]).notes
+    notes = curation.evaluate.coco(truth=paths[0], detections=paths[1]).notes
     assert finding.what in notes[0]
     assert "curation inspect TRUTH --detections" in notes[0]
 
@@ -135,14 +135,14 @@ def test_a_file_without_detections_says_so(tmp_path: Path, capsys: pytest.Captur
     truth, detections = written(tmp_path, world(n_images=2)[0], [])
     assert main(["inspect", str(truth), "--detections", str(detections)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "the file holds no detections"
-    notes = curation.evaluate("coco", truth=truth, detections=detections).notes
+    notes = curation.evaluate.coco(truth=truth, detections=detections).notes
     assert notes == ("detections.json: the file holds no detections",)
 
 
 def test_an_evaluation_holds_parts_against_the_sizes_of_its_truth(tmp_path: Path) -> None:
     truth, rows = world()
     given = written(tmp_path, truth, MISTAKES["yolo"][0](rows, truth))
-    (note,) = curation.evaluate("coco", truth=given[0], detections=given[1]).notes
+    (note,) = curation.evaluate.coco(truth=given[0], detections=given[1]).notes
     assert "width, height in parts of the image's size (0-1)" in note
     with pytest.raises(CurationError, match="found: a folder"):
         diagnose(given[0], tmp_path)

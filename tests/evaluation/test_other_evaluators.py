@@ -36,7 +36,7 @@ def plain(value: Any) -> Any:
 
 
 def test_minus_one_is_undefined_with_the_reason_and_never_a_number() -> None:
-    result = curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=COMPUTED)
+    result = curation.evaluate.coco(truth=TRUTH, detections=FOUND, against=COMPUTED)
     rows = {row["measure"]: row for row in result.json_data()["against"]}
     assert list(rows) == [*TORCHMETRICS.values(), "AP of owl", "AP of cat"]
     assert rows["AP"]["theirs"] == 75
@@ -49,7 +49,7 @@ def test_minus_one_is_undefined_with_the_reason_and_never_a_number() -> None:
     assert result.data["external"]["passed_over"] == ["ious"]
     assert not (result.table("against")["theirs"] < 0).any()
     # Our own numbers, and what is logged and ranked, are what they are without.
-    alone = curation.evaluate("coco", truth=TRUTH, detections=FOUND)
+    alone = curation.evaluate.coco(truth=TRUTH, detections=FOUND)
     assert result.flat() == alone.flat()
     assert alone.json_data()["against"] == []
 
@@ -78,7 +78,7 @@ def test_the_numbers_of_pycocotools_itself_are_ours(tmp_path: Path, capsys: pyte
 
 
 def test_one_class_and_no_classes_as_torchmetrics_squeezes_them() -> None:
-    ours = json_data(curation.evaluate("coco", truth=TRUTH, detections=FOUND))
+    ours = json_data(curation.evaluate.coco(truth=TRUTH, detections=FOUND))
     one = compare_with_external(ours, {"map": 1.0, "map_per_class": 0.5, "classes": 3}, {3: "owl", 7: "cat"})
     assert one["against"]["measure"] == ["AP", "AP of owl"]
     # Without class_metrics: -1 for all classes together.
@@ -109,14 +109,14 @@ def test_one_class_and_no_classes_as_torchmetrics_squeezes_them() -> None:
 def test_what_is_no_share_is_refused(tmp_path: Path, given: Any, said: str) -> None:
     (path := tmp_path / "theirs.json").write_text(json.dumps(given))
     with pytest.raises(EvaluationError, match=said):
-        curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=path)
+        curation.evaluate.coco(truth=TRUTH, detections=FOUND, against=path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "0.5", '{"map": NaN}'])
 def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
     (path := tmp_path / "theirs.json").write_text(text)
     with pytest.raises(EvaluationError, match="cannot be read"):
-        curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=str(path))
+        curation.evaluate.coco(truth=TRUTH, detections=FOUND, against=str(path))
 
 
 def test_detections_of_images_as_torchmetrics_has_them() -> None:
@@ -132,11 +132,11 @@ def test_detections_of_images_as_torchmetrics_has_them() -> None:
         {"image_id": 1, "category_id": 3, "bbox": [0, 0, 9, 9], "score": 0.5},
         {"image_id": 1, "category_id": 7, "bbox": [1, 2, 3, 4], "score": 0.25},
     ]
-    one, other = (curation.evaluate("coco", truth=TRUTH, detections=rows) for rows in (of_images, flat))
+    one, other = (curation.evaluate.coco(truth=TRUTH, detections=rows) for rows in (of_images, flat))
     assert one.numbers() == other.numbers()
     assert one["AP"] == pytest.approx(100)
     empty = [{**of_images[0], "boxes": np.zeros((0, 4)), "scores": np.zeros(0), "labels": np.zeros(0, int)}]
-    assert curation.evaluate("coco", truth=TRUTH, detections=empty)["AP"] == 0
+    assert curation.evaluate.coco(truth=TRUTH, detections=empty)["AP"] == 0
     for broken in (
         {"boxes": [[0, 0, 9]]},
         {"boxes": [1, 2]},
@@ -145,7 +145,7 @@ def test_detections_of_images_as_torchmetrics_has_them() -> None:
         {"image_id": None, "labels": [1, 2, 3]},
     ):
         with pytest.raises(UsageError, match="Malformed boxes of an image") as caught:
-            curation.evaluate("coco", truth=TRUTH, detections=[of_images[0], {**of_images[0], **broken}])
+            curation.evaluate.coco(truth=TRUTH, detections=[of_images[0], {**of_images[0], **broken}])
         assert caught.value.where == "detections[1]"
 
 
@@ -184,7 +184,7 @@ THEIRS: list[tuple[Any, dict[str, float | None]]] = [
 
 @pytest.mark.parametrize(("given", "expected"), THEIRS)
 def test_forms_of_other_evaluators(given: Any, expected: dict[str, float | None]) -> None:
-    result = curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=given)
+    result = curation.evaluate.coco(truth=TRUTH, detections=FOUND, against=given)
     rows = {row["measure"]: row["theirs"] for row in result.json_data()["against"]}
     assert {key: rows[key] for key in expected} == expected
     assert len(rows) == (12 if hasattr(given, "stats") else len(expected))
@@ -194,7 +194,7 @@ def test_a_table_of_epochs_and_a_result_with_a_file(tmp_path: Path) -> None:
     (csv := tmp_path / "results.csv").write_text(
         "                  epoch,   metrics/mAP50(B),metrics/mAP50-95(B)\n      1,   0.25,0.125\n      2,   0.75,0.5\n"
     )
-    result = curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=csv)
+    result = curation.evaluate.coco(truth=TRUTH, detections=FOUND, against=csv)
     rows = {row["measure"]: row["theirs"] for row in result.json_data()["against"]}
     assert rows == {"AP50": 75, "AP": 50}
     assert result.data["external"]["passed_over"] == ["1 rows before the last", "epoch"]
@@ -212,9 +212,9 @@ def test_a_table_of_epochs_and_a_result_with_a_file(tmp_path: Path) -> None:
 
 def test_in_a_table_classes_stay_texts_and_what_is_no_number_is_refused(tmp_path: Path) -> None:
     (csv := tmp_path / "summary.csv").write_text("Class, mAP50-95\nowl,0.5\n1e1,0.25\n")
-    external = curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=csv).json_data()
+    external = curation.evaluate.coco(truth=TRUTH, detections=FOUND, against=csv).json_data()
     assert [row["theirs"] for row in external["against"]] == [50]
     assert external["external"]["passed_over"] == ["class 1e1"]
     csv.write_text("map\nhigh\n")
     with pytest.raises(EvaluationError, match="not a share"):
-        curation.evaluate("coco", truth=TRUTH, detections=FOUND, against=csv)
+        curation.evaluate.coco(truth=TRUTH, detections=FOUND, against=csv)

@@ -49,8 +49,8 @@ def check_the_golden_numbers_of_each_rule(rule: str, shared: Path) -> None:
     folder = shared / "golden" / "score_free"
     whole = json.loads((folder / "prf_expected.json").read_text(encoding="utf-8"))
     expected = whole[rule]
-    result = curation.evaluate(
-        "coco", truth=folder / "prf_truth.json", detections=folder / "prf_results.json", variant=RULES[rule]
+    result = curation.evaluate.coco(
+        truth=folder / "prf_truth.json", detections=folder / "prf_results.json", variant=RULES[rule]
     )
     for key in ("precision", "recall", "F1"):
         assert result[key] == pytest.approx(100 * expected["all"][key], abs=1e-9)
@@ -97,8 +97,7 @@ def check_the_golden_numbers_of_lmms_eval(shared: Path, tmp_path: Path) -> None:
             for one in images
             for box in read[one["image_id"]]["boxes_as_read"]
         ]
-        result = curation.evaluate(
-            "coco",
+        result = curation.evaluate.coco(
             **written(tmp_path, truth, results),
             variant="lmms-eval",
             boxes="xyxy",
@@ -159,7 +158,7 @@ def test_the_range_is_that_of_all_orders(seed: int, monkeypatch: pytest.MonkeyPa
 def test_a_lowest_ap_that_is_not_tried_is_undefined_with_a_bound(tmp_path: Path) -> None:
     twins = small([0, 0, 100, 100], [2, 0, 100, 100])
     files = written(tmp_path, twins, [box_of([1, shift, 100, 100]) for shift in range(9)])
-    result = curation.evaluate("coco", **files, variant="score-free")
+    result = curation.evaluate.coco(**files, variant="score-free")
     assert result["AP50_lowest"] is None
     assert result["AP50_highest"] == 100
     assert "at least" in str(result.measures.set_index("measure").loc["AP50_lowest", "undefined"])
@@ -169,9 +168,7 @@ def test_a_lowest_ap_that_is_not_tried_is_undefined_with_a_bound(tmp_path: Path)
 def test_crowd_is_no_truth_and_what_lies_in_it_is_left_out(tmp_path: Path) -> None:
     truth = small([0, 0, 300, 200], [300, 0, 50, 50], crowd=1)
     results = [box_of([10, 10, 50, 50]), box_of([300, 0, 50, 50]), box_of([340, 150, 40, 40])]
-    row = (
-        curation.evaluate("coco", **written(tmp_path, truth, results), variant="score-free").table("score_free").iloc[0]
-    )
+    row = curation.evaluate.coco(**written(tmp_path, truth, results), variant="score-free").table("score_free").iloc[0]
     assert (row["truths"], row["boxes"], row["TP"]) == (1, 2, 1)
 
 
@@ -182,7 +179,7 @@ def test_presence_asks_only_whether_the_class_is_in_the_image(tmp_path: Path) ->
         box_of([0, 0, 9, 9], image=2),
         box_of([0, 0, 9, 9], 2, 2),
     ]
-    result = curation.evaluate("coco", **written(tmp_path, small([0, 0, 90, 90]), results), variant="score-free")
+    result = curation.evaluate.coco(**written(tmp_path, small([0, 0, 90, 90]), results), variant="score-free")
     assert (result["presence_precision"], result["presence_recall"]) == (pytest.approx(100 / 3), 100)
     assert (result["presence_F1"], result["F1"]) == (50, 0)
 
@@ -198,22 +195,22 @@ def test_one_form_of_boxes_is_declared_and_held_against_the_sizes(tmp_path: Path
     }
     for form, box in forms.items():
         files = written(tmp_path, truth, [box_of(box)])
-        result = curation.evaluate("coco", **files, variant="score-free", boxes=form)
+        result = curation.evaluate.coco(**files, variant="score-free", boxes=form)
         assert result["F1"] == 100
         assert result.data["variants"]["score-free"]["boxes"] == form
         if form != "cxcywh:0-1":
             with pytest.raises(PredictionError, match="beyond their images") as caught:
-                curation.evaluate("coco", **files, variant="score-free", boxes="xyxy:0-1" if form == "xyxy" else "xywh")
+                curation.evaluate.coco(**files, variant="score-free", boxes="xyxy:0-1" if form == "xyxy" else "xywh")
             assert "inspect" in (caught.value.hint or "")
     scored = written(tmp_path, truth, [box_of([40, 20, 240, 120], score=0.5)])
-    assert curation.evaluate("coco", **scored, boxes="xyxy")["AP"] == pytest.approx(100)
+    assert curation.evaluate.coco(**scored, boxes="xyxy")["AP"] == pytest.approx(100)
     with pytest.raises(UsageError, match="Invalid setting"):
-        curation.evaluate("coco", **scored, boxes="corners")
+        curation.evaluate.coco(**scored, boxes="corners")
     for image in truth["images"]:
         del image["width"], image["height"]
     with pytest.raises(PredictionError, match="does not state the size"):
-        curation.evaluate(
-            "coco", **written(tmp_path, truth, [box_of([0, 0, 1, 1])]), variant="score-free", boxes="xyxy:0-1"
+        curation.evaluate.coco(
+            **written(tmp_path, truth, [box_of([0, 0, 1, 1])]), variant="score-free", boxes="xyxy:0-1"
         )
 
 
@@ -223,16 +220,16 @@ def test_scores_are_asked_for_by_name(tmp_path: Path) -> None:
     files = written(tmp_path, truth, partly)
     for variants in ((), "coco", ("coco", "score-free")):
         with pytest.raises(PredictionError, match="A detection has no score") as caught:
-            curation.evaluate("coco", **files, variant=variants)
+            curation.evaluate.coco(**files, variant=variants)
         assert "record 1" in (caught.value.where or "")
         assert "score-free" in (caught.value.hint or "")
     with pytest.raises(PredictionError, match="A detection has no score"):
-        curation.evaluate("voc", **files)
-    every = curation.evaluate("coco", **files, variant="all")
+        curation.evaluate.voc(**files)
+    every = curation.evaluate.coco(**files, variant="all")
     assert [one.variant for one in every.scored] == list(RULES.values())
     assert any("passes over the scores that 1 of 2" in note for note in every.notes)
     null = written(tmp_path, truth, [box_of([0, 0, 90, 90], score=None)])
-    assert curation.evaluate("coco", **null, variant="score-free")["recall"] == 100
+    assert curation.evaluate.coco(**null, variant="score-free")["recall"] == 100
 
 
 def test_open_set_errors_need_no_score(tmp_path: Path) -> None:
@@ -248,8 +245,8 @@ def test_open_set_errors_need_no_score(tmp_path: Path) -> None:
     ]
     files = written(tmp_path, truth, results)
     with pytest.raises(PredictionError, match="A detection has no score"):
-        curation.evaluate("owod", **files)
-    result = curation.evaluate("owod", **files, variant="score-free")
+        curation.evaluate.owod(**files)
+    result = curation.evaluate.owod(**files, variant="score-free")
     assert (result["AOSE"], result["AOSE_objects"], result["UR"], result["UDR"]) == (2, 1, 50, 100)
     for key in ("WI", "mAP_both", "AP_unknown"):
         assert result[key] is None
@@ -257,5 +254,5 @@ def test_open_set_errors_need_no_score(tmp_path: Path) -> None:
     assert "needs scores" in undefined["WI"]
     assert "needs scores" in undefined["mAP_both"]
     scored = written(tmp_path, truth, [one | {"score": 0.5} for one in results])
-    clean = curation.evaluate("owod", **scored)
+    clean = curation.evaluate.owod(**scored)
     assert all(clean[key] == result[key] for key in ("AOSE", "AOSE_objects", "UR", "UDR", "UDP", "P_unknown"))

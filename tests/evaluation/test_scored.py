@@ -36,9 +36,9 @@ def test_each_task_and_profile_of_owod_is_one_record_on_the_part_that_was_scored
     given = {key: paths[key] for key in ("truth", "detections", "classes")}
     if rest != owod.REST:
         with pytest.raises(CurationError, match="does not name"):
-            curation.evaluate("owod", **given)
+            curation.evaluate.owod(**given)
         return
-    found = curation.evaluate("owod", variants=("clean", "ore"), **given).scored
+    found = curation.evaluate.owod(variants=("clean", "ore"), **given).scored
     assert [(one.part, one.task, one.variant, one.method) for one in found] == [
         ("t2", "t2", "clean", "detections"), ("t2", "t2", "ore", "detections"),
     ]  # fmt: skip
@@ -50,8 +50,7 @@ def test_each_score_of_a_split_has_its_variants_and_both_files_are_its_predictio
     files = example_files(tmp_path)
     rows = [{**row, "scores": {"energy": 1.0}} for row in json.loads(files["detections"].read_bytes())]
     ids = dict.fromkeys(("ood_score", "energy"), EXAMPLE.ids)
-    found = curation.evaluate(
-        "findmeifyoucan",
+    found = curation.evaluate.findmeifyoucan(
         truth=files["truth"],
         detections={"near": write(tmp_path / "d.json", rows)},
         id_scores=write(files["id"], {"scores": ids}),

@@ -87,7 +87,7 @@ def check_openoods_near_set_without_kin(shared: Path, tmp_path: Path) -> None:
     for place, (name, n) in enumerate(sizes.items()):
         np.savez(tmp_path / f"{name}.npz", scores=np.random.default_rng(place).normal(place == 0, 1, n))
     for which, images in (("descendants", 8_000), ("all", 9_600)):
-        result = curation.evaluate("openood", scores=tmp_path, lists=lists, without_kin=which)
+        result = curation.evaluate.openood(scores=tmp_path, lists=lists, without_kin=which)
         (name,) = set(result.data["lists"]) - {"published"}
         told = result.data["lists"][name]
         assert told["left_out"] == {"ssb_hard": images}

@@ -139,7 +139,7 @@ def rows(wanted: Iterable[str] = ()) -> Iterator[Row]:
             if wanted and run.protocol not in wanted:
                 continue
             kwargs, options = given(python_words(run.protocol, run.words[1:]))
-            result = curation.evaluate(run.protocol, **kwargs)
+            result = getattr(curation.evaluate, run.protocol)(**kwargs)
             for variant, measure, value in of(result, folder):
                 yield run.protocol, world, variant, options, measure, json.loads(json.dumps(value, default=float))
             print(run.protocol, world, options, file=sys.stderr, flush=True)

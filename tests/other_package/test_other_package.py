@@ -74,6 +74,12 @@ def test_a_benchmark_of_another_package(site: Path, birds: Path) -> None:
     assert (birds / "results" / "classes.csv").read_text("utf-8").startswith("class,AP\n")
 
 
+def test_a_command_of_another_package_is_listed_and_runs(site: Path, birds: Path) -> None:
+    assert "Birds\n  hoot         count the hoots of an owl\n" in curation(site, birds, "--help")
+    assert "Count the hoots of an owl." in curation(site, birds, "hoot", "--help")
+    assert curation(site, birds, "hoot", "--hoots", "3") == "3 hoots\n"
+
+
 def test_a_package_that_cannot_be_used_takes_nothing_away(site: Path, birds: Path, tmp_path: Path) -> None:
     broken = tmp_path / "site"
     (broken / "broken-1.dist-info").mkdir(parents=True)

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.building import import_lists
+from curation.benchmarks.exporting import export
 from curation.benchmarks.facts import facts_of
 from curation.benchmarks.registry import find_recipe
 from curation.cli import main
 from curation.core.errors import AnnotationFormatError, ExportError, ProtocolError
 from curation.core.ilsvrc2012 import ilsvrc2012_classes
-from curation.core.interface import export
 from curation.extensions.benchmarks.openood import SLOTS, build, hard_classes
 from curation.extensions.image_ood.evaluation import sets_of
 from curation.extensions.image_ood.images import listed_set

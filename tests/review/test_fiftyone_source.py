@@ -202,13 +202,13 @@ def test_predictions_of_a_view_are_scored_as_their_file(dataset: Any, fiftyone: 
                 if one["image_id"] == sample["ground_truth_coco_id"]
             ]
         )
-    expected = curation.evaluate("voc", truth=curation.open_source("shapes", shapes()), detections=results)
+    expected = curation.evaluate.voc(truth=curation.open_source("shapes", shapes()), detections=results)
     truth = curation.open_source("shapes", held, label_field="ground_truth_detections")
-    found = curation.evaluate("voc", truth=truth, detections=held)
+    found = curation.evaluate.voc(truth=truth, detections=held)
     assert found.numbers() == expected.numbers()
     held.delete_sample_field("predictions")
     with pytest.raises(UsageError, match="no such field of boxes"):
-        curation.evaluate("voc", truth=truth, detections=held)
+        curation.evaluate.voc(truth=truth, detections=held)
 
 
 @pytest.mark.shared

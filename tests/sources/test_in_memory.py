@@ -314,7 +314,7 @@ def test_a_column_that_stands_twice_is_refused_by_name(name: str) -> None:
         curation.open_source("mine", frame)
     found = pd.DataFrame(FOUND)
     with pytest.raises(UsageError, match=r"(?s)appears twice.*found: score"):
-        curation.evaluate("voc", truth=WORLD, detections=pd.concat([found, found[["score"]]], axis=1))
+        curation.evaluate.voc(truth=WORLD, detections=pd.concat([found, found[["score"]]], axis=1))
 
 
 def test_a_missing_file_name_is_missing_and_no_text() -> None:
@@ -351,8 +351,8 @@ def test_bad_boxes_of_a_truth_in_memory_are_dropped_where_that_is_asked_for() ->
     world = copy.deepcopy(WORLD)
     world["annotations"][0]["bbox"] = [1, 1, -2, 3]
     with pytest.raises(curation.CurationError, match="negative in size"):
-        curation.evaluate("voc", truth=world, detections=FOUND)
-    result = curation.evaluate("voc", truth=world, detections=FOUND, bad_boxes="drop")
+        curation.evaluate.voc(truth=world, detections=FOUND)
+    result = curation.evaluate.voc(truth=world, detections=FOUND, bad_boxes="drop")
     assert result.data["inputs"]["test"]["truth"]["reported"] == {"box negative in size": 1}
 
 
@@ -378,7 +378,7 @@ def test_a_text_that_says_nan_is_a_text() -> None:
 
 def test_a_single_record_is_no_mapping_of_parts() -> None:
     with pytest.raises(UsageError, match="Unsupported detection type"):
-        curation.evaluate("voc", truth=WORLD, detections=FOUND[0])
+        curation.evaluate.voc(truth=WORLD, detections=FOUND[0])
 
 
 def test_ids_that_no_column_takes_are_refused_in_words() -> None:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
+from curation.benchmarks.exporting import export
 from curation.cli.output import Answer, note
 from curation.cli.outputs import FILE_OR_NEW_FOLDER
-from curation.core.interface import export
 from curation.publishing.exporting import Exported
 from curation.publishing.formats.plan import Plan
 

@@ -15,6 +15,8 @@ from curation.extensions.audit.many import Audits, audits
 from curation.extensions.audit.report import SHOWN_EXAMPLES, Gravity, Report, Statement, by_need
 from curation.extensions.audit.run import audit
 
+GROUP = "Lists of others"
+SUMMARY = "check lists against the rules of a sound benchmark"
 _TITLES: dict[Gravity, str] = {
     "error": "Errors",
     "warning": "Warnings",

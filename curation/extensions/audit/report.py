@@ -404,6 +404,7 @@ class Report:
 
         return page(
             "audit.html",
+            __package__,
             report=self,
             data=self.data() | {"statements": by_need(self.statements)},
             version=__version__,

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from curation.core.errors import EvaluationError
-from curation.evaluation.defined_means import mean_of_defined
+from curation.evaluation.coco_ap import mean_of_defined
 from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measure
 from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s

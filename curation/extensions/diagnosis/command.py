@@ -16,6 +16,8 @@ from curation.core.storage import write_bytes
 from curation.extensions.diagnosis.presence import presence as scan
 from curation.extensions.diagnosis.renumbering import renumber as with_new_ids
 
+GROUP = "Lists of others"
+SUMMARY = "show what an annotation file holds, and why a score is zero"
 _SHOWN = 30
 
 

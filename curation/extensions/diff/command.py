@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from curation.manifest.manifest import Manifest
 
 
+GROUP = "Lists"
+SUMMARY = "compare two manifests, or two results"
+
+
 def run(
     old: Annotated[str, "OLD"], new: Annotated[str, "NEW"], /, *, ids: bool = False, exit_code: bool = False
 ) -> Answer:

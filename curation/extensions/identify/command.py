@@ -9,6 +9,9 @@ from curation.cli.output import Answer, counted_examples
 from curation.cli.outputs import OUTPUT_FILE
 from curation.core.errors import UsageError
 
+GROUP = "Lists of others"
+SUMMARY = "recognise published lists by their content"
+
 
 def run(
     files: Annotated[tuple[Path, ...], "FILE"] = (),

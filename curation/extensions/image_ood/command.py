@@ -9,6 +9,9 @@ from curation.cli.output import Answer, Table, warn
 from curation.cli.outputs import OUTPUT_FILE
 from curation.extensions.image_ood.post_hoc.methods import Scored, score_files
 
+GROUP = "Scores"
+SUMMARY = "post-hoc OOD scores from logits, features and a last layer"
+
 
 def run(*, out: Annotated[Path, OUTPUT_FILE], made: Annotated[Scored, score_files]) -> Answer:
     """Post-hoc out-of-distribution scores from logits, features and a last layer.

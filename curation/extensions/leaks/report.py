@@ -107,7 +107,7 @@ class Leaks(Result):
             ]
             total = sum(item.kind == kind for item in self.evidence)
             groups.append({"title": TITLES[kind], "pairs": pairs, "total": total})
-        return page("leaks.html", data=self.data, groups=groups, lines=summary_lines(self.data))
+        return page("leaks.html", __package__, data=self.data, groups=groups, lines=summary_lines(self.data))
 
 
 TITLES: Mapping[str, str] = {

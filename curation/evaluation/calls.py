@@ -1,0 +1,161 @@
+"""Calls of an evaluation from Python: objects in memory become its inputs, loose arguments its records of options."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+import typing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
+from numbers import Real
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from curation.core.arguments import alternatives, annotations_of, checked
+from curation.core.errors import CurationError, UsageError
+from curation.sources.source_specs import BadBoxes
+
+if TYPE_CHECKING:
+    from curation.evaluation.result import Result
+
+
+def python_function(function: Callable[..., Result], name: str) -> Callable[..., Result]:
+    """Return the evaluation of a benchmark as a function that names every argument, fields of records included."""
+
+    @partial(checked, called=f"evaluate.{name}", hint=f"help(curation.evaluate.{name})")
+    def evaluation(**inputs: Any) -> Result:
+        return _evaluated(function, name, inputs)
+
+    parameters: list[inspect.Parameter] = []
+    sections = [inspect.getdoc(function) or ""]
+    for key, parameter in inspect.signature(function).parameters.items():
+        kind = annotations_of(function).get(key, Any)
+        record = next((member for member in alternatives(kind) if dataclasses.is_dataclass(member)), None)
+        if record is None or not all(field.kw_only for field in dataclasses.fields(record)):
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind))
+            continue
+        texts = [inspect.cleandoc(cls.__doc__) for cls in reversed(record.__mro__[:-1]) if cls.__doc__]  # type: ignore[union-attr]
+        sections += [f"Arguments that `{key}` holds too.", *texts]
+        for field_name, field in inspect.signature(record).parameters.items():  # type: ignore[arg-type]
+            own = annotations_of(record).get(field_name, Any)  # type: ignore[arg-type]
+            parameters.append(field.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own))
+    if _variant_kind(function) is not None:
+        several = inspect.Parameter("variants", inspect.Parameter.KEYWORD_ONLY, default=None)
+        parameters.append(several.replace(annotation=str | Sequence[str] | None))
+    unique = {parameter.name: parameter for parameter in reversed(parameters)}
+    evaluation.__signature__ = inspect.Signature([*reversed(unique.values())])  # type: ignore[attr-defined]
+    evaluation.__name__, evaluation.__qualname__ = name, f"curation.evaluate.{name}"
+    evaluation.__doc__ = "\n\n".join(sections)
+    return evaluation
+
+
+def _evaluated(function: Callable[..., Result], name: str, inputs: dict[str, Any]) -> Result:
+    """Call an evaluation with what is given, files made of what is in memory."""
+    if "variants" in inputs and (kind := _variant_kind(function)) is not None:
+        inputs = _with_variants(kind, inputs, name)
+    with TemporaryDirectory(prefix="curation-") as folder:
+        # Unusable boxes of a truth in memory are treated as those of one in a file.
+        asked = inputs.get("bad_boxes", getattr(inputs.get("reading"), "bad_boxes", "error"))
+        bad_boxes: BadBoxes = "drop" if asked == "drop" else "error"
+        given = {key: _usable(key, value, Path(folder), bad_boxes) for key, value in inputs.items()}
+        try:
+            return function(**_grouped(function, given, name))
+        except CurationError as error:
+            # What was in memory has a file for this call alone: its folder tells nobody anything.
+            error.where = error.where and error.where.replace(f"{folder}{os.sep}", "")
+            raise
+
+
+def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
+    """Return an input as the functions take it: truth as a source, detections as a file."""
+    if isinstance(value, str | os.PathLike) and key in ("truth", "detections", "against"):
+        return value  # The evaluation makes a path of it, as of every other.
+    if isinstance(value, Mapping) and (key == "manifest" or (key == "truth" and "images" not in value)):
+        return {part: _usable(key, file, folder, bad_boxes) for part, file in value.items()}
+    if key == "truth":
+        from curation.sources.coerce import as_source
+
+        return as_source(value, dataset="coco", part="test", bad_boxes=bad_boxes)
+    if key == "manifest" and isinstance(value, os.PathLike):
+        return str(value)
+    if key == "detections":
+        from curation.sources.detector_objects import is_by_image
+
+        if isinstance(value, Mapping) and not {"bbox", "boxes"} & value.keys() and not is_by_image(value):
+            parts = enumerate(value.items())
+            return {part: _usable(key, file, folder / str(number), bad_boxes) for number, (part, file) in parts}
+        return _written(value, folder)
+    return value
+
+
+def _written(value: Any, folder: Path) -> Path:
+    """Write detections that are in memory as COCO results, so that one reader checks them, and return the file."""
+    from curation.sources.detector_objects import is_by_image, rows_by_image
+    from curation.sources.fiftyone_view import is_view, results_of_view
+    from curation.sources.in_memory import json_bytes, results_bytes
+
+    value = rows_by_image(value) if is_by_image(value) else value
+    data = json_bytes(results_of_view(value)) if is_view(value) else results_bytes(value)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{type(value).__name__}.json"
+    path.write_bytes(data)
+    return path
+
+
+def _variant_kind(function: Callable[..., Any]) -> Any:
+    """Return what an evaluation, or a record of its options, takes as ``variant``; None where it has no variants."""
+    hints = annotations_of(function)
+    records = [hint for hint in hints.values() if isinstance(hint, type) and dataclasses.is_dataclass(hint)]
+    return next((found["variant"] for found in (hints, *map(annotations_of, records)) if "variant" in found), None)
+
+
+def _with_variants(kind: Any, inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return inputs with ``variants`` as the parameter ``variant``: one, several, or ``all`` where these are all."""
+    if "variant" in inputs:
+        raise UsageError("variants and variant say the same", found=f"both, for the evaluation {name}")
+    given = inputs["variants"]
+    several = [*given] if isinstance(given, Collection) and not isinstance(given, str) else [given]
+    words = {word for choice in alternatives(kind) for word in typing.get_args(choice)} - {"all"}
+    value = several[0] if len(several) == 1 else given
+    rest = {key: asked for key, asked in inputs.items() if key != "variants"}
+    return {**rest, "variant": "all" if len(several) > 1 and {*map(str, several)} == words else value}
+
+
+def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return inputs with the fields of a record of options put into that record."""
+    parameters = inspect.signature(function).parameters
+    hints = annotations_of(function)
+    records = {key: annotations_of(hints[key]) for key in parameters if dataclasses.is_dataclass(hints.get(key))}
+    given = {key: _in_text(value, hints[key]) for key, value in inputs.items() if key in parameters}
+    loose = {key: value for key, value in inputs.items() if key not in parameters}
+    for key, kinds in records.items():
+        if key not in given and (own := kinds.keys() & loose.keys()):
+            given[key] = hints[key](**{field: _in_text(loose.pop(field), kinds[field]) for field in own})
+    if loose:
+        known = [*parameters, *(field for kinds in records.values() for field in kinds)]
+        near = get_close_matches(min(loose), known, 1)
+        raise UsageError(
+            f"The evaluation {name} takes no input of this name",
+            found=", ".join(sorted(loose)),
+            expected=", ".join(known),
+            hint=f"did you mean {near[0]}?" if near else f"help(curation.evaluate.{name})",
+        )
+    missing = [key for key, param in parameters.items() if param.default is param.empty and key not in given]
+    if missing:
+        raise UsageError(
+            f"The evaluation {name} lacks an input",
+            expected=", ".join(missing),
+            found=", ".join(given) or "none",
+            hint=f"help(curation.evaluate.{name})",
+        )
+    return given
+
+
+def _in_text(value: Any, kind: Any) -> Any:
+    """Return a number as its text where that alone is wanted: of an exact decimal, the text is the number."""
+    kinds = alternatives(kind)
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return str(value) if is_number and str in kinds and not {int, float} & {*kinds} else value

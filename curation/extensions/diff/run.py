@@ -1,0 +1,47 @@
+"""`diff`: two manifests, two results, or two files of OOD scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from curation.core.arguments import checked
+from curation.evaluation.result import Result
+from curation.extensions.diff.results import ResultDiff
+from curation.extensions.diff.score_files import ScoresDiff
+from curation.manifest.manifest import Manifest
+
+if TYPE_CHECKING:
+    from curation.manifest.diff import ManifestDiff
+
+
+@checked
+def diff(
+    old: Manifest | Result | Path | str, new: Manifest | Result | Path | str
+) -> ManifestDiff | ResultDiff | ScoresDiff:
+    """Compare two manifests, two results of one evaluation, or two files of OOD scores.
+
+    Parameters
+    ----------
+    old, new : Manifest, Result, Path or str
+        a manifest, its folder or NAME@VERSION; a result, its folder or JSON file; a file of OOD scores; or, beside a
+        result, a file of another evaluator's numbers
+
+    Raises
+    ------
+    ManifestError, EvaluationError, UsageError
+        There is none, or the two are not of one kind or evaluation.
+
+    Examples
+    --------
+    >>> import curation
+    >>> curation.diff("elephant/val2017", "elephant/val2017").verdict
+    'none'
+    """
+    from curation.extensions.diff.results import compare_files
+    from curation.manifest.diff import diff_manifests
+    from curation.publishing.loading import load
+
+    if (found := compare_files(old, new)) is not None:
+        return found
+    return diff_manifests(*(load(side) if isinstance(side, str | Path) else side for side in (old, new)))  # type: ignore[arg-type]

@@ -1,0 +1,72 @@
+"""`load`: a manifest from this disk, or from the hub."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from curation.core.arguments import checked
+from curation.core.errors import ManifestError, MissingExtraError, PublishError, UsageError
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest, read_manifest
+from curation.sources.cache import default_folder
+
+_PUBLISHED = re.compile(r"[\w.-]+/[\w.-]+@[0-9]+\.[0-9]+\.[0-9]+")
+
+
+@checked
+def load(target: str | Path) -> Manifest:
+    """Return a manifest, every digest checked.
+
+    Parameters
+    ----------
+    target : str or Path
+        Its folder, its name (``elephant/val2017``, ``NAME@VERSION``), or ``ORG/NAME@VERSION`` of a publication with one
+        manifest on the hub, which is pulled into the cache.
+
+    Raises
+    ------
+    ManifestError
+        There is none, or the files are not those that the digests stand for.
+
+    Examples
+    --------
+    >>> import curation
+    >>> curation.load("elephant/val2017")
+    <Manifest elephant/val2017 1.0.0, regenerated, 3 parts, 3 with lists, sha256:343e1b28cb1d>
+    """
+    try:
+        return load_manifest(target)
+    except ManifestError:
+        if Path(str(target)).exists() or not _PUBLISHED.fullmatch(str(target)):
+            raise
+        found = _from_hub(str(target))
+        if found is None:
+            raise
+        return found
+
+
+def _from_hub(target: str) -> Manifest | None:
+    """Return the one manifest of a publication, None where the hub cannot be asked or has none of the name."""
+    from curation.publishing.hub import pull
+
+    name, _, version = target.partition("@")
+    cache = default_folder()
+    if cache is None:
+        return None
+    folder = cache / "publications" / name.replace("/", "--") / version
+    try:
+        if not folder.is_dir():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            pull(target, folder)
+    except (MissingExtraError, PublishError):
+        return None
+    headers = sorted(folder.glob("**/manifest.json"))
+    if len(headers) != 1:
+        raise UsageError(
+            "The publication does not hold one manifest",
+            where=target,
+            found=f"{len(headers)}",
+            hint=f"curation pull {target} --out DIR",
+        )
+    return read_manifest(headers[0])
