@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -254,9 +255,10 @@ def add_key(figure: Figure, axes: Sequence[Axes]) -> None:
 
 
 def _key_width(labels: Sequence[str], columns: int) -> float:
-    """Return about how wide a key is, in inches; it is filled column by column."""
-    lines = -(-len(labels) // columns)
-    longest = (max(map(len, labels[start : start + lines])) for start in range(0, len(labels), lines))
+    """Return about how wide a key is, in inches: matplotlib fills it column by column, the first ones with one more."""
+    lines, longer = divmod(len(labels), columns)
+    starts = [column * lines + min(column, longer) for column in range(columns + 1)]
+    longest = (max(map(len, labels[start:end])) for start, end in pairwise(starts))
     return sum(0.55 + 0.067 * letters for letters in longest)
 
 

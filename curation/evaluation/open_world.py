@@ -365,6 +365,7 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
         "wilderness_points": _points({names[number]: each.as_lists() for number, each in points.items()}),
     }
     values = [*_means(classes), *_unknown(found, sought, classes, nothing), *_impact_values(impact, found)]
+    notes = _notes(truth, classes, counts, rules, has_unknown=bool(found.target.any()))
     kept = {name: table for name, table in tables.items() if name != "unknown_classes" or originals}
     if rules.scoreless:
         classes["AP"] = [None] * len(names)
@@ -374,7 +375,7 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
             row._replace(value=None, undefined=reason) if row.measure.startswith(("mAP", "AP_", "WI")) else row
             for row in values
         ]
-    return Measured(values, kept, list(_notes(truth, classes, counts, rules)), found.decided_by_order)
+    return Measured(values, kept, list(notes), found.decided_by_order)
 
 
 def _classes(truth: TaskTruth, found: Outcomes, rules: Rules) -> dict[str, list[Any]]:
@@ -471,14 +472,19 @@ def _counts(truth: TaskTruth, found: Outcomes) -> dict[str, Any]:
 
 
 def _notes(
-    truth: TaskTruth, classes: Mapping[str, Sequence[Any]], counts: Mapping[str, Any], rules: Rules
+    truth: TaskTruth,
+    classes: Mapping[str, Sequence[Any]],
+    counts: Mapping[str, Any],
+    rules: Rules,
+    *,
+    has_unknown: bool,
 ) -> Iterator[str]:
     empty = [name for name, n in zip(classes["class"][:-1], classes["n"], strict=False) if not n]
     if empty:
         first = "; WI counts the first detection of each, as the code does" * rules.impact_without_objects
         yield f"{len(empty)} known classes have no objects and are left out: {', '.join(empty)}{first}"
-    if counts["detections"] and not classes["detections"][-1]:
-        yield "no detection is called unknown: UR is therefore 0"
+    if counts["detections"] and not classes["detections"][-1] and has_unknown:
+        yield 'no detection has class "unknown", so UR is 0'
     if not counts["detections"]:
         yield "there are no detections: precision and WI are given as 0, as the official code does"
     if rules.text and counts["crowd"]:
@@ -535,7 +541,6 @@ def report_as(benchmark: str, *, more: tuple[Measure, ...] = (), algorithm: int 
         files=("measures", *(table.name for table in TABLES)),
         figures=("wilderness_impact_*", "unknown_recall_precision_*"),
         tidy=TABLES,
-        printed=("mAP_both", "mAP_prev", "mAP_cur", "UR", "AOSE_objects", "AOSE", "WI"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from curation.core.figure_style import (
     small_multiples,
     whole_numbers,
 )
+from curation.core.wording import examples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 Curve = Mapping[str, Sequence[Any]]
 _CURVES = {"UR": "-", "UDR": "--", "UDP": ":"}
 """How the line of each rate looks: its colour is that of the task."""
+_CHARACTERS_AN_INCH, _LINE_HEIGHT = 15, 0.13
+"""Of a note below the panels, in inches."""
 
 
 def impact_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> list[Path]:
@@ -69,11 +73,14 @@ def impact_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> li
         below.set_ylim(0, 1.08 * max(1, *(curve["classes"][0] for curve in curves.values())))
         whole_numbers(below)
         add_key(figure, [above])
-        lines = [_never(task, measured) for task, measured in tasks.items()]
+        # A longer line would make the panels narrower.
+        room = int(_CHARACTERS_AN_INCH * figure.get_figwidth())
+        lines = [line for task, measured in tasks.items() for line in textwrap.wrap(_unreached(task, measured), room)]
         below.annotate(
             "\n".join(lines), (0, 0), (0, -30), xycoords="axes fraction", textcoords="offset points", va="top",
             fontsize=SMALL, color=MUTED,
         )  # fmt: skip
+        figure.set_figheight(figure.get_figheight() + _LINE_HEIGHT * len(lines))
         set_title(figure, "Wilderness impact over recall", f"variant {variant}")
         return figure
 
@@ -120,13 +127,16 @@ def _draw_impact(above: Axes, below: Axes, curve: Curve, number: int, task: str)
     below.step(recall, curve["classes_reaching"], **steps)
 
 
-def _never(task: str, measured: Measured) -> str:
+def _unreached(task: str, measured: Measured) -> str:
+    """Return how many classes do not reach recall 0.8, with the names of three."""
     impact = measured.tables["impact"]
-    names = impact["never_reached_by"][79]
-    missing = impact["classes"][79] - impact["classes_reaching"][79]
-    return f"{plain(task)}: {missing} of {impact['classes'][79]} classes never reach 0.8" + (
-        f": {plain(names, 100)}" if names else ""
-    )
+    n, reaching, names = (impact[name][79] for name in ("classes", "classes_reaching", "never_reached_by"))
+    if reaching == n:
+        return f"{plain(task)}: " + (
+            f"all {n} classes reach recall 0.8" if n else "no class has detections and objects"
+        )
+    shown = examples([plain(name, 24) for name in names.split(", ")], 3)
+    return f"{plain(task)}: {n - reaching} of {n} classes do not reach recall 0.8: {shown}"
 
 
 def _draw_precision(axis: Axes, measured: Measured, number: int, task: str) -> None:

@@ -109,8 +109,6 @@ class Report:
         Further tables of each thing scored.
     places : tuple of str
         What tells the things scored apart in those tables, of `PLACES`.
-    printed : tuple of str
-        Keys of the ranked measures that a terminal shows unless all are asked for; by default every one.
     """
 
     protocol: str
@@ -122,7 +120,6 @@ class Report:
     figures: tuple[str, ...] = ()
     tidy: tuple[Tidy, ...] = ()
     places: tuple[str, ...] = ("task", "variant")
-    printed: tuple[str, ...] = ()
 
 
 class Result:
@@ -373,8 +370,7 @@ class Result:
 
     def lines(self, width: int | None = None, *, whole: bool = True) -> list[str]:
         """Return the tables for a terminal; unless `whole`, of a report without own tables the ranked measures."""
-        printed = self.report.printed
-        chosen = [measure for measure in ranked(self.report.measures) if not printed or measure.key in printed]
+        chosen = ranked(self.report.measures)
         if whole or not chosen or self.report.tables is not None:
             every = (*self.tables, *_undefined_table(self, self.report.measures))
             return [line for table in every if table.title for line in table.lines(width)]

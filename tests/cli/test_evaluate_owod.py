@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,14 @@ def test_several_tasks_each_with_its_detections(files: dict[str, Path], tmp_path
     assert rows["t1", "mAP_prev"] == ""
 
 
+def test_the_terminal_shows_every_rate_of_unknown_objects(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(files)) == 0
+    shown = capsys.readouterr().out
+    assert re.findall(r"^ *(UR|UDR|UDP) ", shown, re.MULTILINE) == ["UR", "UDR", "UDP"]
+
+
 def test_no_detections_and_no_unknown_objects(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], shell: Shell
 ) -> None:
@@ -194,7 +203,7 @@ def test_no_detections_and_no_unknown_objects(
 
 def test_detections_without_the_class_unknown_are_scored_and_warned_of(files: dict[str, Path], shell: Shell) -> None:
     write(files["detections"], [row for row in results() if row["category_id"] != -1])
-    assert "no detection is called unknown" in shell.err(*arguments(files), status=0)
+    assert 'no detection has class "unknown", so UR is 0' in shell.err(*arguments(files), status=0)
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,44 @@ def test_the_image_that_makes_the_difference_is_first(tmp_path: Path, capsys: py
         compared(tmp_path / "a", tmp_path / "b").lines()
 
 
+def few(*images: int, **more: int) -> list[dict[str, Any]]:
+    """One box of 20 by 20 pixels on each image."""
+    box = {"category_id": 1, "bbox": [1, 1, 20, 20], "area": 400}
+    return [{"id": n, "image_id": image, "score": 1 - image / 10, **box, **more} for n, image in enumerate(images, 1)]
+
+
+@pytest.mark.parametrize("name", ["voc", "coco"])
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize(
+    ("objects", "before", "after"),
+    [
+        (few(2), few(2, 1), few(3)),
+        (few(1), few(1), few(2)),
+        (few(2), [], []),
+        (few(2), few(2), []),
+        ([], few(2), few(1, 3)),
+        ([], [], []),
+        (few(1, iscrowd=1), few(1), few(2)),
+    ],
+)
+def test_results_of_few_objects_or_detections_are_compared(
+    name: str, saved: bool, objects: Any, before: Any, after: Any, tmp_path: Path
+) -> None:
+    given = truth() | {"annotations": [{"iscrowd": 0, **one} for one in objects]}
+    results: list[Any] = [evaluated(name, found, truth=given) for found in (before, after)]
+    if saved:
+        for number, result in enumerate(results):
+            result.save(tmp_path / str(number), outcomes=True)
+        results = [tmp_path / "0", tmp_path / "1"]
+    difference = compared(*results)
+    data = json.loads(json.dumps(difference.data(), allow_nan=False))
+    assert difference.lines()
+    if difference.paired.images:
+        # Without the image that has the only object there is nothing to measure, and it explains all.
+        assert data["images"][0]["without it"] is None
+        assert data["images"][0]["image"][-1] == str(objects[0]["image_id"])
+
+
 def test_what_makes_two_results_not_comparable_is_said_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -224,7 +224,13 @@ def test_a_detector_that_calls_nothing_unknown_still_has_udr() -> None:
     assert found["clean"]["UDR"] == pytest.approx(50.0)
     assert found["clean"]["P_unknown"] is None
     assert found["ore"]["P_unknown"] == 0
-    assert "no detection is called unknown: UR is therefore 0" in found["clean"]["notes"]
+    note = 'no detection has class "unknown", so UR is 0'
+    assert note in found["clean"]["notes"]
+    # Without unknown objects UR is undefined, and no note says that it is 0.
+    unlabelled = replace(case, objects=tuple(row for row in case.objects if row.label != UNKNOWN), guesses=known)
+    for name, without in evaluated(unlabelled).items():
+        assert without["UR"] is None, name
+        assert not any("UR" in text for text in without["notes"])
 
 
 def test_the_curve_ends_in_the_reported_numbers_and_never_loses_recall() -> None:

@@ -119,22 +119,26 @@ def check_the_golden_numbers_of_lmms_eval(shared: Path, tmp_path: Path) -> None:
     )
 
 
-def drawn(seed: int, n_boxes: int = 5) -> tuple[GroundTruth, Detections]:
-    """Return one class whose boxes compete for truths that overlap."""
+def drawn(seed: int, n_boxes: int = 5, *, crowds: int = 0) -> tuple[GroundTruth, Detections]:
+    """Return one class whose boxes compete for truths that overlap, some of them in crowd regions."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 5))
     image = np.sort(rng.integers(0, 2, n)).astype(np.int32)
     boxes = np.column_stack([rng.integers(0, 60, n), np.zeros(n), np.full(n, 100), np.full(n, 100)]).astype(float)
-    truth = truth_of_rows([(place, 0, box) for place, box in zip(image, boxes, strict=True)], 2, ("cat",))
+    crowd = [(0, 0, (left, 0, 90, 100)) for left in (70, -60)[:crowds]]
+    truth = truth_of_rows([*crowd, *((place, 0, box) for place, box in zip(image, boxes, strict=True))], 2, ("cat",))
+    truth = replace(truth, crowd=np.arange(len(truth.label)) < crowds)
     moved = np.column_stack([rng.integers(-30, 110, n_boxes), np.zeros(n_boxes), np.full(n_boxes, 100),
                              rng.integers(60, 101, n_boxes)]).astype(float)  # fmt: skip
     places = rng.integers(0, 2, n_boxes).astype(np.int32)
     return truth, Detections(places, np.zeros(n_boxes, np.int32), moved, np.ones(n_boxes))
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_the_range_is_that_of_all_orders(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    truth, boxes = drawn(seed)
+@pytest.mark.parametrize(
+    ("seed", "crowds"), [*((seed, 0) for seed in range(12)), *((seed, 1 + seed % 2) for seed in range(12, 30))]
+)
+def test_the_range_is_that_of_all_orders(seed: int, crowds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, boxes = drawn(seed, crowds=crowds)
     every = [
         coco_average_precision(truth, replace(boxes, scores=np.array(order) / 10), engine="pycocotools")["AP50"]
         for order in itertools.permutations(range(1, len(boxes) + 1))
@@ -170,6 +174,40 @@ def test_crowd_is_no_truth_and_what_lies_in_it_is_left_out(tmp_path: Path) -> No
     results = [box_of([10, 10, 50, 50]), box_of([300, 0, 50, 50]), box_of([340, 150, 40, 40])]
     row = curation.evaluate.coco(**written(tmp_path, truth, results), variant="score-free").table("score_free").iloc[0]
     assert (row["truths"], row["boxes"], row["TP"]) == (1, 2, 1)
+
+
+@pytest.mark.parametrize("rule", RULES.values())
+def test_a_second_box_on_a_truth_in_crowd_is_left_out(rule: str, tmp_path: Path) -> None:
+    """pycocotools: a detection without a free truth that lies in crowd is ignored, whatever it overlaps."""
+    truth = small([0, 0, 300, 200], [100, 50, 50, 50], crowd=1)
+    results = [box_of([100, 50, 50, 50]), box_of([102, 50, 50, 50])]
+    result = curation.evaluate("coco", **written(tmp_path, truth, results), variant=rule)
+    keys = ("precision", "recall", "F1", "precision_levels", "AP50_lowest", "AP50_expected", "AP50_highest")
+    assert [result[key] for key in keys] == pytest.approx([100] * len(keys))
+    assert result.table("score_free")["boxes"][0] == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_boxes_in_order_count_as_pycocotools_counts_them(seed: int) -> None:
+    from pycocotools.cocoeval import COCOeval
+
+    truth, boxes = drawn(seed, 9, crowds=2)
+    ours = score_free.score_free(truth, boxes, "score-free-in-order").tables["score_free"]
+    evaluation = COCOeval(iouType="bbox")
+    n = 0
+    for image in range(2):
+        rows, own = np.flatnonzero(truth.image == image), np.flatnonzero(boxes.image == image)
+        evaluation._gts[image, 1] = [
+            {"id": int(row) + 1, "bbox": truth.boxes[row].tolist(), "iscrowd": int(truth.crowd[row]), "area": 1,
+             "ignore": int(truth.crowd[row])} for row in rows]  # fmt: skip
+        evaluation._dts[image, 1] = [
+            {"id": int(row) + 1, "bbox": boxes.boxes[row].tolist(), "score": 1 - row / 100, "area": 1} for row in own
+        ]
+        evaluation.params.imgIds, evaluation.params.catIds, evaluation.params.maxDets = [image], [1], [100]
+        evaluation.ious = {(image, 1): evaluation.computeIoU(image, 1)}
+        found = evaluation.evaluateImg(image, 1, [0, 1e9], 100)
+        n += 0 if found is None else int((found["dtIgnore"][0] == 0).sum())
+    assert ours["boxes"][0] == n
 
 
 def test_presence_asks_only_whether_the_class_is_in_the_image(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import permutations
 from typing import Any, NamedTuple
@@ -75,13 +76,16 @@ class _Problem(NamedTuple):
     pairs: OverlappingPairs
     covered: Bools
 
-    def at(self, level: float) -> tuple[OverlappingPairs, Bools]:
-        """Return the pairs at an IoU, and the boxes that count: those that find none and lie in crowd do not."""
+    def at(self, level: float) -> OverlappingPairs:
+        """Return the pairs at an IoU."""
         rows = self.pairs.iou >= level
-        pairs = OverlappingPairs(self.pairs.row[rows], self.pairs.position[rows], self.pairs.iou[rows])
-        left = ~self.covered
-        left[pairs.row] = True
-        return pairs, left
+        return OverlappingPairs(self.pairs.row[rows], self.pairs.position[rows], self.pairs.iou[rows])
+
+    def counting(self, rows: Sequence[int] | Int64s) -> Bools:
+        """Return which boxes count when `rows` find a truth: a box in crowd counts only where it finds one."""
+        counting = ~self.covered
+        counting[rows] = True
+        return counting
 
 
 def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
@@ -90,8 +94,8 @@ def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
     Parameters
     ----------
     truth : GroundTruth
-        Crowd regions are no truths: a box that finds no truth and lies in one by half of its area or more is left out.
-        Difficult objects count.
+        Crowd regions are no truths. A box that finds no free truth and lies in a crowd region of its class by half of
+        its area or more is neither right nor wrong, as in COCO. Difficult objects count.
     boxes : Detections
         In file order.
     variant : str
@@ -143,10 +147,9 @@ def _rates(tp: int, boxes: int, truths: int) -> dict[str, float | None]:
 
 def _counts(problem: _Problem, level: float, variant: str, n_classes: int) -> tuple[Int64s, Int64s]:
     """Return the boxes of each class that find a truth at an IoU, and those that count."""
-    pairs, left = problem.at(level)
-    found = sorted(matched(pairs, variant))
-    tp = np.bincount(problem.boxes.label[found], minlength=n_classes)
-    return tp, np.bincount(problem.boxes.label[left], minlength=n_classes)
+    matched_rows = sorted(matched(problem.at(level), variant))
+    tp = np.bincount(problem.boxes.label[matched_rows], minlength=n_classes)
+    return tp, np.bincount(problem.boxes.label[problem.counting(matched_rows)], minlength=n_classes)
 
 
 def matched(pairs: OverlappingPairs, variant: str) -> dict[int, int]:
@@ -215,7 +218,9 @@ def _range_values(ranges: Sequence[_Range], classes: Sequence[str]) -> Iterator[
 
 
 def _ranges(problem: _Problem, n_truths: Int64s) -> list[_Range]:
-    pairs, left = problem.at(0.5)
+    pairs = problem.at(0.5)
+    # In some order, a box in crowd finds a truth if it overlaps one.
+    left, covered = problem.counting(pairs.row), set(np.flatnonzero(problem.covered).tolist())
     of_box: dict[int, list[int]] = {}
     order = np.lexsort((pairs.position, -pairs.iou, pairs.row))
     for row, position in zip(pairs.row[order].tolist(), pairs.position[order].tolist(), strict=True):
@@ -230,10 +235,10 @@ def _ranges(problem: _Problem, n_truths: Int64s) -> list[_Range]:
         wanted = {row: of_box[row] for row in boxes if row in of_box}
         highest = _precision([0] * len(_most_pairs(wanted)), n)
         if len(boxes) <= _ENUMERATED:
-            every = [_precision(_before(order, wanted), n) for order in permutations(boxes)]
+            every = [_precision(_before(order, wanted, covered)[:-1], n) for order in permutations(boxes)]
             found.append(_Range(min(every), sum_in_order(every) / len(every), highest, f"all {len(every)}"))
             continue
-        lowest, undecided = _lowest(wanted, len(boxes), n)
+        lowest, undecided = _lowest(wanted, covered, len(boxes), n)
         reason = (
             f"the order decides which truths are found in {undecided} groups of boxes, in more ways than are tried; "
             f"the lowest AP50 is at least {100 * lowest:.2f}"
@@ -253,20 +258,23 @@ def _precision(wrong_before: Sequence[int] | Int64s, n: int) -> float:
     return float(np.append(precision, 0.0)[np.minimum(at, len(true))].sum() / len(_RECALLS))
 
 
-def _before(order: Sequence[int], wanted: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return how many false boxes come before each true one, where each box takes its best free truth in turn."""
+def _before(order: Sequence[int], wanted: Mapping[int, Sequence[int]], covered: AbstractSet[int]) -> list[int]:
+    """Return how many false boxes come before each true one, then of all, where each takes its best free truth in turn.
+
+    A box in `covered` lies in crowd: without a free truth it is not false.
+    """
     taken, wrong, before = set[int](), 0, list[int]()
     for row in order:
         free = next((position for position in wanted.get(row, ()) if position not in taken), None)
-        if free is None:
-            wrong += 1
-        else:
+        if free is not None:
             taken.add(free)
             before.append(wrong)
-    return before
+        elif row not in covered:
+            wrong += 1
+    return [*before, wrong]
 
 
-def _lowest(wanted: Mapping[int, Sequence[int]], n_boxes: int, n: int) -> tuple[float, int]:
+def _lowest(wanted: Mapping[int, Sequence[int]], covered: AbstractSet[int], n_boxes: int, n: int) -> tuple[float, int]:
     """Return the lowest AP over all orders, or a bound below it, and how many groups make it a bound.
 
     A group is of boxes that compete for truths. Its worst order gives few true boxes, each behind as many false ones as
@@ -281,26 +289,29 @@ def _lowest(wanted: Mapping[int, Sequence[int]], n_boxes: int, n: int) -> tuple[
         root |= {position: row for other in rows for position in wanted[other]}
     first, behind, undecided = n_boxes - len(wanted), list[int](), 0
     for rows in groups.values():
-        before, sure = _worst(rows, wanted)
-        wrong = len(rows) - len(before)
+        before, sure = _worst(rows, wanted, covered)
         first += before[0]
-        gaps = np.diff([*before, wrong]).tolist()
+        gaps = np.diff(before).tolist()
         undecided += not sure or gaps != sorted(gaps, reverse=True)
         behind += gaps
     ahead = np.cumsum([first, *sorted(behind, reverse=True)])[:-1]
     return _precision(ahead, n), undecided
 
 
-def _worst(rows: Sequence[int], wanted: Mapping[int, Sequence[int]]) -> tuple[list[int], bool]:
-    """Return how many false boxes of a group come before each true one in its worst order, and whether there is one."""
+def _worst(
+    rows: Sequence[int], wanted: Mapping[int, Sequence[int]], covered: AbstractSet[int]
+) -> tuple[list[int], bool]:
+    """Return `_before` of the worst order of a group, and whether there is such an order or this is worse than all."""
+    uncovered = sum(row not in covered for row in rows)
     if len({position for row in rows for position in wanted[row]}) == 1:
-        return [0], True
+        # A box in crowd, if there is one, takes the truth: all others are then false.
+        return [0, uncovered - (uncovered == len(rows))], True
     if len(rows) > _LARGEST_GROUP:
         fewest = -(-len(_most_pairs({row: wanted[row] for row in rows})) // 2)
-        return [len(rows) - fewest] * fewest, False
-    orders = {tuple(_before(order, wanted)) for order in permutations(rows)}
-    fewest = min(map(len, orders))
-    worst = [max(order[nth] for order in orders) for nth in range(fewest)]
+        return [uncovered - max(0, fewest - len(rows) + uncovered)] * (fewest + 1), False
+    orders = {tuple(_before(order, wanted, covered)) for order in permutations(rows)}
+    fewest = min(map(len, orders)) - 1
+    worst = [max(order[nth] for order in orders) for nth in (*range(fewest), -1)]
     return worst, tuple(worst) in orders
 
 
@@ -319,7 +330,8 @@ def _drawn(problem: _Problem, pairs: OverlappingPairs, left: Bools, n_truths: In
         for number, rows in large:
             ordered = rows[np.argsort(rank[rows])]
             right = true[ordered]
-            found[replicate, number] = _precision(np.cumsum(~right)[right].tolist(), int(n_truths[number]))
+            wrong = ~right & ~problem.covered[ordered]
+            found[replicate, number] = _precision(np.cumsum(wrong)[right].tolist(), int(n_truths[number]))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isclose
+from math import inf, isclose, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -383,6 +383,8 @@ def _paired(diff: ResultDiff) -> Paired:
             continue
         ids = list(dict.fromkeys(objects[0]["image_id"]))
         classes = sorted({*objects[0]["class"], *(name for frame in found for name in frame["class"])} - {""})
+        if not classes:
+            continue
         sides = [_image_outcomes(*both, ids, classes) for both in zip(found, objects, strict=True)]
         whole = [side.measures(np.ones(len(ids), np.int64)) for side in sides]
         # A measure that the rows give otherwise has other rules: it has no interval.
@@ -405,9 +407,10 @@ def _paired(diff: ResultDiff) -> Paired:
             weights = np.ones(len(ids), np.int64)
             weights[ids.index(image)] = 0
             before, after = (side.measures(weights)[first] for side in sides)
-            left.append((scored, image, after - before))
+            # Without the only image that has objects, the measure is undefined.
+            left.append((scored, image, None if isnan(after - before) else after - before))
         gap = whole[1][first] - whole[0][first]
-        images = sorted(left, key=lambda row: (-abs(row[2] - gap), row[1]))[:_SHOWN]
+        images = sorted(left, key=lambda row: (-inf if row[2] is None else -abs(row[2] - gap), row[1]))[:_SHOWN]
         shown = alone[alone["image_id"].isin([row[1] for row in images])].sort_values(
             "score", ascending=False, kind="stable"
         )
@@ -439,14 +442,14 @@ def _image_outcomes(
     label: Any = found["class"].map(label_of).to_numpy(np.int32)
     outcome = np.select([found["outcome"] == TRUE_POSITIVE, found["outcome"] == IGNORED], [1, -1], 0)[None]
     if "found_at" in found:
-        signs = np.array([list(text) for text in found["found_at"]]).reshape(len(found), -1).T
+        signs = np.array(list("".join(found["found_at"])), "U1").reshape(len(found), 10).T
         outcome = np.select([signs == "1", signs == "x"], [1, -1], 0)
     state, unknown = objects["state"], objects["unknown"].astype(str) == "True"
     counted = state.isin([*STATES]) & (state != UNCOUNTED)
     where = objects["image_id"].map(image_of)
     n = len(ids)
     known = objects[counted & ~unknown]
-    cell = known["class"].map(label_of) * n + where[known.index]
+    cell = known["class"].map(label_of).to_numpy(np.int64) * n + where[known.index].to_numpy(np.int64)
     hit = [unknown & (state == next(iter(STATES))), unknown & counted]
     return ImageOutcomes(
         tuple(classes),
