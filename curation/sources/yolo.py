@@ -68,7 +68,7 @@ def missing_yaml(folder: Path) -> tuple[str, str] | None:
     """Return what a YOLO folder without a YAML is, and the command that writes the YAML; None for other folders."""
     listed = islice(files_below(str(folder), _SUFFIXES), _MOST_PHOTOS) if folder.is_dir() else ()
     photos = (photo for _, photo, _ in listed)
-    labelled = next((photo for photo in photos if (folder / _label_of(photo)).is_file()), None)
+    labelled = next((photo for photo in photos if (folder / label_of(photo)).is_file()), None)
     if labelled is None:
         return None
     lists = [file for form in (CLASS_NAMES, f"labels/{CLASS_NAMES}", "*.names") for file in sorted(folder.glob(form))]
@@ -162,7 +162,7 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     n_keypoint_values = _keypoint_values(stated, str(named))
     root = Path(os.path.normpath(named.absolute())).parent
     photos = _photos(stated, named, root, part)
-    labels = {photo: _label_of(photo) for photo in photos}
+    labels = {photo: label_of(photo) for photo in photos}
     files = SmallFiles(root, [label for label in labels.values() if (root / label).is_file()])
     if not files.data:
         expected = f"such as {next(iter(labels.values()))}, for {len(photos):,} photos"
@@ -281,8 +281,16 @@ def _below(root: Path, name: str, where: str) -> str:
     return found.relative_to(root).as_posix()
 
 
-def _label_of(photo: str) -> str:
-    """Return the label file of a photo: in ``labels`` in place of the last ``images``, else beside the photo."""
+def label_of(photo: str) -> str:
+    """Return the label file of a photo, by paths below the folder of the YAML, as Ultralytics finds it.
+
+    It lies in ``labels`` in place of the last folder ``images``, else beside the photo.
+
+    Examples
+    --------
+    >>> label_of("images/train/images/001.jpg"), label_of("photos/1.jpg")
+    ('images/train/labels/001.txt', 'photos/1.txt')
+    """
     folders = list(PurePosixPath(photo).parts)
     if "images" in folders[:-1]:
         folders[len(folders) - 2 - folders[-2::-1].index("images")] = "labels"
