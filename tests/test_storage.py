@@ -1,5 +1,6 @@
 """Files are whole or absent, folders too; none is replaced that is somebody else's; no name leads outside its root."""
 
+import ast
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import curation
 from curation.core import storage
 from curation.core.errors import CurationError, MissingFileError, OverwriteError, PathEscapeError, UsageError
 from curation.core.ledger import LEDGER, check_output, command
@@ -544,6 +546,15 @@ def test_a_full_disk_names_the_output_and_leaves_no_folder(tmp_path: Path) -> No
         assert list(disk.iterdir()) == []
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_no_file_is_written_through_a_memory_map() -> None:
+    """On a full disk, writing to a hole of a mapped file ends the program by a bus error."""
+    for path in sorted(Path(curation.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("open_memmap", "memmap"):
+                modes = [ast.unparse(word.value) for word in node.keywords if word.arg == "mode"]
+                assert modes == ["'r'"], f"{path}:{node.lineno}"
 
 
 def test_the_loser_of_two_that_make_one_folder_says_so(tmp_path: Path) -> None:

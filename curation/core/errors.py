@@ -84,6 +84,10 @@ class OverwriteError(CurationError):
     """An output would replace an input of the same command, or a file that this tool did not write."""
 
 
+class WriteError(CurationError):
+    """The machine refuses to write an output: no space is left, or a quota or limit is reached."""
+
+
 class PathEscapeError(CurationError):
     """A path from an input file leads outside the folder it belongs to."""
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Set
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -91,14 +91,18 @@ def lock(handle: int) -> None:
     lock_descriptor(handle, poll_interval=0.01)
 
 
+FileKey = tuple[int, int]
+"""Device and inode: a file is the same by any name, link or case."""
+
+
 @dataclass(slots=True)
 class _Command:
-    """What a running command reads, and whether it may replace what this tool did not write."""
+    """Inputs of the running command, and whether it may replace files that this tool did not write."""
 
     force: bool
-    files: frozenset[tuple[int, int]]
-    folders: tuple[Path, ...]
-    read: set[tuple[int, int]] = field(default_factory=set)
+    files: set[FileKey] = field(default_factory=set)
+    folders: set[Path] = field(default_factory=set)
+    read: set[FileKey] = field(default_factory=set)
 
 
 _running: _Command | None = None
@@ -111,8 +115,8 @@ def command(*, inputs: Iterable[Path] = (), force: bool = False) -> Iterator[Non
     Parameters
     ----------
     inputs : iterable of Path
-        Files and folders that the command reads; what does not exist is passed over. Files that `curation.core.storage`
-        opens are added to them.
+        Files and folders that the command reads (see `add_input`). Sources that are opened, from the cache too, and
+        files that `curation.core.storage` opens are added to them.
     force : bool
 
     Raises
@@ -121,17 +125,32 @@ def command(*, inputs: Iterable[Path] = (), force: bool = False) -> Iterator[Non
         An input is a pipe, a device or a socket (see `require_regular`).
     """
     global _running
-    before = _running
-    given = [(path, found) for path in inputs if (found := _found(path)) is not None]
-    for path, _ in given:
-        require_regular(path)
-    folders = tuple(Path(os.path.realpath(path)) for path, found in given if stat.S_ISDIR(found.st_mode))
-    files = frozenset((found.st_dev, found.st_ino) for _, found in given if stat.S_ISREG(found.st_mode))
-    _running = _Command(force, files, folders)
+    before, _running = _running, _Command(force)
     try:
+        for path in inputs:
+            require_regular(path)
+            add_input(path)
         yield
     finally:
         _running = before
+
+
+@contextmanager
+def as_command() -> Iterator[None]:
+    """Guard the inputs of a call from Python like those of a command; within a command, its own rule holds."""
+    with nullcontext() if _running else command():
+        yield
+
+
+def add_input(path: Path) -> None:
+    """Add a file or folder to the inputs of the running command, if it exists: before it is opened, or instead."""
+    status = _found(path)
+    if _running is None or status is None:
+        return
+    if stat.S_ISDIR(status.st_mode):
+        _running.folders.add(Path(os.path.realpath(path)))
+    else:
+        _running.files.add(_key(status))
 
 
 def check_output(path: Path) -> None:
@@ -174,10 +193,10 @@ def refuse_input(path: Path, *, guarded: bool = True) -> None:
 
     Of this tool's own folders (`guarded` is False) a command may read what it then replaces, unless it was named.
     """
-    found = _found(path)
-    if found is None or _running is None:
+    status = _found(path)
+    if status is None or _running is None:
         return
-    key = found.st_dev, found.st_ino
+    key = _key(status)
     if key in _running.files or (guarded and key in _running.read):
         raise _refusal("The output would replace an input of the same command", path, "a file that this command reads")
 
@@ -207,17 +226,27 @@ def refuse_review(path: Path) -> None:
 
 def is_review(path: Path) -> bool:
     """Return whether a file is the record of a review, be it of another version."""
+    return {"dataset", "stage", "inputs"} <= _keys_of(path)
+
+
+def _keys_of(path: Path) -> Set[str]:
+    """Return the keys of the JSON object in a file; none where it holds something else."""
     try:
         content = json.loads(path.read_bytes()) if path.stat().st_size <= _MAX_BYTES else None
     except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(content, dict) and {"dataset", "stage", "inputs"} <= content.keys()
+        return frozenset()
+    return content.keys() if isinstance(content, dict) else frozenset()
 
 
-def remember_input(found: os.stat_result) -> None:
+def remember_input(status: os.stat_result) -> None:
     """Count a file that was opened for reading among the inputs of the running command."""
+    remember_inputs({_key(status)})
+
+
+def remember_inputs(files: Set[FileKey]) -> None:
+    """Do the same for files of which a cache holds the content, so that none of them is opened."""
     if _running is not None:
-        _running.read.add((found.st_dev, found.st_ino))
+        _running.read |= files
 
 
 def require_regular(path: Path, *, kind: str = "file") -> None:
@@ -259,17 +288,28 @@ def check_target(path: Path, *, guarded: bool = True) -> None:
 
 
 def refuse_in_manifest(path: Path, *, guarded: bool = True) -> None:
-    """Raise `UsageError` for a file among the lists of a manifest or, where it is guarded, beside its header."""
-    folder = path.parent
-    in_lists = folder.name == LISTS and (folder.parent / HEADER).is_file()
-    beside = guarded and path.name != HEADER and (folder / HEADER).is_file() and (folder / LISTS).is_dir()
-    if in_lists or beside:
-        raise UsageError(
-            f"The folder holds {'the id lists of ' if in_lists else ''}a manifest, which no other file may join",
-            where=str(path),
-            expected="a folder elsewhere",
-            hint="choose another --out",
-        )
+    """Raise `UsageError` for a file among the lists of a manifest or, where it is guarded, beside or as its header."""
+    for folder in dict.fromkeys((path.parent.absolute(), Path(os.path.realpath(path.parent)))):
+        in_lists = _is_same(folder, folder.parent / LISTS) and (folder.parent / HEADER).is_file()
+        if in_lists or (guarded and _is_manifest(folder)):
+            raise UsageError(
+                f"The folder holds {'the id lists of ' if in_lists else ''}a manifest, which no other file may join",
+                where=str(path),
+                expected="a folder elsewhere",
+                hint="choose another --out",
+            )
+
+
+def _is_manifest(folder: Path) -> bool:
+    """Return whether a folder holds the header of a manifest, and its lists unless these were never published."""
+    header = folder / HEADER
+    return header.is_file() and ((folder / LISTS).is_dir() or {"digest", "parts"} <= _keys_of(header))
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Return whether two paths are one folder: the file system may ignore case."""
+    first, second = _found(path), _found(other)
+    return first is not None and second is not None and _key(first) == _key(second)
 
 
 def is_own(path: Path) -> bool:
@@ -296,6 +336,10 @@ def _lies_in_an_input(path: Path) -> bool:
             for name in names
         )
     )
+
+
+def _key(status: os.stat_result) -> FileKey:
+    return status.st_dev, status.st_ino
 
 
 def _found(path: Path) -> os.stat_result | None:

@@ -21,7 +21,14 @@ from io import BufferedReader
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from curation.core.errors import CurationError, MissingFileError, OverwriteError, PathEscapeError, UsageError
+from curation.core.errors import (
+    CurationError,
+    MissingFileError,
+    OverwriteError,
+    PathEscapeError,
+    UsageError,
+    WriteError,
+)
 from curation.core.ledger import (
     LEDGER,
     PARTIAL,
@@ -76,7 +83,7 @@ def replacing(path: Path, *, guarded: bool = True) -> Iterator[Path]:
     ------
     UsageError, OverwriteError
         See `check_output`.
-    CurationError
+    WriteError
         The disk is full, or refuses for another reason.
     """
     check_target(path, guarded=guarded)
@@ -106,7 +113,7 @@ def publishing_folder(folder: Path) -> Iterator[Path]:
     UsageError
         `folder` exists already and is not empty: what is published is never edited. Also where another process makes
         it in the meantime.
-    CurationError
+    WriteError
         The disk is full, or refuses for another reason.
     """
     require_new_folder(folder)
@@ -140,7 +147,7 @@ def publishing_files(folder: Path, stale: Iterable[str] = ()) -> Iterator[Path]:
     ------
     UsageError, OverwriteError
         See `check_output`.
-    CurationError
+    WriteError
         The disk is full, or refuses for another reason.
     """
     if folder.exists() and not folder.is_dir():
@@ -410,7 +417,7 @@ def _new_parents(path: Path, partial: Path) -> Iterator[None]:
             with suppress(OSError):
                 folder.rmdir()
         if isinstance(error, OSError) and error.errno is not None and _is_of_output(error, partial):
-            raise CurationError(
+            raise WriteError(
                 f"The output cannot be written: {os.strerror(error.errno)}",
                 where=str(path),
                 hint=_HINTS.get(error.errno),

@@ -12,6 +12,7 @@ import msgspec
 
 from curation.core.errors import CurationError, ManifestError, SourceError
 from curation.core.json_keys import decode_json
+from curation.core.ledger import add_input
 from curation.core.storage import read_bytes
 from curation.manifest.header import Header
 from curation.sources.source_specs import BadBoxes, Reading, Seam, SourceSlot
@@ -67,7 +68,9 @@ def built_from(given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: R
 
 
 def read_built_from(folder: Path) -> BuiltFrom | None:
-    """Return what a folder remembers of its manifest's sources; None where there is no such file.
+    """Return the sources that a folder remembers of its manifest; None where there is no such file.
+
+    They count as inputs of the running command, whether it reads them or not.
 
     Raises
     ------
@@ -81,6 +84,8 @@ def read_built_from(folder: Path) -> BuiltFrom | None:
     what, hint = "The record of the manifest's sources cannot be read", f"remove {path}, and give --source NAME=PATH"
     read = decode_json(data, BuiltFrom, ManifestError, what, where=str(path), hint=hint)
     paths = {name: os.path.normpath(folder.resolve() / text) for name, text in read.sources.items()}
+    for source in paths.values():
+        add_input(Path(source))
     return msgspec.structs.replace(read, sources=paths)
 
 

@@ -22,7 +22,7 @@ def photo_sizes(
 ) -> Int32s:
     """Return width and height of each image of some parts, shape (n, 2): the source's, or else the photo's.
 
-    Only the head of a photo is read. Orientation tags are not applied: datasets give the size of the stored pixels.
+    Only the head of a photo is read. Its orientation tag is applied: trainers turn a photo before they read its labels.
 
     Parameters
     ----------

@@ -182,8 +182,8 @@ class CategoryRecord(msgspec.Struct, gc=False):
 
     id: _Id
     name: _Text
-    supercategory: _Text = ""
-    frequency: _Text = ""
+    supercategory: _Text | None = ""
+    frequency: _Text | None = ""
 
 
 class Instances(msgspec.Struct, gc=False):
@@ -353,8 +353,8 @@ def _categories(records: list[CategoryRecord], name: str) -> tuple[Categories, I
     names = tuple(record.name for record in records)
     check_unique(names, "category name", where)
     numbers: Any = range(1, len(ids) + 1) if isinstance(ids, list) else (record.id for record in records)
-    frequencies = tuple(record.frequency for record in records)
-    supercategories = tuple(record.supercategory for record in records)
+    frequencies = tuple(record.frequency or "" for record in records)
+    supercategories = tuple(record.supercategory or "" for record in records)
     return Categories(tuple(numbers), names, supercategories, frequencies=frequencies * any(frequencies)), ids
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from curation.core.arguments import checked
 from curation.core.errors import MissingFileError, UsageError
+from curation.core.ledger import add_input, remember_inputs
 from curation.core.storage import missing_path
 from curation.sources.cache import Cache, Stamp, cache_key, default_folder, frozen
 from curation.sources.coco import parse_coco
@@ -73,6 +74,7 @@ def open_source(
     SourceError
         The files are not what they should be.
     """
+    add_input(path)
     if yolo_file(path) and not (path / "annotations" / f"instances_{part}.json").is_file():
         return frozen(read_yolo(path, dataset, part, bad_boxes=bad_boxes))
     if _is_list(path, dataset):
@@ -144,6 +146,8 @@ def _open(raw: _RawFiles, cache: Cache | None) -> Source:
 
 def _through(cache: Cache, raw: _RawFiles) -> Source:
     stamp = _stamp(raw)
+    if stamp is not None:
+        remember_inputs(stamp.files)
     known = cache.remembered(stamp) if stamp else None
     if known is not None:
         digest, size = known

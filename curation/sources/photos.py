@@ -1,7 +1,9 @@
 """Photos of a folder, found by the names that annotations give them, and decoded under one policy.
 
-The stored pixels count: an orientation tag is not applied, since boxes of annotation files refer to stored pixels. Of
-an animated picture the first frame counts. Names from files open nothing but what lies below the folder.
+The size of a photo is the one that viewers, OpenCV and trainers see: its orientation tag is applied, so that shares of
+a size are shares of the picture as shown. Pixels are decoded as they are stored: encoders read them so, and the
+identity of an encoder states it. Of an animated picture the first frame counts. Names from files open nothing but what
+lies below the folder.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -245,7 +248,7 @@ def read_photo(path: Path) -> bytes:
 
 
 def size_of_photo(path: Path, error: type[CurationError] = DamagedFileError) -> tuple[int, int]:
-    """Return the width and height that a photo's header states, of the pixels as stored.
+    """Return the width and height of a photo as shown: those of its header, after its orientation tag.
 
     Raises
     ------
@@ -262,9 +265,10 @@ def size_of_photo(path: Path, error: type[CurationError] = DamagedFileError) -> 
         ) from None
     # Only the header is read, so a photo that would unpack to gigabytes does no harm.
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    quiet = warnings.catch_warnings(action="ignore")
     try:
-        with open_binary(path, kind="photo") as stream, Image.open(stream) as photo:
-            size: tuple[int, int] = photo.size
+        with quiet, open_binary(path, kind="photo") as stream, Image.open(stream) as photo:
+            size = shown_size(photo)
     except FileNotFoundError:
         raise MissingFileError(
             "A photo does not exist",
@@ -276,6 +280,28 @@ def size_of_photo(path: Path, error: type[CurationError] = DamagedFileError) -> 
     finally:
         Image.MAX_IMAGE_PIXELS = limit
     return size
+
+
+_ORIENTATION = 0x0112
+_SIDEWAYS = (5, 6, 7, 8)
+"""Values of the orientation tag that exchange width and height."""
+
+
+def shown_size(photo: Image) -> tuple[int, int]:
+    """Return the size of an open photo after its orientation tag; its pixels are not decoded."""
+    from PIL.Image import Exif
+
+    if tags := getattr(photo, "tag_v2", None):
+        # Recent versions of Pillow apply the tag of a TIFF themselves.
+        width, height, orientation = tags.get(256), tags.get(257), tags.get(_ORIENTATION)
+    else:
+        # Not `getexif`, which decodes a PNG without a tag, and reads descriptions (XMP) that OpenCV does not.
+        exif, (width, height) = Exif(), photo.size
+        # A tag that cannot be read is none, as for OpenCV.
+        with suppress(Exception):
+            exif.load(photo.info.get("exif"))
+        orientation = exif.get(_ORIENTATION)
+    return (height, width) if orientation in _SIDEWAYS else (width, height)
 
 
 def decode_photo(data: bytes) -> Image:

@@ -55,7 +55,7 @@ _CLIMBING = re.compile(rb"^(?:/|.*(?:^|/)\.\.(?:/|$))", re.MULTILINE)
 MAX_BYTES = 1 << 30
 LIST_SUFFIXES = (".txt", ".list", ".lst", ".csv", ".tsv", ".json", ".jsonl", ".odgt", "")
 """Suffixes of files that may hold a list, beside `YAML_NAMES`."""
-YAML_NAMES = ("data.yaml", "data.yml")
+YAML_NAMES = ("data.yaml", "dataset.yaml", "data.yml", "dataset.yml")
 _TABLES = (".parquet", ".arrow", ".feather", ".xlsx")
 """Suffixes of files that may hold a list and are not read, which is told."""
 _NO_LISTS = ("readme", "license", "licence", "makefile", "dockerfile", "notice", "authors", "requirements")

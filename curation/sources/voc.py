@@ -25,6 +25,7 @@ from curation.sources.datasets import VOC_NAMES, namespace_of
 from curation.sources.integrity import Where, check_unique, sound_objects
 from curation.sources.source import POSES, Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes
+from curation.sources.yolo import missing_yaml
 
 _SETS = "ImageSets/Main"
 _XML = "Annotations"
@@ -79,9 +80,9 @@ def locate_voc(root: Path, dataset: str) -> Path:
         if (folder / _XML).is_dir() and (folder / _SETS).is_dir():
             return folder
     expected = f"{_XML}/ and {_SETS}/ in {', '.join(str(folder) for folder in tried)}"
-    if years:
-        raise MissingFileError("VOC folder not found", where=str(root), expected=expected)
     found, hint = what_else(root)
+    if years:
+        raise MissingFileError("VOC folder not found", where=str(root), expected=expected, found=found, hint=hint)
     raise MissingFileError(
         "The folder is not a dataset root",
         where=str(root),
@@ -96,11 +97,12 @@ def what_else(root: Path) -> tuple[str, str | None]:
     files = sorted(islice((file for form in ("*.json", "*/*.json") for file in root.glob(form)), 1000))
     if (root / "manifest.json") in files:
         return "a manifest", "--source takes the annotations that the manifest was made from"
+    if yolo := missing_yaml(root):
+        return yolo
+    if any((root / folder).is_dir() and any((root / folder).glob("*.xml")) for folder in ("labels", _XML)):
+        return "VOC's XML files without ImageSets/Main", "FiftyOne, CVAT and Roboflow export COCO JSON too"
     if files:
         return counted(len(files), "JSON file"), f"give the annotation file itself, such as {files[0]}"
-    if (root / "labels").is_dir():
-        hint = "names: [cat, dog], and val: images/val (a folder of photos), as Ultralytics has them"
-        return "a YOLO folder, and no data.yaml, which names its classes", hint
     return "no annotations", None
 
 

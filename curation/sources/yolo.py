@@ -1,11 +1,14 @@
-"""Reader of YOLO folders: ``data.yaml``, photos, and a label file for each, found as Ultralytics finds it."""
+"""Reader of YOLO folders: a YAML, photos, and a label file for each, found as Ultralytics finds them."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -26,17 +29,56 @@ from curation.sources.source_specs import BadBoxes
 CLASS_NAMES = "classes.txt"
 """What labelling tools put beside the label files."""
 _PARTS = ("train", "val", "test")
+_YAML_SUFFIXES = (".yaml", ".yml")
 _SUFFIXES = (*SUFFIXES, ".bmp", ".tif", ".tiff")
 _LINE = "class cx cy w h, or class and the corners of a polygon, in shares of the image, 0 to 1"
-_BOX_FIELDS, _POLYGON_FIELDS = 5, 7
+_BOX_FIELDS, _POLYGON_FIELDS, _ORIENTED_FIELDS = 5, 7, 9
+_SAME = 0.02
+"""Two lengths are equal if they differ by this share of the longer one."""
+_MOSTLY = 0.9
+_MOST_PHOTOS = 1000
 _LONGEST_NUMBER = 64
 
 
 def yolo_file(path: Path) -> Path | None:
-    """Return the ``data.yaml`` of a YOLO folder, or a YAML file itself; None where a path is neither."""
-    if path.suffix.lower() in (".yaml", ".yml") and path.is_file():
+    """Return the YAML of a YOLO folder, or a YAML file itself; None where a path is neither.
+
+    As for Ultralytics: of another name than `YAML_NAMES`, it is the only one that names classes, or has the folder's
+    name.
+    """
+    if path.suffix.lower() in _YAML_SUFFIXES and path.is_file():
         return path
-    return next((path / name for name in YAML_NAMES if (path / name).is_file()), None)
+    if found := next((path / name for name in YAML_NAMES if (path / name).is_file()), None):
+        return found
+    if not any((path / name).is_dir() for name in ("images", "labels")):
+        return None
+    files = [file for suffix in _YAML_SUFFIXES for file in sorted(path.glob(f"*{suffix}")) if _names_classes(file)]
+    named = [file for file in files if len(files) == 1 or file.stem == path.name]
+    return named[0] if len(named) == 1 else None
+
+
+def _names_classes(path: Path) -> bool:
+    try:
+        return bool(safe_yaml(InputFile(path, kind="YAML").data, str(path)).get("names"))
+    except CurationError:
+        return False
+
+
+def missing_yaml(folder: Path) -> tuple[str, str] | None:
+    """Return what a YOLO folder without a YAML is, and the command that writes the YAML; None for other folders."""
+    listed = islice(files_below(str(folder), _SUFFIXES), _MOST_PHOTOS) if folder.is_dir() else ()
+    photos = (photo for _, photo, _ in listed)
+    labelled = next((photo for photo in photos if (folder / label_of(photo)).is_file()), None)
+    if labelled is None:
+        return None
+    lists = [file for form in (CLASS_NAMES, f"labels/{CLASS_NAMES}", "*.names") for file in sorted(folder.glob(form))]
+    text = lists[0].read_text(encoding="utf-8", errors="replace") if lists else "cat\ndog"
+    names = json.dumps([line.strip() for line in text.splitlines() if line.strip()], ensure_ascii=False)
+    top = PurePosixPath(labelled).parts[0] if "/" in labelled else "."
+    content = f"{shlex.quote(f'names: {names}')} {shlex.quote(f'val: {top}')}"
+    command = f"printf '%s\\n' {content} > {shlex.quote(str(folder / YAML_NAMES[0]))}"
+    about = "" if lists else "; with your classes, in the order of their numbers"
+    return "a YOLO folder, and no data.yaml, which names its classes", command + about
 
 
 def yolo_parts(path: Path) -> tuple[str, ...]:
@@ -80,15 +122,16 @@ def label_lines(
 def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "error") -> Source:
     """Return the source that a YOLO folder holds for one part.
 
-    The photos of the part say which images there are, and their sizes (of the stored pixels, read from the files) turn
-    shares into pixels. The label file of ``…/images/…/STEM.jpg`` is ``…/labels/…/STEM.txt``, else it lies beside the
-    photo. An image without one shows no object. A polygon counts as the box around it. Ids are the stems.
+    The photos of the part say which images there are, and their sizes (as shown: after the orientation tag) turn shares
+    into pixels. The label file of ``…/images/…/STEM.jpg`` is ``…/labels/…/STEM.txt``, else it lies beside the photo. An
+    image without one shows no object. A polygon counts as the box around it, and keypoints (``kpt_shape``) are passed
+    over. Ids are the stems.
 
     Parameters
     ----------
     path : Path
-        A folder with ``data.yaml``, or that file: its ``train``, ``val`` and ``test`` are folders of photos, or lists
-        of photos (``.txt``), below the folder; ``names`` are the classes, numbered from 0.
+        A folder with ``data.yaml`` or ``dataset.yaml``, or that file: its ``train``, ``val`` and ``test`` are folders
+        of photos, or lists of photos (``.txt``), below the folder; ``names`` are the classes, numbered from 0.
     dataset, part : str
         The part may be ``""`` where the file names one alone.
     bad_boxes : {"error", "drop"}
@@ -102,7 +145,7 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     PathEscapeError
         The file names what lies outside its folder.
     AnnotationFormatError, DuplicateIdError, BoxError
-        A file is not what it should be; the error names the line.
+        A file is not what it should be (the error names the line), or the labels are oriented boxes.
     """
     from tqdm import tqdm
 
@@ -116,9 +159,10 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     if isinstance(count := stated.get("nc"), int) and count != len(names):
         what, found = "The YAML names another number of classes than it states", f"{len(names)} names"
         raise AnnotationFormatError(what, where=str(named), expected=f"nc: {count}", found=found)
+    n_keypoint_values = _keypoint_values(stated, str(named))
     root = Path(os.path.normpath(named.absolute())).parent
     photos = _photos(stated, named, root, part)
-    labels = {photo: _label_of(photo) for photo in photos}
+    labels = {photo: label_of(photo) for photo in photos}
     files = SmallFiles(root, [label for label in labels.values() if (root / label).is_file()])
     if not files.data:
         expected = f"such as {next(iter(labels.values()))}, for {len(photos):,} photos"
@@ -135,8 +179,12 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
         for image, label in enumerate(labels.values())
         for number, values in label_lines(files.data.get(label, b""), label, AnnotationFormatError, _LINE)
     ]
-    boxes = np.array([_box(values, len(names), where) for _, where, values in lines], np.float64).reshape(-1, 4)
+    boxes = np.array(
+        [_box(values, len(names), n_keypoint_values, where) for _, where, values in lines], np.float64
+    ).reshape(-1, 4)
     image = np.array([image for image, _, _ in lines], np.int32)
+    if not n_keypoint_values and stated.get("task") != "segment":
+        _refuse_oriented_boxes([values for *_, values in lines], sizes[image], str(named), stated.get("task"))
     objects = Objects.of(image, [int(values[0]) for _, _, values in lines], boxes * np.tile(sizes, 2)[image])
     kept, dropped = sound_objects(objects, bad_boxes, lambda row: lines[row][1])
     if ".txt" not in str(stated.get(part)) and (spare := _without_photo(root, labels)):
@@ -177,13 +225,30 @@ def _photos(stated: Mapping[str, Any], named: Path, root: Path, part: str) -> li
         if path.is_dir():
             found += [str(PurePosixPath(name) / photo) for _, photo, _ in files_below(str(path), _SUFFIXES)]
         else:
-            data = InputFile(path, kind="list of photos").data
-            listed = filled_lines(data, str(path), AnnotationFormatError, "The list is not UTF-8")
-            found += [_below(root, line.removeprefix("./"), f"{path}: line {n}") for n, line in listed]
+            found += _listed_photos(root, path)
     if not found:
         what, expected = f"There are no photos of part {part!r}", f"files *{', *'.join(_SUFFIXES)}"
         raise MissingFileError(what, where=f"{named}: {part}", expected=expected, found=f"none below {value}"[:200])
     return found
+
+
+def _listed_photos(root: Path, path: Path) -> list[str]:
+    """Return the photos of a list, as paths below the root.
+
+    Tools write paths of other machines. Where none of the photos exists, as many leading folders are left out of every
+    line as it takes for all to exist.
+    """
+    data = InputFile(path, kind="list of photos").data
+    lines = filled_lines(data, str(path), AnnotationFormatError, "The list is not UTF-8")
+    names = [line.removeprefix("./") for _, line in lines]
+    if not any((root / name).is_file() for name in names):
+        parts = [PurePosixPath(name).parts for name in names]
+        for count in range(1, min(map(len, parts), default=0)):
+            shorter = [str(PurePosixPath(*folders[count:])) for folders in parts]
+            if all((root / name).is_file() for name in shorter):
+                names = shorter
+                break
+    return [_below(root, name, f"{path}: line {number}") for name, (number, _) in zip(names, lines, strict=True)]
 
 
 def _listed_path(stated: Mapping[str, Any], named: Path, root: Path, entry: str, part: str) -> Path:
@@ -196,7 +261,7 @@ def _listed_path(stated: Mapping[str, Any], named: Path, root: Path, entry: str,
         os.path.normpath(root / relative) for relative in (Path(str(stated.get("path") or "")) / entry, entry, inner)
     )
     below = [Path(name) for name in tried if Path(name).is_relative_to(root)]
-    found = next((path for path in below if path.exists() and path != root), None)
+    found = next((path for path in below if path.exists() and (path != root or entry in (".", "./"))), None)
     if found is None:
         raise MissingFileError(
             f"The photos of part {part!r} are not below the folder of the YAML",
@@ -216,8 +281,16 @@ def _below(root: Path, name: str, where: str) -> str:
     return found.relative_to(root).as_posix()
 
 
-def _label_of(photo: str) -> str:
-    """Return the label file of a photo: in ``labels`` in place of the last ``images``, else beside the photo."""
+def label_of(photo: str) -> str:
+    """Return the label file of a photo, by paths below the folder of the YAML, as Ultralytics finds it.
+
+    It lies in ``labels`` in place of the last folder ``images``, else beside the photo.
+
+    Examples
+    --------
+    >>> label_of("images/train/images/001.jpg"), label_of("photos/1.jpg")
+    ('images/train/labels/001.txt', 'photos/1.txt')
+    """
     folders = list(PurePosixPath(photo).parts)
     if "images" in folders[:-1]:
         folders[len(folders) - 2 - folders[-2::-1].index("images")] = "labels"
@@ -231,24 +304,78 @@ def _without_photo(root: Path, labels: Mapping[str, str]) -> int:
     return len({label for label in held - {*labels.values()} if PurePosixPath(label).name != CLASS_NAMES})
 
 
-def _box(values: Sequence[float], n_classes: int, where: str) -> tuple[float, float, float, float]:
+def _keypoint_values(stated: Mapping[str, Any], where: str) -> int:
+    """Return how many values of keypoints follow each box: the product of ``kpt_shape``, 0 without it."""
+    shape = stated.get("kpt_shape")
+    if shape is None:
+        return 0
+    if not (isinstance(shape, list) and [*map(type, shape)] == [int, int] and shape[0] > 0 and shape[1] in (2, 3)):
+        what, expected = "The YAML does not state the shape of keypoints", "kpt_shape: [number of keypoints, 2 or 3]"
+        raise AnnotationFormatError(what, where=where, expected=expected, found=f"{shape!r:.100}")
+    return math.prod(shape)
+
+
+def _refuse_oriented_boxes(lines: Sequence[Sequence[float]], sizes: Any, where: str, task: object) -> None:
+    """Raise `AnnotationFormatError` where all lines have four corners, and these are those of turned rectangles.
+
+    Parameters
+    ----------
+    lines : sequence of sequence of float
+        Class and shares.
+    sizes : ndarray of int, shape (m, 2)
+        Width and height of the image of each line.
+    """
+    if not lines or any(len(values) != _ORIENTED_FIELDS for values in lines):
+        return
+    shares = np.array(lines, np.float64)[:, 1:].reshape(-1, 4, 2)
+    is_rectangle, is_turned = np.zeros((2, len(lines)), np.bool_)
+    # Tools turn a box in pixels; some turn it in shares.
+    for corners in (shares * sizes[:, None], shares):
+        first, second = corners[:, 0] - corners[:, 2], corners[:, 1] - corners[:, 3]
+        lengths = np.linalg.norm([first, second], axis=2)
+        shift = np.linalg.norm(corners[:, 0] + corners[:, 2] - corners[:, 1] - corners[:, 3], axis=1)
+        limit = _SAME * lengths.max(axis=0)
+        is_rectangle |= (shift <= limit) & (np.ptp(lengths, axis=0) <= limit)
+        sides = np.abs(corners - np.roll(corners, 1, axis=1))
+        is_turned |= (sides.min(axis=2) > limit[:, None]).any(axis=1)
+    turned = int((is_rectangle & is_turned).sum())
+    if task == "obb" or (turned and is_rectangle.mean() >= _MOSTLY):
+        raise AnnotationFormatError(
+            "The label files hold oriented boxes (OBB)",
+            where=where,
+            expected=_LINE,
+            found=f"class and four corners in all {len(lines):,} lines, {turned:,} of them a turned rectangle",
+            hint="measures here are of upright boxes; task: segment in the YAML takes the box around the corners",
+        )
+
+
+def _box(
+    values: Sequence[float], n_classes: int, n_keypoint_values: int, where: str
+) -> tuple[float, float, float, float]:
     """Return the box of a line as ``x, y, w, h`` in shares."""
-    is_box, shares = len(values) == _BOX_FIELDS, values[1:]
-    wrong = ""
-    if not is_box and (len(values) < _POLYGON_FIELDS or len(values) % 2 == 0):
+    is_box = len(values) == _BOX_FIELDS + n_keypoint_values
+    shares = values[1:_BOX_FIELDS] if is_box else values[1:]
+    wrong, expected = "", _LINE
+    if n_keypoint_values:
+        expected = f"class cx cy w h, and {n_keypoint_values} values of keypoints, as kpt_shape in the YAML states"
+    if not is_box and (n_keypoint_values or len(values) < _POLYGON_FIELDS or len(values) % 2 == 0):
         wrong = "has another number of values"
     elif not 0 <= values[0] < n_classes:
         wrong = f"is of a class that the YAML does not name, which are 0 to {n_classes - 1}"
     elif not all(0 <= share <= 1 + 1e-6 for share in shares):
         wrong = "is not in shares of the image"
     if wrong:
-        confidence = "a sixth number is a confidence: these are predictions, and go to --detections"
+        hint = None
+        if len(values) == _BOX_FIELDS + 1:
+            hint = "a sixth number is a confidence: these are predictions, and go to --detections"
+        elif len(values) > _BOX_FIELDS and not n_keypoint_values:
+            hint = "labels with keypoints need kpt_shape: [number of keypoints, 2 or 3] in the YAML"
         raise AnnotationFormatError(
             f"A line of a label file {wrong}",
             where=where,
-            expected=_LINE,
+            expected=expected,
             found=" ".join(f"{value:g}" for value in values)[:100],
-            hint=confidence if len(values) == _BOX_FIELDS + 1 else None,
+            hint=hint,
         )
     if is_box:
         cx, cy, w, h = shares

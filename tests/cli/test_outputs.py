@@ -15,9 +15,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import curation
 from curation.cli import _parser as parser_of
 from curation.cli import main, outputs
+from curation.core import ledger
+from curation.core.errors import OverwriteError
 from curation.core.ledger import LEDGER
+from curation.core.storage import write_bytes
+from curation.sources.opening import open_source
 from tests.evaluation.leaderboard_cases import row_data, write_rows
 from tests.shell import VERBS
 from tests.small_world import write_elephant, write_small_world
@@ -234,6 +239,123 @@ def test_an_input_is_never_replaced(
         assert str(target) in capsys.readouterr().err
     assert target.read_bytes() == before
     assert {path.name for path in target.parent.iterdir()} <= {target.name, LEDGER}
+
+
+def _linked_folder(path: Path, folder: Path) -> Path:
+    (folder / "link").symlink_to(path.parent)
+    return folder / "link" / path.name
+
+
+NAMES: dict[str, Callable[[Path, Path], Path]] = {
+    "itself": lambda path, _: path,
+    "by a detour": lambda path, _: path.parent / "no" / ".." / path.name,
+    "relative": lambda path, folder: Path(os.path.relpath(path, folder)),
+    "in a linked folder": _linked_folder,
+    "hard link": lambda path, folder: (os.link(path, folder / path.name), folder / path.name)[1],
+    "symbolic link": lambda path, folder: ((folder / path.name).symlink_to(path), folder / path.name)[1],
+}
+"""Ways to name a file, by a folder that holds the links."""
+
+REMEMBERED: dict[str, Callable[[World], tuple[Path, list[object]]]] = {
+    "export of the very source": lambda w: (w.root / "small.json", ["--part", "wilderness", "--format", "coco"]),
+    "export of another source": lambda w: (w.root / "small.json", ["--part", "closed", "--format", "coco"]),
+    "export beside a list": lambda w: (w.voc / "ImageSets/Main/test.txt", ["--part", "closed", "--format", "txt"]),
+    "export over an unread file": lambda w: (w.voc / "notes.txt", ["--part", "closed", "--format", "txt"]),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("case", REMEMBERED)
+def test_a_source_that_a_build_remembers_is_never_replaced(
+    case: str,
+    name: str,
+    world: World,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("curation.sources.cache._RACY", -(1 << 62))
+    monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    world.coco.rename(world / "small.json")
+    (world.voc / "notes.txt").write_bytes(FOREIGN)
+    sources = ["--source", f"coco@train2017={world / 'small.json'}", "--source", f"voc2007-test={world.voc}"]
+    assert status(["build", "elephant", *sources, "--out", world / "built"]) == 0
+    source, words = REMEMBERED[case](world)
+    # The cache holds both sources now: no later command opens them.
+    assert status(["show", world / "built", "--composition"]) == 0
+    (tmp_path / "no").mkdir()
+    (source.parent / "no").mkdir(exist_ok=True)
+    target, before = NAMES[name](source, tmp_path), source.read_bytes()
+    for more in ((), ("--force",)):
+        assert status(["export", world / "built", *words, "--out", target], *more) == 2
+        told = capsys.readouterr().err
+        assert "replace" in told
+        if more:
+            assert "input" in told or "folder that this command reads" in told
+    assert source.read_bytes() == before
+    assert status(["show", world / "built", "--composition", "--no-cache"]) == 0
+
+
+def test_own_files_that_the_cache_answers_for_are_inputs(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("curation.sources.cache._RACY", -(1 << 62))
+    monkeypatch.chdir(tmp_path)
+    root = tmp_path / "root"
+    path = root / "annotations/instances_val.json"
+    write_bytes(path, world.coco.read_bytes())
+    for folder in (tmp_path / "cache", False):
+        for _ in range(2):
+            with ledger.command(inputs=[root]):
+                open_source(root, dataset="coco", part="val", cache=folder)
+                with pytest.raises(OverwriteError, match="input of the same command"):
+                    write_bytes(path, b"{}")
+    assert path.read_bytes() == world.coco.read_bytes()
+
+
+def test_python_replaces_no_file_that_it_reads(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("curation.sources.cache._RACY", -(1 << 62))
+    monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "train.json"
+    write_bytes(path, world.coco.read_bytes())
+    for _ in range(2):
+        with pytest.raises(OverwriteError, match="input of the same command"):
+            curation.export(world / "manifest", "wilderness", "coco", path, sources={"coco": path})
+        assert path.read_bytes() == world.coco.read_bytes()
+    # What the tool wrote and does not read, it replaces.
+    curation.export(world / "manifest", "wilderness", "coco", path, sources={"coco": world.coco})
+    assert path.read_bytes() != world.coco.read_bytes()
+
+
+@pytest.mark.parametrize("with_lists", [True, False])
+@pytest.mark.parametrize("name", NAMES)
+def test_no_file_of_a_manifest_is_replaced(
+    name: str,
+    with_lists: bool,
+    world: World,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The manifest is no input of the command."""
+    monkeypatch.chdir(tmp_path)
+    other = tmp_path / "other"
+    shutil.copytree(world / "manifest", other)
+    if not with_lists:
+        shutil.rmtree(other / "ids")
+    for number, path in enumerate(sorted(other.rglob("*.*"))):
+        form = {".json": "coco", ".txt": "txt"}[path.suffix]
+        (tmp_path / str(number) / "no").mkdir(parents=True)
+        (path.parent / "no").mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / str(number))
+        target, before = NAMES[name](path, tmp_path / str(number)), path.read_bytes()
+        words = ["export", world / "manifest", "--part", "closed", "--format", form, "--no-cache"]
+        done = status([*words, "--source", f"voc2007-test={world.voc}", "--out", target, "--force"])
+        assert path.read_bytes() == before
+        # A link elsewhere may be replaced: the file that it leads to stays.
+        assert done == 2 or name.endswith(" link")
+        assert done == 0 or "a manifest, which no other file may join" in capsys.readouterr().err
 
 
 def test_detections_beside_the_output_are_refused_before_anything_is_read(

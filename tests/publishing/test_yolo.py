@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path, PurePosixPath
 
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+import yaml
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from curation.core.errors import ExportError
 from curation.manifest.manifest import Manifest
-from curation.publishing.formats.plan import Plan
+from curation.publishing.formats.plan import Plan, write_plan
 from curation.publishing.formats.yolo import normalised, plan_yolo
+from curation.sources.opening import open_source
 from curation.sources.source import Source
 
 
@@ -120,3 +124,117 @@ def test_photos_that_would_share_a_label_file_are_refused(manifest: Manifest, so
     with pytest.raises(ExportError, match="share one label file") as caught:
         plan_yolo(manifest, ["closed"], sources)
     assert caught.value.found == "voc2007:000009 and voc2007:000012"
+    assert caught.value.hint == "--format coco"
+
+
+def read_as_ultralytics(folder: Path) -> dict[Path, list[list[float]]]:
+    """Return the lines of the label file of each listed photo, found by the rules of ultralytics/data (8.3).
+
+    `BaseDataset.get_img_files` reads the lists, `img2label_paths` finds the labels; a photo without one is background.
+    """
+    stated = yaml.safe_load((folder / "data.yaml").read_text(encoding="utf-8"))
+    photos: list[str] = []
+    for split in ("train", "val", "test"):
+        lists = stated[split] if isinstance(stated[split], list) else [stated[split]]
+        for path in [folder / name for name in lists if name]:
+            lines = path.read_text(encoding="utf-8").strip().splitlines()
+            parent = str(path.parent) + os.sep
+            photos += [line.replace("./", parent) if line.startswith("./") else line for line in lines]
+    formats = {"bmp", "dng", "jpeg", "jpg", "mpo", "png", "tif", "tiff", "webp", "pfm", "heic"}
+    photos = [photo for photo in photos if photo.rpartition(".")[-1].lower() in formats]
+    images, labels = f"{os.sep}images{os.sep}", f"{os.sep}labels{os.sep}"
+    found = [labels.join(photo.rsplit(images, 1)).rsplit(".", 1)[0] + ".txt" for photo in photos]
+    return {
+        Path(photo): [[float(word) for word in line.split()] for line in Path(label).read_text().splitlines()]
+        for photo, label in zip(photos, found, strict=True)
+        if Path(label).is_file()
+    }
+
+
+FOLDERS = st.sampled_from(["images", "labels", "train", "Images", "images2", "my images", "bilder ü", "v1.0", "写真"])
+STEMS = st.sampled_from(["0001", "images", "labels", "a b", "x.y", "ü", "1 (2)", ".hidden", "data"])
+FILES = st.builds(
+    lambda folders, stem, suffix: "/".join([*folders, stem + suffix]),
+    st.lists(FOLDERS, max_size=3),
+    STEMS,
+    st.sampled_from([".jpg", ".JPG", ".png"]),
+)
+
+
+@given(names=st.lists(FILES, min_size=4, max_size=4))
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_ultralytics_finds_the_labels_of_every_photo(
+    names: list[str], manifest: Manifest, sources: dict[str, Source], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Two parts of two sources; photos lie in any folders, and may have equal names."""
+    sources["voc"].images.file_names[:] = names[:2]
+    coco = sources["coco"].images.file_names
+    coco[:] = [f"other/{row}.jpg" for row in range(len(coco))]
+    coco[sources["coco"].image_ids.tolist().index("coco:000000000009")] = names[2]
+    coco[sources["coco"].image_ids.tolist().index("coco:000000000100")] = names[3]
+    folder = tmp_path_factory.mktemp("images") / "out images"
+    # images/a.jpg and a.jpg of one source would be one photo, and a.jpg and a.png have one label file.
+    photos = [
+        PurePosixPath(name) if "images" in name.split("/")[:-1] else PurePosixPath("images", name) for name in names
+    ]
+    places = [photo.with_suffix("") for photo in photos]
+    if places[0] == places[1] or places[2] == places[3]:
+        with pytest.raises(ExportError, match="Two photos would share one label file"):
+            plan_yolo(manifest, ["closed", "wilderness"], sources)
+        return
+    plan = plan_yolo(manifest, ["closed", "wilderness"], sources)
+    write_plan(plan, folder, single=False, summary={})
+    found = read_as_ultralytics(folder)
+    assert len(found) == plan.counts["images"] == 4
+    assert len({*found}) == 4
+    assert sum(map(len, found.values())) == plan.counts["annotations"]
+    written = [path for path in folder.rglob("*.txt") if path.parent != folder]
+    assert len(written) == 4
+    # The number of its boxes tells a photo of one part from another.
+    counts = [(photo.relative_to(folder).as_posix(), len(lines)) for photo, lines in found.items()]
+    for name, count in zip(names, [1, 1, 0, 2], strict=True):
+        assert any(path.endswith(name) and number == count for path, number in counts)
+
+
+def test_equal_names_in_two_sources_are_kept_apart(
+    manifest: Manifest, sources: dict[str, Source], tmp_path: Path
+) -> None:
+    sources["voc"].images.file_names[:] = ["000000000009.jpg", "b.jpg"]
+    plan = plan_yolo(manifest, ["closed", "wilderness"], sources)
+    write_plan(plan, tmp_path / "out", single=False, summary={})
+    found = {
+        path.relative_to(tmp_path / "out").as_posix(): lines
+        for path, lines in read_as_ultralytics(tmp_path / "out").items()
+    }
+    assert {path: len(lines) for path, lines in found.items()} == {
+        "images/voc/000000000009.jpg": 1,
+        "images/voc/b.jpg": 1,
+        "images/coco/000000000009.jpg": 0,
+        "images/coco/000000000100.jpg": 2,
+    }
+    assert "./images/voc/000000000009.jpg" in plan.notes[0]
+
+
+@pytest.mark.parametrize("name", ["v1./a.jpg", "a", "a.gif", "a.v2", "images/a"])
+def test_a_photo_that_ultralytics_cannot_read_is_refused(
+    name: str, manifest: Manifest, sources: dict[str, Source]
+) -> None:
+    sources["voc"].images.file_names[0] = name
+    with pytest.raises(ExportError, match="Ultralytics") as caught:
+        plan_yolo(manifest, ["closed"], sources)
+    assert caught.value.hint == "--format coco"
+
+
+def test_an_export_is_read_back_by_its_own_reader(
+    manifest: Manifest, sources: dict[str, Source], tmp_path: Path
+) -> None:
+    image = pytest.importorskip("PIL.Image")
+    sources["voc"].images.file_names[:] = ["train/images/a.jpg", "images/b.jpg"]
+    write_plan(plan_yolo(manifest, ["closed"], sources), tmp_path / "out", single=False, summary={})
+    for photo, size in (("train/images/a.jpg", (50, 40)), ("images/b.jpg", (60, 30))):
+        (tmp_path / "out" / photo).parent.mkdir(parents=True, exist_ok=True)
+        image.new("L", size).save(tmp_path / "out" / photo)
+    back = open_source(tmp_path / "out", dataset="toy", part="test")
+    assert back.images.file_names.tolist() == ["train/images/a.jpg", "images/b.jpg"]
+    objects = back.require_objects("a test")
+    assert np.bincount(objects.image, minlength=2).tolist() == [1, 1]

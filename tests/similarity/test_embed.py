@@ -5,6 +5,8 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import tarfile
 import threading
 import time
@@ -227,6 +229,46 @@ def test_an_error_in_a_thread_ends_the_work(tmp_path: Path) -> None:
     with pytest.raises(EncoderError, match="not finite"):
         embed_photos(photos_of(tmp_path / "p"), encoder, tmp_path / "s", batch=2, threads=3)
     assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize("kib", [8, 100, 260, 400])
+def test_a_full_disk_is_an_error_and_the_same_command_goes_on(tmp_path: Path, kib: int) -> None:
+    """Writing a mapped file on a full disk would end the program by SIGBUS: a shard, and the joined array."""
+    write_photos(tmp_path / "p", 150)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a small file system cannot be mounted here (it takes the rights of the administrator)")
+    command = [sys.executable, "-m", "curation", "similarity", "embed", "--photos", str(tmp_path / "p")]
+    command += ["--encoder", "colour", "--out"]
+    try:
+        done = subprocess.run([*command, str(disk / "s")], capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 2
+        assert "No space left on device" in done.stderr
+        assert "make room on the disk" in done.stderr
+        # 150 vectors of 352 numbers are 211,328 bytes: on the larger disks the shard stays, and is not computed again.
+        assert (disk / "s/shards").exists() == (kib > 211)
+        assert (disk / "s").exists() == (kib > 211)
+        subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
+        done = subprocess.run([*command, str(disk / "s")], capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0
+        assert f"computed  {0 if kib > 211 else 150};" in done.stdout
+        subprocess.run([*command, str(tmp_path / "s")], capture_output=True, check=True, timeout=300)
+        assert content(disk / "s") == content(tmp_path / "s")
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_store_begun_in_vain_leaves_other_files(tmp_path: Path) -> None:
+    write_photos(tmp_path / "p", 3)
+    (tmp_path / "s/.git").mkdir(parents=True)
+    (tmp_path / "s/.git/config").write_text("the user's")
+    encoder = MeanEncoder()
+    encoder.scale = float("nan")
+    with pytest.raises(EncoderError, match="not finite"):
+        embed_photos(photos_of(tmp_path / "p"), encoder, tmp_path / "s", batch=2)
+    assert content(tmp_path / "s") == {".git/config": b"the user's"}
 
 
 class Slow(MeanEncoder):

@@ -12,10 +12,19 @@ import pytest
 import curation
 from curation.core.errors import CurationError, CurationWarning, MissingFileError
 from curation.manifest.header import ClassEntry
-from curation.sources.photos import BrokenPhotoError, PhotoFolder, decode_photo, photos_of_ids, read_photo
+from curation.review.app.bad_photos import check_photo
+from curation.sources.photos import (
+    BrokenPhotoError,
+    PhotoFolder,
+    decode_photo,
+    photos_of_ids,
+    read_photo,
+    size_of_photo,
+)
 from tests.toy_manifests import write_toy
 
 image_module = pytest.importorskip("PIL.Image")
+image_ops = pytest.importorskip("PIL.ImageOps")
 PIXELS = np.random.default_rng(1).integers(0, 256, (5, 7, 3), dtype=np.uint8)
 
 
@@ -102,6 +111,33 @@ def test_stored_pixels_count_whatever_the_orientation_tag_says(tmp_path: Path) -
     exif[0x0112] = 6
     data = encoded(tmp_path, image_module.fromarray(PIXELS), exif=exif)
     np.testing.assert_array_equal(np.asarray(decode_photo(data)), PIXELS)
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "tif", "mpo", "bmp"])
+@pytest.mark.parametrize("orientation", range(10))
+def test_a_size_is_that_of_the_photo_as_opencv_and_pillow_show_it(
+    orientation: int, suffix: str, tmp_path: Path
+) -> None:
+    """Trainers read photos by OpenCV, which turns them by the tag; values other than 1 to 8 mean nothing."""
+    cv2 = pytest.importorskip("cv2")
+    exif = image_module.Exif()
+    exif[0x0112] = orientation
+    path = tmp_path / f"a.{suffix}"
+    image_module.fromarray(np.zeros((20, 30, 3), np.uint8)).save(path, exif=exif)
+    with image_module.open(path) as photo:
+        expected = image_ops.exif_transpose(photo).size
+    assert size_of_photo(path) == expected
+    if suffix != "tif":  # OpenCV 4.14 cannot read a TIFF that is turned.
+        height, width, _ = cv2.imread(str(path)).shape
+        assert expected == (width, height)
+    if suffix != "tif":
+        assert check_photo(path) == ("", expected)
+
+
+def test_a_damaged_orientation_tag_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    image_module.fromarray(PIXELS).save(path, exif=b"Exif\0\0II*\0\xff\xff\xff\xff")
+    assert size_of_photo(path) == PIXELS.shape[1::-1]
 
 
 @pytest.mark.parametrize("mode", ["L", "P", "RGBA", "LA", "1", "CMYK"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +169,221 @@ def test_a_wrong_folder_is_one_error_that_says_what_was_looked_for(what: str, wo
     with pytest.raises(CurationError) as refused:
         curation.evaluate.coco(truth=root, image_set="val", detections=tmp_path / "none.csv")
     assert words in str(refused.value), refused.value
+
+
+N_PHOTOS = 12
+CLASSES = ("hat", "vest")
+
+
+class Photos:
+    """Photos with boxes in pixels of the photo as shown, and detections near them: what pycocotools makes of both."""
+
+    def __init__(self, folder: Path) -> None:
+        rng = np.random.default_rng(7)
+        self.folder = folder
+        self.stored = [(640, 480) if number % 3 else (480, 640) for number in range(N_PHOTOS)]
+        self.orientation = [(1, 6, 8, 3, 5)[number % 5] for number in range(N_PHOTOS)]
+        self.sizes = [size[::-1] if tag >= 5 else size for size, tag in zip(self.stored, self.orientation, strict=True)]
+        self.boxes = []
+        for number, (width, height) in enumerate(self.sizes):
+            for _ in range(4):
+                w, h = rng.uniform(0.1, 0.5, 2) * (width, height)
+                x, y = rng.uniform(0, 1, 2) * (width - w, height - h)
+                self.boxes.append((number, int(rng.integers(2)), (x, y, w, h)))
+        rows = [
+            {"image_id": f"{number:03d}", "category": CLASSES[label], "score": float(rng.uniform())}
+            | {"bbox": [x + rng.normal(0, 9), y + rng.normal(0, 9), w, h]}
+            for number, label, (x, y, w, h) in self.boxes
+        ]
+        self.detections = folder / "detections.json"
+        self.detections.write_text(json.dumps(rows))
+        self.rows = rows
+
+    def lines(self, number: int) -> list[tuple[int, np.ndarray]]:
+        """Return class and shares ``cx, cy, w, h`` of a photo's boxes."""
+        size = np.array(self.sizes[number] * 2)
+        boxes = [(label, np.array(box)) for image, label, box in self.boxes if image == number]
+        return [(label, np.array([*(box[:2] + box[2:] / 2), *box[2:]]) / size) for label, box in boxes]
+
+    def write(self, photos: str, labels: str, line: Any = lambda label, shares: f"{label} {_text(shares)}") -> None:
+        for name in (photos, labels):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        for number, (size, tag) in enumerate(zip(self.stored, self.orientation, strict=True)):
+            exif = image.Exif()
+            exif[0x0112] = tag
+            image.new("L", size).save(self.folder / photos / f"{number:03d}.jpg", exif=exif)
+            lines = [line(label, shares) for label, shares in self.lines(number)]
+            (self.folder / labels / f"{number:03d}.txt").write_text("\n".join(lines) + "\n")
+
+    @property
+    def average_precision(self) -> float:
+        """AP of pycocotools in percent."""
+        coco, evaluation = pytest.importorskip("pycocotools.coco"), pytest.importorskip("pycocotools.cocoeval")
+        truth = coco.COCO()
+        truth.dataset = {
+            "info": {},
+            "images": [{"id": number + 1, "width": w, "height": h} for number, (w, h) in enumerate(self.sizes)],
+            "annotations": [
+                {"id": n, "image_id": number + 1, "category_id": label, "bbox": [*box], "area": box[2] * box[3]}
+                | {"iscrowd": 0}
+                for n, (number, label, box) in enumerate(self.boxes, 1)
+            ],
+            "categories": [{"id": n, "name": name} for n, name in enumerate(CLASSES)],
+        }
+        truth.createIndex()
+        rows = [
+            row | {"image_id": int(row["image_id"]) + 1, "category_id": CLASSES.index(row["category"])}
+            for row in self.rows
+        ]
+        made = evaluation.COCOeval(truth, truth.loadRes(rows), "bbox")
+        made.evaluate()
+        made.accumulate()
+        made.summarize()
+        return float(made.stats[0]) * 100
+
+    def measured(self, part: str = "val", truth: Path | None = None) -> float:
+        result = curation.evaluate.coco(truth=truth or self.folder, image_set=part, detections=self.detections)
+        return float(result["AP"])
+
+
+def _text(values: Any) -> str:
+    return " ".join(f"{value:.9f}" for value in values)
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Photos:
+    (tmp_path / "toy").mkdir()
+    return Photos(tmp_path / "toy")
+
+
+NAMES = "names: [hat, vest]\n"
+
+
+def test_boxes_are_shares_of_the_photo_as_its_orientation_tag_shows_it(photos: Photos) -> None:
+    cv2 = pytest.importorskip("cv2")
+    photos.write("images/val", "labels/val")
+    (photos.folder / "data.yaml").write_text(f"val: images/val\n{NAMES}")
+    source = open_source(photos.folder, dataset="toy", part="val")
+    # As OpenCV reads the photos, which Ultralytics trains on.
+    shapes = [cv2.imread(str(path)).shape for path in sorted((photos.folder / "images/val").iterdir())]
+    assert [*zip(source.images.heights, source.images.widths, strict=True)] == [shape[:2] for shape in shapes]
+    assert photos.measured() == pytest.approx(photos.average_precision, abs=1e-4)
+    assert photos.average_precision > 30
+
+
+@pytest.mark.parametrize(("count", "values"), [(4, 2), (4, 3), (1, 2), (1, 3), (17, 3), (2, 2)])
+def test_keypoints_after_a_box_are_passed_over(count: int, values: int, photos: Photos) -> None:
+    rng = np.random.default_rng(count)
+
+    def line(label: int, shares: np.ndarray) -> str:
+        points = rng.uniform(0, 1, (count, values))
+        points[:, 2:] = rng.integers(0, 3, (count, values - 2))
+        return f"{label} {_text([*shares, *points.ravel()])}"
+
+    photos.write("images/val", "labels/val", line)
+    yaml = photos.folder / "data.yaml"
+    yaml.write_text(f"val: images/val\nkpt_shape: [{count}, {values}]\n{NAMES}")
+    assert photos.measured() == pytest.approx(photos.average_precision, abs=1e-4)
+    for shape in (f"[{count + 1}, {values}]", f"[{count}]", f"[{count}, 4]", "[0, 2]", "[many, 2]", "[4.0, 2]", "8"):
+        yaml.write_text(f"val: images/val\nkpt_shape: {shape}\n{NAMES}")
+        with pytest.raises(CurationError, match="kpt_shape"):
+            photos.measured()
+
+
+@pytest.mark.parametrize("name", ["data.yaml", "dataset.yaml", "dataset.yml", "toy.yaml", "helmets.yml"])
+def test_a_yaml_is_found_by_the_names_that_tools_give_it(name: str, photos: Photos) -> None:
+    photos.write("images/val", "labels/val")
+    # What FiftyOne writes: a path of another working folder.
+    (photos.folder / name).write_text("names:\n  0: hat\n  1: vest\npath: exports/toy\nval: ./images/val/\n")
+    (photos.folder / "hyp.yaml").write_text("lr0: 0.01\n")
+    if name == "toy.yaml":
+        (photos.folder / "other.yaml").write_text("names: [cat, dog]\nval: images/val\n")
+    assert photos.measured() == pytest.approx(photos.average_precision, abs=1e-4)
+    assert parts_at(photos.folder, "toy") == ("val",)
+
+
+@pytest.mark.parametrize(
+    ("layout", "classes"),
+    [
+        (("images", "labels"), "classes.txt"),
+        (("images", "labels"), "labels/classes.txt"),
+        (("obj", "obj"), "obj.names"),
+        ((".", "."), "classes.txt"),
+        (("val/images", "val/labels"), "classes.txt"),
+    ],
+)
+def test_the_command_that_an_error_suggests_writes_the_yaml_that_is_missing(
+    layout: tuple[str, str], classes: str, photos: Photos
+) -> None:
+    photos.write(*layout)
+    (photos.folder / classes).write_text("hat\r\nvest\n\n")
+    # Label Studio's, which are no annotations.
+    (photos.folder / "notes.json").write_text('{"categories": [{"id": 0, "name": "hat"}]}')
+    with pytest.raises(CurationError) as caught:
+        photos.measured()
+    assert "no data.yaml" in str(caught.value.found)
+    subprocess.run(["sh", "-c", str(caught.value.hint)], check=True)
+    assert photos.measured() == pytest.approx(photos.average_precision, abs=1e-4)
+
+
+@pytest.mark.parametrize("prefix", ["data/", "/home/somebody/toy/", "./data/obj/", "../toy/"])
+def test_a_list_of_photos_may_name_folders_of_another_machine(prefix: str, photos: Photos) -> None:
+    photos.write("images/train", "labels/train")
+    names = [f"{prefix}images/train/{number:03d}.jpg\n" for number in range(N_PHOTOS)]
+    (photos.folder / "train.txt").write_text("".join(names))
+    (photos.folder / "data.yaml").write_text(f"path: .\ntrain: train.txt\n{NAMES}")
+    assert photos.measured("train") == pytest.approx(photos.average_precision, abs=1e-4)
+    # One photo that does not exist: the others are not taken in its stead.
+    (photos.folder / "train.txt").write_text("".join([*names, f"{prefix}images/train/999.jpg\n"]))
+    with pytest.raises(CurationError):
+        photos.measured("train")
+
+
+def corners(box: np.ndarray, angle: float) -> np.ndarray:
+    """Return the corners of a box that is turned about its centre, shape (4, 2)."""
+    cx, cy, w, h = box
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    return np.array([(-w, -h), (w, -h), (w, h), (-w, h)]) / 2 @ turn.T + (cx, cy)
+
+
+@pytest.mark.parametrize("in_pixels", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_oriented_boxes_are_refused_by_name(seed: int, in_pixels: bool, photos: Photos) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = iter([np.array(photos.sizes[number]) if in_pixels else np.ones(2) for number, *_ in photos.boxes])
+
+    def line(label: int, shares: np.ndarray) -> str:
+        size = next(sizes)
+        box = np.array([*(0.3 + 0.4 * shares[:2]), *(0.4 * shares[2:])]) * np.tile(size, 2)
+        return f"{label} {_text((corners(box, rng.uniform(0, np.pi)) / size).ravel())}"
+
+    photos.write("images/val", "labels/val", line)
+    yaml = photos.folder / "data.yaml"
+    for task in ("", "task: obb\n"):
+        yaml.write_text(f"val: images/val\n{task}{NAMES}")
+        with pytest.raises(CurationError, match=r"oriented boxes \(OBB\)") as caught:
+            photos.measured()
+        assert f"all {len(photos.boxes)} lines" in str(caught.value.found)
+    # What the error suggests: the box around the corners.
+    assert "task: segment" in str(caught.value.hint)
+    yaml.write_text(f"val: images/val\ntask: segment\n{NAMES}")
+    objects = open_source(photos.folder, dataset="toy", part="val").require_objects("a test")
+    for path, first in ((photos.folder / "labels/val/000.txt", 0), (photos.folder / "labels/val/011.txt", 44)):
+        shares = np.array([line.split()[1:] for line in path.read_text().splitlines()], float).reshape(-1, 4, 2)
+        points = shares * photos.sizes[first // 4]
+        low, high = points.min(axis=1), points.max(axis=1)
+        assert np.allclose(objects.boxes[first : first + 4], np.concatenate([low, high - low], axis=1))
+
+
+def test_polygons_of_four_corners_that_are_no_turned_rectangles_are_read(photos: Photos) -> None:
+    """Upright rectangles, as Roboflow writes boxes among polygons, and quadrilaterals."""
+    (photos.folder / "data.yaml").write_text(f"val: images/val\n{NAMES}")
+    photos.write("images/val", "labels/val", lambda label, shares: f"{label} {_text(corners(shares, 0).ravel())}")
+    assert photos.measured() == pytest.approx(photos.average_precision, abs=1e-4)
+
+    def quadrilateral(label: int, shares: np.ndarray) -> str:
+        (x, y), (w, h) = shares[:2] - shares[2:] / 2, shares[2:]
+        return f"{label} {_text([x + w / 3, y, x + w, y + h / 4, x + w / 2, y + h, x, y + h / 2])}"
+
+    photos.write("images/val", "labels/val", quadrilateral)
+    assert photos.measured() == pytest.approx(photos.average_precision, abs=1e-4)

@@ -1,4 +1,8 @@
-"""Parts as YOLO label files: ``labels/STEM.txt``, one list of images a part, and ``data.yaml``."""
+"""Parts as YOLO label files, which lie where Ultralytics looks for them, one list of images a part, and ``data.yaml``.
+
+Ultralytics reads the label file of ``…/images/NAME.jpg`` from ``…/labels/NAME.txt``: the last folder ``images`` of a
+path counts. So a photo whose name has no such folder is listed as ``./images/NAME``, any other as ``./NAME``.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,18 @@ from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, ContentImages, gather
 from curation.publishing.formats.plan import Plan, PlannedFile, lines, present, safe_name, whole
 from curation.sources.source import Bools, Floats, Int32s, Source
+from curation.sources.yolo import label_of
 
 UnknownClass = Literal["last", "drop"]
 
 _DIGITS = 12
 _PIXEL_TOLERANCE = 1e-6
+_SUFFIXES = (
+    ".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".dng", ".mpo", ".pfm", ".heic", ".heif", ".avif",
+    ".jp2",
+)  # fmt: skip
+"""Of photos that Ultralytics reads; it passes over others without a word."""
+_NOTE = "Put or link the photos at images/ in this folder: the lists name them as ./images/FILE."
 _SPLITS = {"train": "train", "finetune": "train", "val": "val", "test": "test", "wilderness": "test"}
 
 
@@ -51,14 +62,15 @@ def plan_yolo(
     Raises
     ------
     ExportError
-        An image has no size; a file name is missing, hostile or not unique; two parts share an image.
+        An image has no size; a file name is missing, hostile, not unique, or none that Ultralytics reads; two parts
+        share an image.
     ManifestError, MissingListError, PresenceOnlyError
         See `curation.publishing.formats.content.gather`.
     """
     content = gather(manifest, parts, sources)
     objects = content.objects
     sizes = _sizes(content.images, sizes)
-    names = photo_names(content.images)
+    photos = listed_photos(content)
     shares, moved, outside = normalised(objects.boxes, sizes[objects.image])
     hidden = objects.unknown & (unknown == "drop")
     kept = ~(objects.ignore | hidden | outside)
@@ -71,18 +83,18 @@ def plan_yolo(
     def files() -> Iterator[PlannedFile]:
         yield PlannedFile("data.yaml", whole(_yaml(content, classes)))
         for number, part in enumerate(content.parts):
-            chosen = [f"./images/{names[row]}" for row in content.images.of_part(number)]
+            chosen = [f"./{photos[row]}" for row in content.images.of_part(number)]
             yield PlannedFile(f"{part.name}.txt", lines(chosen))
         numbers = [number_of[index] for index in objects.category_id[kept].tolist()]
         texts = [_line(*row) for row in zip(numbers, shares[kept].tolist(), strict=True)]
-        bounds = np.searchsorted(objects.image[kept], np.arange(len(names) + 1)).tolist()
-        for name, start, end in zip(names, bounds, bounds[1:], strict=False):
-            yield PlannedFile(f"labels/{_label_stem(name)}.txt", whole("".join(texts[start:end])), "labels/*.txt")
+        bounds = np.searchsorted(objects.image[kept], np.arange(len(photos) + 1)).tolist()
+        for photo, start, end in zip(photos, bounds, bounds[1:], strict=False):
+            yield PlannedFile(label_of(photo), whole("".join(texts[start:end])), "labels/*.txt")
 
     return Plan(
         files=files(),
-        records=2 * len(names) + 1,
-        counts={"images": len(names), "annotations": int(kept.sum()), "classes": len(classes)},
+        records=2 * len(photos) + 1,
+        counts={"images": len(photos), "annotations": int(kept.sum()), "classes": len(classes)},
         changed=present({"boxes_cut_at_the_image_edge": (moved & kept).sum()}),
         left_out=present(
             {
@@ -92,7 +104,7 @@ def plan_yolo(
                 "outside_the_image": (outside & ~objects.ignore & ~hidden).sum(),
             }
         ),
-        notes=("Put or link the photos at images/ in this folder: the lists name them as ./images/FILE.",),
+        notes=(_note(photos, content),),
     )
 
 
@@ -140,27 +152,62 @@ def normalised(boxes: Floats, sizes: Int32s) -> tuple[Floats, Bools, Bools]:
     return shares, moved > _PIXEL_TOLERANCE, extent.min(axis=1, initial=np.inf) <= 0
 
 
-def photo_names(images: ContentImages) -> list[str]:
-    """Return the file name of each image, of which the label file takes its stem; distinct stems are required.
+def listed_photos(content: Content) -> list[str]:
+    """Return the path of each photo below the output folder, of which `label_of` gives the label file.
+
+    Where two sources have a photo of the same name, the photos of each lie in a folder with the name of the source.
 
     Raises
     ------
     ExportError
-        Two photos would share a label file, or a name may not become a path.
+        Two photos of one source would share a label file, or Ultralytics does not read a name.
     """
-    names = [safe_name(name, image) for name, image in zip(images.photos, images.ids, strict=True)]
-    seen: dict[str, str] = {}
-    for name, image in zip(names, images.ids, strict=True):
-        stem = _label_stem(name)
-        if stem in seen:
+    images = content.images
+    names = [_readable_name(name, image) for name, image in zip(images.photos, images.ids, strict=True)]
+    slots = [content.slots[slot] for slot in images.slot.tolist()]
+    labels = [label_of(_listed(name)) for name in names]
+    if len(set(labels)) < len(set(zip(slots, labels, strict=True))):
+        names = [safe_name(f"{slot}/{name}", image) for slot, name, image in zip(slots, names, images.ids, strict=True)]
+    photos = [_listed(name) for name in names]
+    rows: dict[str, int] = {}
+    for row, photo in enumerate(photos):
+        label = label_of(photo)
+        first = rows.setdefault(label, row)
+        if first != row:
+            in_one_part = images.part[first] == images.part[row]
             raise ExportError(
                 "Two photos would share one label file",
-                where=f"labels/{stem}.txt",
-                found=f"{seen[stem]} and {image}",
-                hint="export the parts one by one, or --format coco",
+                where=label,
+                found=f"{images.ids[first]} and {images.ids[row]}",
+                hint="--format coco" if in_one_part else "--each exports every part on its own; or --format coco",
             )
-        seen[stem] = image
-    return names
+    return photos
+
+
+def _listed(name: str) -> str:
+    path = PurePosixPath(name)
+    return str(path if "images" in path.parts[:-1] else PurePosixPath("images", path))
+
+
+def _readable_name(name: str, image: str) -> str:
+    """Return the file name of a photo as a path; Ultralytics must be able to read it from a list."""
+    path = PurePosixPath(safe_name(name, image))
+    wrong, expected = "", ""
+    if path.suffix.lower() not in _SUFFIXES:
+        wrong, expected = "A photo has no suffix that Ultralytics reads", ", ".join(_SUFFIXES)
+    elif "./" in name:
+        # It takes every ./ of a line for the folder of the list.
+        wrong, expected = "Ultralytics cannot read the path of a photo", "no folder whose name ends in a dot"
+    if wrong:
+        raise ExportError(wrong, where=image, expected=expected, found=name[:200], hint="--format coco")
+    return str(path)
+
+
+def _note(photos: Sequence[str], content: Content) -> str:
+    """Return where the photos belong, so that the lists name them."""
+    if photos == [f"images/{name}" for name in content.images.photos]:
+        return _NOTE
+    return f"Put or link each photo where the lists name it below this folder, such as ./{photos[0]}."
 
 
 def _sizes(images: ContentImages, given: Int32s | None) -> Int32s:
@@ -173,10 +220,6 @@ def _sizes(images: ContentImages, given: Int32s | None) -> Int32s:
             hint="--photos ROOT (or --photos SOURCE=ROOT) reads the sizes from the photos",
         )
     return sizes
-
-
-def _label_stem(name: str) -> str:
-    return str(PurePosixPath(name).with_suffix(""))
 
 
 def _line(number: int, shares: Sequence[float]) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from curation.core.errors import CurationError, MissingExtraError
 from curation.core.storage import open_binary
-from curation.sources.photos import LARGEST_FILE, MEGAPIXELS, BrokenPhotoError, decode_photo, read_photo
+from curation.sources.photos import LARGEST_FILE, MEGAPIXELS, BrokenPhotoError, decode_photo, read_photo, shown_size
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -42,7 +42,7 @@ _TAIL = 4096
 _MOST_THREADS, _AT_ONCE = 8, 64
 
 Checked = tuple[BadPhoto | Literal[""], tuple[int, int]]
-"""What is wrong with a photo, ``""`` for nothing, and its width and height, 0 where it does not say."""
+"""What is wrong with a photo, ``""`` for nothing, and its width and height as shown, 0 where it does not say."""
 
 
 def check_photos(paths: Sequence[Path | None]) -> list[Checked]:
@@ -97,7 +97,7 @@ def _checked(stream: BinaryIO, path: Path) -> Checked:
         return "empty", (0, 0)
     try:
         with Image.open(stream) as photo:
-            kind, size = photo.format or "", photo.size
+            kind, size = photo.format or "", shown_size(photo)
     except Image.DecompressionBombError:
         return "huge", (0, 0)
     # Pillow's readers of heads raise errors of many kinds on what is no photo.

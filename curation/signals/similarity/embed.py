@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 import warnings
 from collections import Counter
@@ -22,10 +21,19 @@ from curation.core.canonical import sha256_of_bytes
 from curation.core.engines.running import EngineName, run_step
 from curation.core.engines.shards import Shards
 from curation.core.engines.step import Step
-from curation.core.errors import CurationError, DuplicateIdError, EmbeddingError, UsageError
+from curation.core.errors import CurationError, DuplicateIdError, EmbeddingError, UsageError, WriteError
 from curation.core.ids import ImageId, native_of
 from curation.core.storage import write_text
-from curation.signals.similarity.embeddings import HEADER, EmbeddingStore, Row, StoreHeader, Vectors, alone, batch_of
+from curation.signals.similarity.embeddings import (
+    HEADER,
+    EmbeddingStore,
+    Row,
+    StoreHeader,
+    Vectors,
+    alone,
+    batch_of,
+    remove_store,
+)
 from curation.signals.similarity.encoder import ColourEncoder, Encoder, Prepared, one_core_each, require_finite
 from curation.sources.corpus import corpus_blocks, photo_data
 from curation.sources.photos import NO_PHOTO, BrokenPhotoError, PhotoFolder, decode_photo, read_photo
@@ -207,16 +215,17 @@ def _add(store: EmbeddingStore, batches: Sequence[list[Picture]], encoded: Itera
 def _begun(folder: Path, header: StoreHeader) -> Iterator[EmbeddingStore]:
     """Yield the store in a folder; one that is begun here is removed if an error in the input ends the work.
 
-    Another program that embeds into the same folder waits until this one is done, and resumes what it left.
+    If the disk is full, finished shards stay, and the same command goes on with them. Another program that embeds into
+    the same folder waits until this one is done, and resumes what it left.
     """
     with alone(folder):
         is_new = not (folder / HEADER).is_file()
         store = EmbeddingStore(folder, header)
         try:
             yield store
-        except CurationError:
-            if is_new:
-                shutil.rmtree(folder, ignore_errors=True)
+        except CurationError as error:
+            if is_new and not (isinstance(error, WriteError) and store.is_begun):
+                remove_store(folder)
             raise
 
 

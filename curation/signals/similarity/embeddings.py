@@ -185,6 +185,8 @@ def alone(folder: Path) -> Iterator[None]:
     finally:
         if handle is not None:
             os.close(handle)
+        if [entry.name for entry in folder.glob("*")] == [_LOCK]:
+            remove_store(folder)
 
 
 class EmbeddingStore:
@@ -219,6 +221,11 @@ class EmbeddingStore:
         remove_abandoned(folder)
         remove_abandoned(folder / SHARDS)
         self._load()
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether vectors are on the disk, with which a further run goes on."""
+        return (self.folder / ROWS).is_file() or any((self.folder / SHARDS).glob("[!.]*.json"))
 
     def __contains__(self, row: object) -> bool:
         return row in self._known
@@ -261,12 +268,12 @@ class EmbeddingStore:
     def _write(self, path: Path, listing: Path, rows: Sequence[Row], blocks: Iterable[Vectors]) -> None:
         with replacing(path, guarded=False) as partial:
             shape = (len(rows), self.header.dimension)
-            array = np.lib.format.open_memmap(partial, mode="w+", dtype=np.float32, shape=shape)
-            start = 0
-            for block in blocks:
-                array[start : start + len(block)] = block
-                start += len(block)
-            array.flush()
+            # Not through a memory map: on a full disk, writing to a mapped hole ends the program by a bus error.
+            with partial.open("wb") as stream:
+                descr = np.lib.format.dtype_to_descr(np.dtype(np.float32))
+                np.lib.format.write_array_header_1_0(stream, {"descr": descr, "fortran_order": False, "shape": shape})
+                for block in blocks:
+                    stream.write(np.ascontiguousarray(block, np.float32).data)
             digest = sha256_of_file(partial)
         ids, images = (list(column) for column in zip(*rows, strict=True))
         # The listing comes last: without it the array counts for nothing.
@@ -327,6 +334,15 @@ def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
         if not np.isfinite(vectors[start : start + _JOINED]).all():
             raise EmbeddingError("The store holds vectors that are not finite", where=str(folder))
     return Embeddings(ids, vectors, header.encoder, tuple(row.image for row in rows))
+
+
+def remove_store(folder: Path) -> None:
+    """Remove the files of a store, and the folder if nothing else lies in it."""
+    for path in [folder / HEADER, folder / ROWS, folder / _LOCK, *folder.glob("vectors-*.npy")]:
+        path.unlink(missing_ok=True)
+    shutil.rmtree(folder / SHARDS, ignore_errors=True)
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def batch_of(folder: Path) -> int | None:
