@@ -40,6 +40,8 @@ _LINE_FEED = 10
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _FEWEST_NUMBERS = 4
 """Of a box; lines of lists hold fewer."""
+_BOX_SHARE = 0.25
+"""Of the lines of a file of boxes: names of images and counts may stand between them."""
 _FLAG_WORDS = {"0", "1", "-1"}
 _HEAD, _SAMPLED_LINES = 1 << 16, 200
 _COMMENT = r"^#(?:$|\w*[\s:])"
@@ -100,12 +102,12 @@ def require_utf8(data: bytes, where: str) -> None:
 def box_line(data: bytes) -> int | None:
     """Return how many numbers a line of a file of boxes holds; None if the text is no such file.
 
-    Most lines of such a file hold four numbers or more, which are not all flags, and name no file: annotations of YOLO,
-    VisDrone, MOT, KITTI and DOTA, and tables of detections.
+    Such lines hold four numbers or more, which are not all flags, and name no file: annotations of YOLO, VisDrone, MOT,
+    KITTI, DOTA and WIDER, and tables of detections.
     """
     lines = [line for line in data[:_HEAD].decode("utf-8", "ignore").split("\n")[:_SAMPLED_LINES] if line.strip()]
     counts = [count for count in map(_box_numbers, lines) if count]
-    return counts[0] if len(counts) > len(lines) / 2 else None
+    return counts[0] if counts and len(counts) >= _BOX_SHARE * len(lines) else None
 
 
 def _box_numbers(line: str) -> int:

@@ -51,7 +51,10 @@ class AuditFolders(Step):
         except CurationError as error:
             return name, "error", None, " ".join(str(error).replace(folder, name).split())
         text = json.dumps(report.data(), sort_keys=True, ensure_ascii=False, allow_nan=False)
-        reasons = {"damaged": f"cannot be read: {', '.join(report.damaged)}", "nothing compared": report.nothing_compared}
+        reasons = {
+            "damaged": f"cannot be read: {', '.join(report.damaged)}",
+            "nothing compared": report.nothing_compared,
+        }
         verdict = "error" if report.status == "damaged" else report.status
         return name, verdict, text, reasons.get(report.status, "")[:400] or None
 

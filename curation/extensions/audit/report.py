@@ -363,7 +363,8 @@ class Report:
         if lists and not any(map(len, lists)):
             return "every list is empty"
         if target.kind == "manifest":
-            return "the lists whose roles exclude each other are not available" if seen.pairs else ""
+            # A manifest states which of its lists are not available, and DS2 is undecidable for them.
+            return "no list is available" if not lists else ""
         if seen.lists + seen.unread < 2 or not seen.lists:
             return ""
         if seen.lists == 1:
@@ -419,7 +420,7 @@ class Report:
     def _pairs_text(self) -> str:
         """The lists and pairs that were not compared, in brackets."""
         seen, texts = self.coverage, list[str]()
-        if seen.lists == 1 and not seen.pairs and self.target.published:
+        if seen.lists + seen.unread == 1 and self.target.published:
             texts.append("no other list to compare it with")
         if seen.pairs > seen.compared:
             texts.append(f"{seen.compared:,} of {counted(seen.pairs, 'pair')} of lists with exclusive roles compared")

@@ -216,7 +216,8 @@ def _compared(
     pairs += _said_pairs(pairs, used, {row for row, part in enumerate(used) if _said(part.name, options.roles)})
     for pair in (*pairs, *between_families(lists.images.overlaps, pairs)):
         first, second = guesses[pair.a], guesses[pair.b]
-        same_family = first.family == second.family and len({*pair.roles, "train", "test"}) == 2
+        is_family = (first.family, first.folder) == (second.family, second.folder)
+        same_family = is_family and len({*pair.roles, "train", "test"}) == 2
         yield ComparedPair(
             used[pair.a],
             used[pair.b],
