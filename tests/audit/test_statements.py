@@ -367,3 +367,20 @@ def test_files_of_other_kinds_are_counted(tmp_path: Path) -> None:
     for name in ("a.jpg", "b.jpg", "c.xml", ".hidden", "README.md"):
         (folder / name).write_bytes(b"x")
     assert audit(folder).verdict_text.startswith("many: 3 files of other kinds not opened (.jpg, .xml); no error")
+
+
+@pytest.mark.parametrize("header", ["image,saliency", "left,other"])
+def test_tables_of_an_image_and_a_map_are_compared_by_their_images(
+    header: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Images 4 to 599 stand in both tables; of each training image there are two maps, and no map stands in both.
+    (tmp_path / "l").mkdir()
+    for name, first, maps in (("train", 0, 2), ("test", 4, 1)):
+        rows = [f"i/{n:05}.jpg,m/{name}_{n}_{k}.png" for n in range(first, 600) for k in range(maps)]
+        (tmp_path / "l" / f"{name}.csv").write_text("\n".join([header, *rows]) + "\n")
+    report = audit(tmp_path / "l")
+    assert [(one.rule, one.count) for one in said(report, "error")] == [("DS2", 596)]
+    doubtful = header == "left,other"
+    assert main(["audit", str(tmp_path / "l")]) == 1
+    assert capsys.readouterr().out.splitlines()[1].startswith("doubtful: test.csv: ") == doubtful
+    assert bool(report.data()["warnings"]) == doubtful

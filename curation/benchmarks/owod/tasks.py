@@ -135,8 +135,8 @@ def starter_task_file(
     sources : mapping of str to Source
         ``train``, ``test`` or both.
     name : str
-        Of the manifest; its last word becomes the namespace of the image ids, ``my_coco`` of ``lab/coco``. Where both sources number their images
-        alike, each gets one of its own.
+        Of the manifest; its last word becomes the namespace of the image ids, ``my_coco`` of ``lab/coco``. Where both
+        sources number their images alike, each gets one of its own.
     n_tasks : int
         Fewer where there are not as many classes.
 

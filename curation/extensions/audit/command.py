@@ -10,7 +10,7 @@ from curation.cli.output import Amount, Answer, Line, Table, first_rows, warn
 from curation.cli.outputs import FILE_OR_NEW_FOLDER, KEPT
 from curation.core.storage import write_text
 from curation.core.wording import counted
-from curation.extensions.audit.judgement import label_warnings
+from curation.extensions.audit.judgement import label_warnings, reading_doubts
 from curation.extensions.audit.many import Audits, audits
 from curation.extensions.audit.report import SHOWN_EXAMPLES, Gravity, Report, Statement, by_need
 from curation.extensions.audit.run import audit
@@ -93,6 +93,10 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
         Whether notes, what passed, and all lists are told too.
     """
     yield made.verdict_text
+    doubts = reading_doubts(made.target)
+    yield from (f"doubtful: {text}" for text in (doubts if whole else doubts[:_SHOWN_LISTS]))
+    if len(doubts) > _SHOWN_LISTS and not whole:
+        yield f"and {len(doubts) - _SHOWN_LISTS} more doubtful files: see --all"
     for gravity, title in _TITLES.items():
         shown = by_need(statement for statement in made.statements if statement.gravity == gravity)
         if shown and (whole or gravity not in ("note", "pass")):

@@ -75,8 +75,8 @@ class _Folder:
 class Audits:
     """Verdicts of `audits` by folder, and the shards of reports.
 
-    A verdict is ``pass``, ``fail``, ``error`` (the folder or a list could not be read), ``nothing compared`` or ``mostly
-    unread``.
+    A verdict is ``pass``, ``fail``, ``error`` (the folder or a list could not be read), ``nothing compared`` or
+    ``mostly unread``.
     """
 
     shards: Shards

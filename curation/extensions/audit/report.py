@@ -21,7 +21,7 @@ from curation.core.short_repr import cut, html_table
 from curation.core.storage import publishing_folder
 from curation.core.text_table import printable
 from curation.core.wording import counted
-from curation.extensions.audit.judgement import label_warnings
+from curation.extensions.audit.judgement import label_warnings, reading_doubts
 from curation.extensions.audit.lists import AuditedList
 from curation.extensions.audit.rule import VERDICTS, Finding, Outcome, Rule, Severity, Verdict, joined
 from curation.extensions.audit.target import AuditTarget
@@ -374,7 +374,8 @@ class Report:
             return "the only list of a role is empty"
         if seen.pairs:
             return "no two lists of two roles are of one family; --role LIST=ROLE joins them"
-        return f"no two lists have roles that exclude each other (roles: {roles}); --role LIST=train, =val, =test says them"
+        how = "--role LIST=train, =val, =test says them"
+        return f"no two lists have roles that exclude each other (roles: {roles}); {how}"
 
     @property
     def status(self) -> Status:
@@ -520,7 +521,7 @@ class Report:
                 }
                 for source in target.sources
             ],
-            "warnings": label_warnings(target),
+            "warnings": [*reading_doubts(target), *label_warnings(target)],
         }
 
     def lists(self) -> list[dict[str, Any]]:
