@@ -67,8 +67,8 @@ def read_coco(
     path : Path
     dataset, part : str
         For example ``coco`` and ``train2017``. Native ids are COCO's twelve digits in the namespace ``coco``, the stem
-        of the file name for a dataset ``voc…`` (``000001``, ``2008_000008``), ``rwd…`` or ``nuimages``, else the id
-        as it stands.
+        of the file name for a year of VOC (``000001``, ``2008_000008``), RWD, DIOR or ``nuimages``, else the id as it
+        stands.
     namespace : str, optional
         Of the image ids; by default the dataset's own.
     bad_boxes : {"error", "drop"}

@@ -26,7 +26,8 @@ class DatasetFacts:
 
 
 _STATED = tomllib.loads(resources.files("curation.sources").joinpath("datasets.toml").read_text(encoding="utf-8"))
-_BY_FAMILY = {name: DatasetFacts(licence, media_redistributable=False) for name, licence in _STATED["licences"].items()}
+_FAMILIES = {name: kind for kind, names in _STATED["families"].items() for name in names}
+_FACTS = {name: DatasetFacts(licence, media_redistributable=False) for name, licence in _STATED["licences"].items()}
 _FOLDERS: Mapping[str, int] = _STATED["folders_in_ids"]
 _NAMESPACES: Mapping[str, str] = _STATED["namespaces"]
 _OTHER = DatasetFacts("not stated", media_redistributable=False)
@@ -42,13 +43,19 @@ COCO_NAMES_OF_VOC: Mapping[str, str] = {name: _STATED["voc"]["in_coco"].get(name
 
 
 def family(dataset: str) -> str:
-    """Return ``coco`` for every COCO year, ``voc`` for every VOC year, and any other dataset's own name."""
-    return next((name for name in _BY_FAMILY if dataset.startswith(name)), dataset)
+    """Return ``coco`` for every COCO year, ``voc`` for every VOC year, and any other dataset's own name.
+
+    A dataset is known by its exact name, never by how its name begins.
+
+    >>> family("coco2014"), family("cocoa"), family("voc2012"), family("vocal_cords")
+    ('coco', 'cocoa', 'voc', 'vocal_cords')
+    """
+    return _FAMILIES.get(dataset, dataset)
 
 
 def named_by_file(dataset: str) -> bool:
     """Return whether images of a dataset are named by their files in COCO JSON, and not by the numbers there."""
-    return dataset.startswith(("voc", "rwd", "dior", "nuimages"))
+    return family(dataset) in _STATED["named_by_file"]["names"]
 
 
 def namespace_of(dataset: str) -> str:
@@ -71,7 +78,17 @@ def is_listed(dataset: str) -> bool:
 
 def is_known(dataset: str) -> bool:
     """Return whether anything is known of a dataset."""
-    return family(dataset) in _BY_FAMILY or dataset in _FOLDERS
+    return family(dataset) in _FACTS or dataset in _FOLDERS
+
+
+def users_name(word: str) -> str:
+    """Return a word as the name of a user's own dataset: behind ``my_`` if a known dataset has the name.
+
+    >>> users_name("parts"), users_name("coco")
+    ('parts', 'my_coco')
+    """
+    taken = is_known(word) or word in _NAMESPACES or named_by_file(word)
+    return f"my_{word}" if taken else word
 
 
 def folders_in_ids(namespace: str) -> int:
@@ -81,4 +98,4 @@ def folders_in_ids(namespace: str) -> int:
 
 def facts_of(dataset: str) -> DatasetFacts:
     """Return the terms of a dataset; those of an unknown one are ``not stated``, its photos not redistributable."""
-    return _BY_FAMILY.get(family(dataset), _OTHER)
+    return _FACTS.get(family(dataset), _OTHER)

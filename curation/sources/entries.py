@@ -221,6 +221,8 @@ class PublishedFile:
         Whether COCO JSON has annotations beside its images.
     named_files : tuple of Path
         Files whose lists a ``data.yaml`` names; they stand in `lists`, and are no lists of their own beside it.
+    doubts : tuple of str
+        What may be meant otherwise than it was read, such as which of two columns holds the images.
     """
 
     path: Path
@@ -233,6 +235,7 @@ class PublishedFile:
     notes: tuple[str, ...] = ()
     annotated: bool = False
     named_files: tuple[Path, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

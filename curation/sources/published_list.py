@@ -12,7 +12,9 @@ A list may have millions of lines. Its entries stay in columns: the bytes of a t
 
 from __future__ import annotations
 
+import os
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -45,7 +47,16 @@ from curation.sources.nested_json import read_json
 from curation.sources.records import read_table
 from curation.sources.source import Bools, FileRecord, Images, Source
 from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, stems, suffix_widths, text_of
-from curation.sources.text_lines import Lines, are_frames, are_numbers, entries_of, read_files, read_names, require_utf8
+from curation.sources.text_lines import (
+    Lines,
+    are_frames,
+    are_numbers,
+    box_line,
+    entries_of,
+    read_files,
+    read_names,
+    require_utf8,
+)
 
 PHOTO_SUFFIX = r"\.(?:jpe?g|png)"
 _SUFFIX = re.compile(rf"{PHOTO_SUFFIX}\Z", re.IGNORECASE)
@@ -59,6 +70,8 @@ YAML_NAMES = ("data.yaml", "dataset.yaml", "data.yml", "dataset.yml")
 _TABLES = (".parquet", ".arrow", ".feather", ".xlsx")
 """Suffixes of files that may hold a list and are not read, which is told."""
 _NO_LISTS = ("readme", "license", "licence", "makefile", "dockerfile", "notice", "authors", "requirements")
+_NEVER_EMPTY = (".json", ".csv", ".tsv")
+"""Suffixes of files whose form needs at least a bracket or a header."""
 _FEWEST = 3
 _YAML_PARTS = ("train", "val", "test")
 _DEEPEST_YAML = 100
@@ -67,9 +80,26 @@ _LARGEST_YAML = 1 << 20
 
 def list_files(folder: Path) -> list[Path]:
     """Return the files below a folder that may hold lists by their suffix, hidden ones left out, sorted by path."""
-    found = {path.relative_to(folder): path for path in folder.rglob("*") if _may_be_list(path.name)}
-    seen = [path for path in found if not any(part.startswith(".") for part in path.parts) and found[path].is_file()]
-    return [found[path] for path in sorted(seen, key=Path.as_posix)]
+    return files_of(folder)[0]
+
+
+def files_of(folder: Path) -> tuple[list[Path], Counter[str]]:
+    """Return the files of `list_files`, and how many other files of each suffix lie below the folder.
+
+    Hidden files, and files such as README that accompany lists, are not counted.
+    """
+    lists, others = list[Path](), Counter[str]()
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = Path(parent, name)
+            if name.startswith(".") or _accompanies_lists(name):
+                continue
+            if not _may_be_list(name):
+                others[path.suffix.lower()] += 1
+            elif path.is_file():
+                lists.append(path)
+    return sorted(lists, key=lambda path: path.relative_to(folder).as_posix()), others
 
 
 def first_line(path: Path) -> str:
@@ -80,9 +110,11 @@ def first_line(path: Path) -> str:
 
 def _may_be_list(name: str) -> bool:
     named = Path(name.lower().removesuffix(".gz"))
-    return named.name in YAML_NAMES or (
-        named.suffix in (*LIST_SUFFIXES, *_TABLES) and named.name.partition(".")[0] not in _NO_LISTS
-    )
+    return named.name in YAML_NAMES or named.suffix in (*LIST_SUFFIXES, *_TABLES)
+
+
+def _accompanies_lists(name: str) -> bool:
+    return name.lower().partition(".")[0] in _NO_LISTS and not name.lower().endswith((".jpg", ".jpeg", ".png"))
 
 
 def read_published(path: Path, root: Path | None = None) -> PublishedFile:
@@ -121,6 +153,8 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
             "Tables of this kind are not read", where=where, expected="text, CSV or JSON", hint="export it as CSV"
         )
     if not data or data.isspace():
+        if suffix in _NEVER_EMPTY:
+            raise DamagedFileError("The file is empty", where=where, expected=f"a {suffix[1:]} file")
         raise EmptyListError("The list is empty", where=where, expected="at least one entry")
     if path.name.lower() in YAML_NAMES:
         read = _from_yaml(data, path, root or path.parent)
@@ -137,6 +171,12 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     from pyarrow import compute
 
     require_utf8(data, str(path))
+    if (boxes := box_line(data)) is not None:
+        raise AnnotationFormatError(
+            "Its lines hold numbers, such as the boxes of one image, and name no file", where=f"{path}, line 1",
+            expected="one image a line", found=f"{boxes} numbers in a line",
+            hint="audit the lists that name the images, or the annotations as a source: --source NAME=PATH",
+        )  # fmt: skip
     if rooted := _ROOTED.match(data):
         # Manifests of audio: line 1 is the folder of all files.
         below = _from_text(b"\n" + data[rooted.end() :], path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -22,10 +22,16 @@ PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
 """Columns that name images whatever they hold, the first before the others."""
 _NAMED_SO = (
     *PATH_COLUMNS, "file", "filename", "image", "img", "img_path", "rel_path", "filepath", "image_path", "fpath_img",
-    "imageid", "image_index", "image_name", "img_name", "image_file",
+    "imageid", "image_index", "image_name", "img_name", "image_file", "images", "imgs", "photo", "picture", "rgb",
+    "file_path", "img_file", "image_filename", "img_filename", "imagepath", "imgpath", "images_path",
 )  # fmt: skip
 _ANY_IDS = ("id", "uid", "name")
-_COMPANIONS = re.compile(r"mask|segm|depth|annot|label|right|target|gt(?:_|\Z)")
+_COMPANIONS = re.compile(
+    r"mask|seg(?:_|m|\Z)|depth|annot|label|right|target|gt(?:_|\Z)|maps?(?:_|\Z)|salien|edges?(?:_|\Z)|flow|normals?(?:_|\Z)"
+    r"|dispar|trimap|alpha|matte|pred|output|result|caption|xml|json|thumb|feature|embedding|noise|derived"
+)
+"""Names of columns of a second file of an image, such as what was made of it."""
+_SPEAKS_OF_IMAGES = re.compile(r"image|img|photo|picture|rgb|path|file")
 _CLASS_COLUMNS = ("class", "label", "decision", "category", "target", "finding", "dx")
 _PARTS = ("split", "subset", "set", "partition", "fold")
 _BOX = {"xmin", "x_min", "x1", "bbox", "bbox_x", "xcenter", "x_center", "gtboxes"}
@@ -172,7 +178,11 @@ def _has_files(cells: Sequence[str]) -> bool:
 
 
 def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[int]:
-    """Return the columns that can name images, the likeliest first: files, then the most distinct values."""
+    """Return the columns that can name images, the likeliest first: files before others, then by their names.
+
+    The name decides, not how many values there are: tables of one header are read alike, and an image stands before
+    what is made of it, such as a mask.
+    """
     ranked, boxes = [], not _BOX.isdisjoint(map(slug, header))
     for position, (name, cells) in enumerate(zip(header, columns, strict=True)):
         key, filled = slug(name), {cell for cell in cells if cell}
@@ -187,9 +197,16 @@ def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[
             good = not few and not counted and not name_classes(sorted(filled))
         if good:
             ranked.append(
-                (not files, key in _ANY_IDS, bool(_COMPANIONS.search(key)), -len(filled) if files else 0, old, position)
+                (not files, key in _ANY_IDS, len(filled) < min(len(cells), 2), *_name_rank(name), old, position)
             )
     return [rank[-1] for rank in sorted(ranked)]
+
+
+def _name_rank(name: str) -> tuple[bool, int]:
+    """Return whether a column is called like what is made of an image, and how far its name is from an image's."""
+    key = slug(name)
+    named = 0 if key in _NAMED_SO else 1 if _SPEAKS_OF_IMAGES.search(key) else 2
+    return bool(_COMPANIONS.search(key)), named
 
 
 def _from_cells(data: bytes, mark: str, header: Sequence[str], where: str, *, headed: bool = True) -> dict[str, Any]:
@@ -266,15 +283,32 @@ def _lists_of(
     odd.sort(key=attrgetter("line"))
     cut = tuple(row for row in odd if short and row.reason != _NO_IMAGE)[:SHOWN]
     oddities = {"odd": len(odd), "odd_lines": tuple(odd[:SHOWN]), "short": short, "short_lines": cut}
+    doubts = _doubts(images, sample)
     notes = _choice(images) if headed else (f"it has no header; column {header.index(images[0]) + 1} holds files",)
     lists = _described(cells, numbers, header, images, oddities, headed=headed, boxes=boxes)
-    return {"lists": tuple(lists), "notes": notes}
+    return {"lists": tuple(lists), "notes": notes, "doubts": doubts}
 
 
 def _decimal(cells: Sequence[str]) -> bool:
     """Return whether a column holds measures, which are many and tell nothing of an image's kin."""
     found = [cell for cell in cells[:_SAMPLE] if cell]
     return bool(found) and all(map(_DECIMAL.fullmatch, found)) and len(set(found)) > len(_FLAGS)
+
+
+def _doubts(images: Sequence[str], sample: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return that another column may be meant, where names do not tell which of several columns of files it is."""
+    first, *others = [name for name in images if _has_files(sample[name])] or [""]
+    values = {name: len(set(sample[name])) for name in (first, *others) if name}
+    # Columns that tell the same images apart, such as a name and its path, are no doubt.
+    alike = [
+        name
+        for name in others
+        if _name_rank(name) == _name_rank(first) and (_name_rank(name)[1] or values[name] != values[first])
+    ]
+    if not alike and not (others and _name_rank(first)[0]):
+        return ()
+    told = ", ".join(map(ascii, alike or others))[:200]
+    return (f"its images may be those of the column {told}; {first!a} was read: name the column of images file_name",)
 
 
 def _choice(images: Sequence[str]) -> tuple[str, ...]:

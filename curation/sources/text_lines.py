@@ -37,6 +37,13 @@ LABEL_DIGITS = 9
 _LABEL = re.compile(f"-?[0-9]{{1,{LABEL_DIGITS}}}")
 _SLASHES, _BLANKS = "/\\", " \t"
 _LINE_FEED = 10
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_FEWEST_NUMBERS = 4
+"""Of a box; lines of lists hold fewer."""
+_BOX_SHARE = 0.25
+"""Of the lines of a file of boxes: names of images and counts may stand between them."""
+_FLAG_WORDS = {"0", "1", "-1"}
+_HEAD, _SAMPLED_LINES = 1 << 16, 200
 _COMMENT = r"^#(?:$|\w*[\s:])"
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f]"
 
@@ -90,6 +97,29 @@ def require_utf8(data: bytes, where: str) -> None:
         data.isascii() or data.decode()
     except UnicodeDecodeError as error:
         raise DamagedFileError("The file is not UTF-8 text", where=where, found=str(error)[:200]) from None
+
+
+def box_line(data: bytes) -> int | None:
+    """Return how many numbers a line of a file of boxes holds; None if the text is no such file.
+
+    Such lines hold four numbers or more, which are not all flags, and name no file: annotations of YOLO, VisDrone, MOT,
+    KITTI, DOTA and WIDER, and tables of detections.
+    """
+    lines = [line for line in data[:_HEAD].decode("utf-8", "ignore").split("\n")[:_SAMPLED_LINES] if line.strip()]
+    counts = [count for count in map(_box_numbers, lines) if count]
+    return counts[0] if counts and len(counts) >= _BOX_SHARE * len(lines) else None
+
+
+def _box_numbers(line: str) -> int:
+    """Return how many numbers a line of boxes holds, 0 for any other line."""
+    words = [word for word in re.split(r"[\s,;]+", line) if word]
+    numbers = list(filter(_DECIMAL.fullmatch, words))
+    others = [word for word in words if not _DECIMAL.fullmatch(word)]
+    values = numbers if others else numbers[1:]
+    if len(numbers) < _FEWEST_NUMBERS or len(others) > 1 or set(values) <= _FLAG_WORDS:
+        return 0
+    names_file = any("/" in word or "\\" in word or re.search(ANY_FILE, word) for word in others)
+    return 0 if names_file else len(numbers)
 
 
 def entries_of(data: bytes) -> tuple[Lines, int, list[OddLine]]:

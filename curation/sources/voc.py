@@ -21,7 +21,7 @@ from curation.core.input_files import utf8_text
 from curation.core.storage import inside, read_bytes
 from curation.core.wording import counted
 from curation.sources.content import SmallFiles, check_name, record_of_many
-from curation.sources.datasets import VOC_NAMES, namespace_of
+from curation.sources.datasets import VOC_NAMES, family, namespace_of
 from curation.sources.integrity import Where, check_unique, sound_objects
 from curation.sources.source import POSES, Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes
@@ -74,7 +74,7 @@ def locate_voc(root: Path, dataset: str) -> Path:
     MissingFileError
         Neither has them; the error lists what was tried.
     """
-    years = [f"VOC{dataset[3:]}"] if dataset.startswith("voc") else []
+    years = [dataset.upper()] if family(dataset) == "voc" else []
     tried = [root, *(folder for year in years for folder in (root / year, root / "VOCdevkit" / year))]
     for folder in tried:
         if (folder / _XML).is_dir() and (folder / _SETS).is_dir():

@@ -53,3 +53,15 @@ def test_the_command_and_its_errors(folders: Path, tmp_path: Path, capsys: pytes
         audits(folders / "empty", out=tmp_path / "x")
     with pytest.raises(MissingFileError):
         audits(tmp_path / "none", out=tmp_path / "x")
+
+
+def test_a_folder_in_which_nothing_was_compared_is_no_pass(folders: Path, tmp_path: Path) -> None:
+    only = tmp_path / "only"
+    for name in ("sound", "one_role"):
+        (only / name).mkdir(parents=True)
+        (only / name / "train.txt").write_text("a.jpg\nb.jpg\n")
+        (only / name / ("test.txt" if name == "sound" else "other.txt")).write_text("c.jpg\n")
+    found = audits(only, out=tmp_path / "o", workers=1)
+    assert found.verdicts == {"one_role": "nothing compared", "sound": "pass"}
+    assert (found.failed, found.exit_status) == (True, 2)
+    assert audits(folders, out=tmp_path / "p", workers=1).exit_status == 1

@@ -3,13 +3,19 @@
 import json
 import random
 from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from curation.cli import main
+from curation.core.errors import UsageError
 from curation.extensions.audit.report import Report, Statement
 from curation.extensions.audit.run import audit
+from curation.sources.text_lines import box_line
 from tests.audit.test_published_rules import laid
 
 
@@ -37,11 +43,11 @@ def test_a_sound_folder_says_what_was_checked_and_what_was_not(tmp_path: Path) -
     report = audit(laid(tmp_path / "sound", {"train.txt": TRAIN, "val.txt": VAL, "test.txt": TEST}))
     assert said(report, "error", "warning") == []
     assert report.exit_status == 0
-    assert (report.sums.decided, report.sums.questions) == (6, 9)
+    assert (report.sums.decided, report.sums.questions) == (6, 28)
     assert report.verdict_text == (
-        "sound: no error and no warning on 400 lines in 3 lists; 6 of 9 questions could be decided"
+        "sound: no error and no warning on 400 lines in 3 lists; 6 of 28 questions could be decided"
     )
-    assert report.sums_text.endswith("; undecidable: groups (PL7, 3)")
+    assert report.sums_text.endswith("; undecidable: groups (PL7, 3); not asked: 19 rules")
     assert len(report.not_asked) == 19
 
 
@@ -74,7 +80,7 @@ def test_the_tables_name_lists_below_the_folder_that_all_share(
 
 def test_nothing_checked_is_no_pass(tmp_path: Path) -> None:
     report = audit(laid(tmp_path, {"known_classnames.txt": ["gizmo", "gadget"]}))
-    assert (report.sums.decided, report.exit_status) == (0, 0)
+    assert (report.sums.decided, report.exit_status) == (0, 2)
     assert "nothing could be checked" in report.verdict_text
     assert report.sums_text.startswith("nothing could be checked")
 
@@ -231,3 +237,150 @@ def test_a_pattern_is_refused_though_nothing_is_compared(
     laid(tmp_path, {"train.txt": TRAIN})
     assert main(["audit", str(tmp_path), "--group", pattern]) == 2
     assert f"--group {pattern}" in capsys.readouterr().err
+
+
+_YOLO = ["0 0.5 0.41 0.1 0.2", "2 0.1 0.2 0.3 0.1"]
+_BOXES = {
+    "yolo": _YOLO,
+    "yolo polygon": ["0 0.1 0.2 0.3 0.2 0.3 0.4"],
+    "visdrone": ["684,8,273,116,0,0,0,0", "406,119,265,70,1,4,1,1"],
+    "visdrone with a last comma": ["684,8,273,116,0,0,0,0,", "406,119,265,70,1,4,1,1,"],
+    "mot": ["1,1,912,484,97,109,0,7,1", "2,1,912,484,97,109,0,7,1"],
+    "kitti": ["Car 0.00 0 -1.57 614.24 181.78 727.31 284.77 1.57 1.73 4.15 1.00 1.75 13.22"],
+    "dota": ["imagesource:GoogleEarth", "gsd:0.14"] + 4 * ["2753 2408 2861 2385 2888 2468 2805 2502 plane 0"],
+    "wider": ["0--Parade/0_Parade_7.jpg", "2", "449 330 122 149 0 0 0 0 0 0", "361 98 263 339 0 0 0 0 0 0"],
+    "voc results": ["000012 0.93 12.0 8.5 100.0 200.0", "000013 0.21 1.0 2.0 30.0 40.0"],
+}
+
+
+@pytest.mark.parametrize("lines", _BOXES.values(), ids=_BOXES)
+def test_files_of_boxes_are_no_lists(lines: list[str], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No list of images found") as refused:
+        audit(laid(tmp_path / "boxes", {f"{number:06}.txt": lines for number in range(4)}))
+    assert "such as the boxes of one image" in str(refused.value)
+    files = {f"labels/{number:06}.txt": lines for number in range(4)}
+    report = audit(laid(tmp_path / "beside", {"train.txt": TRAIN, "test.txt": TEST, **files}))
+    assert (report.coverage.unread, report.coverage.compared) == (4, 1)
+    assert report.verdict_text.startswith("beside: 4 of 6 files could not be read; no error")
+    assert (report.status, report.exit_status) == ("mostly unread", 2)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["a.jpg 0 1 0 1 1", "b.jpg 0 0 0 0 1"],
+        ["000012 0 1 0 1 1", "000013 0 0 0 0 1"],
+        ["Aaron_Eckhart 1 Zico 3", "Zico 1 Aaron_Eckhart 2", "Bo_X 1 2"],
+        ["drive_0001/0000000012 5 l", "drive_0001/0000000013 5 l"],
+        ["12", "13", "14"],
+        ["x/a.jpg 7 1.5 2.5 0.3 9", "x/b.jpg 7 1.5 2.5 0.3 9"],
+    ],
+)
+def test_lines_that_name_images_beside_numbers_are_no_boxes(lines: list[str]) -> None:
+    assert box_line("\n".join(lines).encode()) is None
+
+
+def nothing_compared(report: Report, why: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Python, the command, JSON and the page say the same."""
+    assert (report.status, report.exit_status) == ("nothing compared", 2)
+    assert why in report.nothing_compared
+    assert f"nothing was compared on {sum(map(len, report.target.files)):,} line" in report.verdict_text
+    assert "no error and no warning" not in report.verdict_text + report.html()
+    assert "nothing was compared" in report.html()
+    assert report.sums_text.startswith("nothing was compared; ")
+    assert main(["audit", str(folder), "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["status"] == "nothing compared"
+
+
+@pytest.mark.parametrize(
+    ("lists", "why"),
+    [
+        ({"train.txt": [], "test.txt": []}, "every list is empty"),
+        ({"train.txt": [], "test.txt": TEST}, "the only list of a role is empty"),
+        ({"train.txt": TRAIN, "more.txt": TEST}, "roles: train"),
+        ({"a.txt": TRAIN, "b.txt": TEST}, "roles: none"),
+        ({"train.txt": TRAIN, "labels/1.txt": _YOLO}, "one list alone could be read"),
+        ({"a_train.txt": TRAIN, "b_test.txt": TEST}, "of one family"),
+    ],
+)
+def test_an_audit_that_compared_nothing_is_no_pass(
+    lists: dict[str, list[str]], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = laid(tmp_path / "lists", lists)
+    nothing_compared(audit(folder), why, folder, capsys)
+
+
+def test_a_file_of_no_bytes_that_has_to_hold_something_is_damaged(tmp_path: Path) -> None:
+    folder = laid(tmp_path, {"test.txt": TEST, "val.txt": VAL})
+    (folder / "train.json").write_bytes(b"")
+    report = audit(folder)
+    assert report.damaged == {"train.json": "the file is empty"}
+    assert (report.status, report.exit_status, report.coverage.compared) == ("damaged", 2, 1)
+
+
+def test_one_list_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
+    report = audit(laid(tmp_path, {"list.txt": TRAIN}))
+    assert "(no other list to compare it with)" in report.verdict_text
+    assert report.exit_status == 0
+
+
+def test_short_words_are_roles(tmp_path: Path) -> None:
+    report = audit(laid(tmp_path, {"a_tr.txt": TRAIN, "a_te.txt": [*TEST, *TRAIN[:7]], "a_va.txt": VAL}))
+    assert {row["name"]: row["role"] for row in report.lists()} == {"a_tr": "train", "a_te": "test", "a_va": "val"}
+    assert [(one.rule, one.count) for one in said(report, "error")] == [("DS2", 7)]
+    assert (report.coverage.compared, report.coverage.pairs) == (3, 3)
+
+
+def test_lists_of_two_families_are_compared_when_the_user_says_their_roles(tmp_path: Path) -> None:
+    lists = {"a_train.txt": TRAIN, "a_test.txt": TEST, "b_train.txt": VAL, "b_test.txt": [*TRAIN[:50], "d/other.jpg"]}
+    folder = laid(tmp_path, lists)
+    assert said(audit(folder), "error") == []
+    assert audit(folder).coverage.pairs == 4
+    report = audit(folder, roles={"a_train": "train", "b_test": "test"})
+    assert [(one.count, one.lists) for one in said(report, "error")] == [(50, ("a_train", "b_test"))]
+    # Folds, of which the user says every role, share images by design.
+    every = {"a_train": "train", "a_test": "test", "b_train": "train", "b_test": "test"}
+    assert said(audit(folder, roles=every), "error") == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_what_is_shared_by_lists_that_the_user_gives_roles_is_told_to_the_image(data: st.DataObject) -> None:
+    sides = {role: data.draw(st.sets(st.integers(0, 40), min_size=1)) for role in ("train", "val", "test")}
+    names = data.draw(st.permutations(["north", "south_b", "east9"]))
+    with TemporaryDirectory() as folder:
+        for name, members in zip(names, sides.values(), strict=True):
+            Path(folder, f"{name}.txt").write_text("".join(f"{TRAIN[n]}\n" for n in sorted(members)))
+        report = audit(folder, roles=dict(zip(names, sides, strict=True)))
+    shared = {
+        frozenset((names[a], names[b])): len(x & y)
+        for (a, x), (b, y) in combinations(enumerate(sides.values()), 2)
+        if x & y
+    }
+    told = [pair for one in said(report, "error") for pair in one.parts or ({"lists": one.lists, "count": one.count},)]
+    assert {frozenset(pair["lists"]): pair["count"] for pair in told} == shared
+    assert report.coverage.compared == report.coverage.pairs == 3
+
+
+def test_files_of_other_kinds_are_counted(tmp_path: Path) -> None:
+    folder = laid(tmp_path / "many", {"train.txt": TRAIN, "test.txt": TEST})
+    for name in ("a.jpg", "b.jpg", "c.xml", ".hidden", "README.md"):
+        (folder / name).write_bytes(b"x")
+    assert audit(folder).verdict_text.startswith("many: 3 files of other kinds not opened (.jpg, .xml); no error")
+
+
+@pytest.mark.parametrize("header", ["image,saliency", "left,other"])
+def test_tables_of_an_image_and_a_map_are_compared_by_their_images(
+    header: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Images 4 to 599 stand in both tables; of each training image there are two maps, and no map stands in both.
+    (tmp_path / "l").mkdir()
+    for name, first, maps in (("train", 0, 2), ("test", 4, 1)):
+        rows = [f"i/{n:05}.jpg,m/{name}_{n}_{k}.png" for n in range(first, 600) for k in range(maps)]
+        (tmp_path / "l" / f"{name}.csv").write_text("\n".join([header, *rows]) + "\n")
+    report = audit(tmp_path / "l")
+    assert [(one.rule, one.count) for one in said(report, "error")] == [("DS2", 596)]
+    doubtful = header == "left,other"
+    assert main(["audit", str(tmp_path / "l")]) == 1
+    assert capsys.readouterr().out.splitlines()[1].startswith("doubtful: test.csv: ") == doubtful
+    assert bool(report.data()["warnings"]) == doubtful

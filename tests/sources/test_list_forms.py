@@ -326,3 +326,39 @@ def check_the_lists_of_strangers(shared: Path) -> None:
 def list_of_file(path: Path) -> PublishedList:
     [one] = read_published(path).lists
     return one
+
+
+@pytest.mark.parametrize("image", ["image", "img", "file_name", "path", "filename", "image_path", "rgb", "photo_file"])
+@pytest.mark.parametrize(
+    "derived", ["mask", "label", "depth_map", "map", "saliency", "seg_path", "pred_file", "render"]
+)
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl"])
+@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
+def test_the_name_of_a_column_decides_which_holds_the_images(
+    tmp_path: Path, image: str, derived: str, form: str, first: bool
+) -> None:
+    # What is made of an image has more distinct values: several maps of each.
+    rows = [{image: f"i/{n // 3}.jpg", derived: f"m/{n}.png"} for n in range(30)]
+    header = [image, derived] if first else [derived, image]
+    path, mark = tmp_path / f"t.{form}", "\t" if form == "tsv" else ","
+    lines = [mark.join(header), *(mark.join(row[name] for name in header) for row in rows)]
+    if form == "jsonl":
+        lines = [json.dumps({name: row[name] for name in header}) for row in rows]
+    path.write_text("\n".join(lines) + "\n")
+    file = read_published(path)
+    assert images_of(file.lists[0]) == [row[image] for row in rows]
+    assert file.doubts == ()
+
+
+@pytest.mark.parametrize("header", ["a,b", "one_file,other_file", "mask,depth", None])
+def test_a_choice_between_columns_that_no_name_settles_is_told(tmp_path: Path, header: str | None) -> None:
+    rows = [f"i/{n // 3}.jpg,m/{n}.png" for n in range(30)]
+    (tmp_path / "train.csv").write_text("\n".join([header, *rows] if header else rows) + "\n")
+    file = read_published(tmp_path / "train.csv")
+    assert images_of(file.lists[0]) == [row.split(",")[0] for row in rows]
+    [doubt] = file.doubts
+    assert "was read: name the column of images file_name" in doubt
+    # What it advises settles it.
+    (tmp_path / "train.csv").write_text("\n".join(["x,file_name", *rows]) + "\n")
+    file = read_published(tmp_path / "train.csv")
+    assert (images_of(file.lists[0]), file.doubts) == ([row.split(",")[1] for row in rows], ())

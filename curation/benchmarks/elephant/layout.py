@@ -25,6 +25,7 @@ from curation.publishing.exporting import Format, Request
 from curation.publishing.formats.coco import corners, plain_number
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, gather
 from curation.publishing.formats.plan import Plan, PlannedFile, json_file, present
+from curation.sources.datasets import family
 from curation.sources.source import Int64s, Source
 
 
@@ -118,7 +119,7 @@ def _planned(
         slots = ", ".join(content.slots)
         raise ExportError("The authors' layout holds one source a file", where=f"part {part.name}", found=slots)
     source = sources[content.slots[0]]
-    if content.datasets[0].startswith("voc"):
+    if family(content.datasets[0]) == "voc":
         images, annotations = voc_records(content, strict_layout=strict_layout)
     else:
         stated = {f.sha256 for entry in manifest.header.sources if entry.name == content.slots[0] for f in entry.files}

@@ -23,7 +23,7 @@ from curation.core.text_table import printable
 from curation.core.wording import slug
 from curation.manifest.header import NAME, PART_NAME, ClassEntry, ClassRole, TaskEntry
 from curation.sources.coerce import open_slots
-from curation.sources.datasets import namespace_of
+from curation.sources.datasets import namespace_of, users_name
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 
@@ -135,8 +135,8 @@ def starter_task_file(
     sources : mapping of str to Source
         ``train``, ``test`` or both.
     name : str
-        Of the manifest; its last word becomes the namespace of the image ids. Where both sources number their images
-        alike, each gets one of its own.
+        Of the manifest; its last word becomes the namespace of the image ids, ``my_coco`` of ``lab/coco``. Where both
+        sources number their images alike, each gets one of its own.
     n_tasks : int
         Fewer where there are not as many classes.
 
@@ -168,7 +168,7 @@ def starter_task_file(
     cuts = [number * size + min(number, larger) for number in range(n_tasks + 1)]
     groups = [shown[start:stop] for start, stop in pairwise(cuts)]
     word = slug(name.rpartition("/")[2])[:24]
-    word = word if word[:1].isalpha() else "custom"
+    word = users_name(word) if word[:1].isalpha() else "custom"
     lines = [
         f"# A task file to begin with, from {files}. Change what you mean otherwise.",
         "",

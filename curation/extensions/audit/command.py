@@ -10,7 +10,7 @@ from curation.cli.output import Amount, Answer, Line, Table, first_rows, warn
 from curation.cli.outputs import FILE_OR_NEW_FOLDER, KEPT
 from curation.core.storage import write_text
 from curation.core.wording import counted
-from curation.extensions.audit.judgement import label_warnings
+from curation.extensions.audit.judgement import label_warnings, reading_doubts
 from curation.extensions.audit.many import Audits, audits
 from curation.extensions.audit.report import SHOWN_EXAMPLES, Gravity, Report, Statement, by_need
 from curation.extensions.audit.run import audit
@@ -40,7 +40,8 @@ def run(
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
 
     The verdict first, then errors, warnings, and what could not be decided; with ``--all`` notes and what passed. 0
-    where no error is found, else 1; 2 where a list could not be read and the others show no error.
+    where no error is found, else 1; 2 where nothing was compared, most files or a list could not be read, and the
+    others show no error.
 
     Parameters
     ----------
@@ -65,7 +66,8 @@ def run(
 def run_each(*, out: Annotated[Path, KEPT, "DIR"], each: bool = False, found: Annotated[Audits, audits]) -> Answer:
     """Audit every folder of lists below a folder, many at once.
 
-    0 when no rule is broken anywhere, else 1.
+    1 if a rule is broken or a folder cannot be read; else 2 if nothing was compared in a folder, or most of its files
+    were not read; else 0.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ def run_each(*, out: Annotated[Path, KEPT, "DIR"], each: bool = False, found: An
     counts = ", ".join(f"{count} {verdict}" for verdict, count in data["counts"].items())
     title, columns = f"{len(found.verdicts)} folders: {counts}", ("folder", "verdict")
     lines = first_rows(title, columns, bad, len(bad), _SHOWN_FOLDERS, "--json prints all")
-    return Answer(data, [*lines, data["digest"]], int(found.failed))
+    return Answer(data, [*lines, data["digest"]], found.exit_status)
 
 
 def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
@@ -91,6 +93,10 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
         Whether notes, what passed, and all lists are told too.
     """
     yield made.verdict_text
+    doubts = reading_doubts(made.target)
+    yield from (f"doubtful: {text}" for text in (doubts if whole else doubts[:_SHOWN_LISTS]))
+    if len(doubts) > _SHOWN_LISTS and not whole:
+        yield f"and {len(doubts) - _SHOWN_LISTS} more doubtful files: see --all"
     for gravity, title in _TITLES.items():
         shown = by_need(statement for statement in made.statements if statement.gravity == gravity)
         if shown and (whole or gravity not in ("note", "pass")):
@@ -136,7 +142,10 @@ def _lists(made: Report, *, whole: bool) -> Iterator[Line]:
         yield f"and {len(rows) - len(shown)} more lists: see --all"
     if made.unread:
         yield ""
-        yield Table("Files that were not read", ("file", "first line", "why"), tuple(made.unread))
+        shown_files = made.unread if whole else made.unread[:_SHOWN_LISTS]
+        yield Table("Files that were not read", ("file", "first line", "why"), tuple(shown_files))
+        if len(made.unread) > len(shown_files):
+            yield f"and {len(made.unread) - len(shown_files)} more files: see --all"
 
 
 def _not_asked(names: Sequence[str]) -> str:

@@ -196,6 +196,12 @@ def unlocated_need(target: AuditTarget, lists: Sequence[AuditedList]) -> str:
     return SOURCES if any(len(target.unlocated(part)) for part in lists) else COMPLETE
 
 
+def reading_doubts(target: AuditTarget) -> list[str]:
+    """Return what of the files may be meant otherwise than it was read, with the name of the file."""
+    files = target.published.files if target.published else {}
+    return [f"{name}: {text}" for name, file in files.items() for text in file.doubts]
+
+
 def label_warnings(target: AuditTarget) -> list[str]:
     """Return the label files that lack images of their list, each with the first few of these images."""
     return [

@@ -20,7 +20,7 @@ from curation.core.wording import counted
 from curation.extensions.audit.identity import Images, first_rows, images_of
 from curation.manifest.header import LabelView
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
-from curation.sources.published_list import YAML_NAMES, first_line, list_files, read_published
+from curation.sources.published_list import YAML_NAMES, files_of, first_line, read_published
 from curation.sources.source import Bools, Int32s, Source
 
 MAX_FILE_BYTES = 512 << 20
@@ -163,6 +163,8 @@ class ListSet:
         Files that are no lists of images.
     files : mapping of str to PublishedFile
         Every file that was understood, by its path below the folder; those that name classes hold no list.
+    others : mapping of str to int
+        How many files of each other suffix lie below the folder: they were not opened.
     """
 
     name: str
@@ -171,6 +173,7 @@ class ListSet:
     labels: Mapping[str, Path] = field(default_factory=dict)
     unread: Mapping[str, Unread] = field(default_factory=dict)
     files: Mapping[str, PublishedFile] = field(default_factory=dict)
+    others: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.lists)
@@ -219,7 +222,8 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
     labels: dict[str, Path] = {}
     unread: dict[str, Unread] = {}
     files: dict[str, PublishedFile] = {}
-    for path, file in _published(folder, but):
+    paths, others = files_of(folder)
+    for path, file in _published(folder, paths, but):
         name = path.relative_to(folder).as_posix()
         if isinstance(file, Unread):
             unread[name] = file
@@ -251,7 +255,7 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
         for name, own in zip(names, images.members, strict=True)
         for file, own_list in [found[name]]
     )
-    return ListSet(folder.resolve().name, lists, images, labels, unread, files)
+    return ListSet(folder.resolve().name, lists, images, labels, unread, files, others)
 
 
 def list_of(file: str) -> str:
@@ -259,14 +263,16 @@ def list_of(file: str) -> str:
     return PurePosixPath(file.removesuffix(".gz")).with_suffix("").as_posix()
 
 
-def _published(folder: Path, but: Sequence[Path]) -> Iterator[tuple[Path, PublishedFile | Unread]]:
+def _published(
+    folder: Path, paths: Sequence[Path], but: Sequence[Path]
+) -> Iterator[tuple[Path, PublishedFile | Unread]]:
     """Yield the files that may hold lists: those that name others first, and text before JSON of the same name."""
     from tqdm import tqdm
 
     others = {path.resolve() for path in but}
     order = dict.fromkeys(YAML_NAMES, -1)
     paths = sorted(
-        (path for path in list_files(folder) if path.resolve() not in others),
+        (path for path in paths if path.resolve() not in others),
         key=lambda path: (order.get(path.name.lower(), path.suffix.lower() == ".json"), path.as_posix()),
     )
     room, named = MAX_BYTES, set[Path]()

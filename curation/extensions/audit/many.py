@@ -31,12 +31,12 @@ class AuditFolders(Step):
     """The report of `audit` on each folder of a table, or why it cannot be audited."""
 
     name = "audit"
-    version = 1
+    version = 2
     rules: str = ""
     fail_on: Literal["error", "warning"] = "error"
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
-        """Return a row a folder: folder, verdict (``pass``, ``fail`` or ``error``), report (JSON), error."""
+        """Return a row a folder: folder, verdict, report (JSON), error: why it was not read or compared."""
         import pyarrow
 
         rows = [self._row(*pair) for pair in zip(*table.to_pydict().values(), strict=True)]
@@ -51,8 +51,12 @@ class AuditFolders(Step):
         except CurationError as error:
             return name, "error", None, " ".join(str(error).replace(folder, name).split())
         text = json.dumps(report.data(), sort_keys=True, ensure_ascii=False, allow_nan=False)
-        verdict = ("pass", "fail", "error")[report.exit_status]
-        return name, verdict, text, f"cannot be read: {', '.join(report.damaged)}"[:400] if report.damaged else None
+        reasons = {
+            "damaged": f"cannot be read: {', '.join(report.damaged)}",
+            "nothing compared": report.nothing_compared,
+        }
+        verdict = "error" if report.status == "damaged" else report.status
+        return name, verdict, text, reasons.get(report.status, "")[:400] or None
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,11 @@ class _Folder:
 
 @dataclass(frozen=True)
 class Audits:
-    """What `audits` found: the verdict of each folder (``pass``, ``fail``, ``error``), and the shards of reports."""
+    """Verdicts of `audits` by folder, and the shards of reports.
+
+    A verdict is ``pass``, ``fail``, ``error`` (the folder or a list could not be read), ``nothing compared`` or
+    ``mostly unread``.
+    """
 
     shards: Shards
     verdicts: dict[str, str]
@@ -77,7 +85,13 @@ class Audits:
     @property
     def failed(self) -> bool:
         """Whether a folder breaks a rule, or cannot be audited."""
-        return any(verdict != "pass" for verdict in self.verdicts.values())
+        return self.exit_status > 0
+
+    @property
+    def exit_status(self) -> int:
+        """1 if a folder breaks a rule or cannot be read, else 2 if one was not compared, else 0."""
+        verdicts = set(self.verdicts.values())
+        return 1 if verdicts & {"fail", "error"} else 2 if verdicts - {"pass"} else 0
 
     def data(self) -> dict[str, Any]:
         """Return it as plain data."""

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +21,7 @@ from curation.core.short_repr import cut, html_table
 from curation.core.storage import publishing_folder
 from curation.core.text_table import printable
 from curation.core.wording import counted
-from curation.extensions.audit.judgement import label_warnings
+from curation.extensions.audit.judgement import label_warnings, reading_doubts
 from curation.extensions.audit.lists import AuditedList
 from curation.extensions.audit.rule import VERDICTS, Finding, Outcome, Rule, Severity, Verdict, joined
 from curation.extensions.audit.target import AuditTarget
@@ -40,6 +41,8 @@ GRAVITIES: Mapping[Verdict, Gravity] = {
 """In the order of a report, by the verdict of a finding."""
 
 SHOWN_EXAMPLES = 3
+_COMPARING = ("DS2", "DS4", "PL17")
+"""Rules that compare lists of two roles."""
 _ALIKE = 3
 _SHOWN_ALIKE = 8
 
@@ -94,7 +97,18 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """How much an audit could decide, a question being a rule and a list or pair that it applies to."""
+    """How much an audit could decide, a question being a rule and a list or pair that it applies to.
+
+    Attributes
+    ----------
+    decided, questions : int
+        Answers, and what could be asked of a benchmark: rules that were not asked count as one question each.
+    errors, warnings, notes : int
+    undecidable : mapping of str to int
+        Questions by rule whose data are missing.
+    not_asked : int
+        Rules that no list, name or option speaks of.
+    """
 
     decided: int
     questions: int
@@ -102,6 +116,35 @@ class Sums:
     warnings: int
     notes: int
     undecidable: Mapping[str, int]
+    not_asked: int = 0
+
+
+Status = Literal["pass", "fail", "damaged", "nothing compared", "mostly unread"]
+"""What a report comes to: ``damaged``, a list could not be read, and the others show no error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What of a target an audit looked at.
+
+    Attributes
+    ----------
+    lists, empty, roleless : int
+        Lists that were read; those of them without a line; those with lines and without a role.
+    pairs, compared : int
+        Pairs of lists whose roles exclude each other, and those of them that were compared. Lists of other families,
+        empty lists and lists that are not available are not compared.
+    unread, others : int
+        Files that may be lists and could not be read as such; files of other kinds, which were not opened.
+    """
+
+    lists: int
+    empty: int
+    roleless: int
+    pairs: int
+    compared: int
+    unread: int
+    others: int
 
 
 def statements(results: Iterable[RuleResult], folder: str = "") -> tuple[Statement, ...]:
@@ -136,7 +179,7 @@ def by_need(statements: Iterable[Statement]) -> list[Statement]:
     return [replace(group[0], rule=", ".join(member.rule for member in group)) for group in groups.values()]
 
 
-def sums_of(results: Sequence[RuleResult], statements: Sequence[Statement]) -> Sums:
+def sums_of(results: Sequence[RuleResult], statements: Sequence[Statement], not_asked: int = 0) -> Sums:
     """Return how many questions rules could decide, and what came out."""
     decided, open_ = 0, Counter[str]()
     for result in results:
@@ -148,11 +191,12 @@ def sums_of(results: Sequence[RuleResult], statements: Sequence[Statement]) -> S
     gravities = [statement.gravity for statement in statements]
     return Sums(
         decided=decided,
-        questions=decided + open_.total(),
+        questions=decided + open_.total() + not_asked,
         errors=gravities.count("error"),
         warnings=gravities.count("warning"),
         notes=gravities.count("note"),
         undecidable=dict(open_),
+        not_asked=not_asked,
     )
 
 
@@ -286,25 +330,105 @@ class Report:
     @cached_property
     def sums(self) -> Sums:
         """How many questions could be decided, and what came out."""
-        return sums_of(self.results, self.statements)
+        return sums_of(self.results, self.statements, len(self.not_asked))
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """What of the lists, pairs and files was looked at."""
+        target, published = self.target, self.target.published
+        lists = [listed for listed in target.files if listed.available]
+        pairs = [(pair.first, pair.second) for pair in target.pairs]
+        pairs += product(target.with_role("id"), target.with_role("ood"))
+        compared = sum(all(side.available and len(side) for side in pair) for pair in pairs)
+        roles = {listed.whole for listed in target.used if listed.role}
+        return Coverage(
+            lists=len(lists),
+            empty=sum(not len(listed) for listed in lists),
+            roleless=sum(bool(len(listed)) and listed.whole not in roles for listed in lists),
+            pairs=max(len(pairs), target.role_pairs or 0),
+            compared=compared,
+            unread=len(self.unread),
+            others=sum(published.others.values()) if published else 0,
+        )
+
+    @property
+    def nothing_compared(self) -> str:
+        """Why nothing was compared, a sentence without full stop; ``""`` if lists were, or one alone was there."""
+        seen, target = self.coverage, self.target
+        if not self.sums.decided:
+            return "no question could be decided"
+        if seen.compared or not any(result.rule.name in _COMPARING for result in self.results):
+            return ""
+        lists = [listed for listed in target.files if listed.available]
+        if lists and not any(map(len, lists)):
+            return "every list is empty"
+        if target.kind == "manifest":
+            # A manifest states which of its lists are not available, and DS2 is undecidable for them.
+            return "no list is available" if not lists else ""
+        if seen.lists + seen.unread < 2 or not seen.lists:
+            return ""
+        if seen.lists == 1:
+            return "one list alone could be read"
+        roles = ", ".join(sorted({listed.role for listed in target.lists if len(listed)})) or "none"
+        if seen.empty and seen.pairs:
+            return "the only list of a role is empty"
+        if seen.pairs:
+            return "no two lists of two roles are of one family; --role LIST=ROLE joins them"
+        how = "--role LIST=train, =val, =test says them"
+        return f"no two lists have roles that exclude each other (roles: {roles}); {how}"
+
+    @property
+    def status(self) -> Status:
+        """What the report comes to."""
+        if self.failed:
+            return "fail"
+        if self.damaged:
+            return "damaged"
+        if self.nothing_compared:
+            return "nothing compared"
+        published = self.target.published
+        return "mostly unread" if published and len(published.unread) > len(published.files) else "pass"
 
     @property
     def verdict_text(self) -> str:
         """The first line of a report."""
         sums, lists, name = self.sums, [file for file in self.target.files if file.available], cut(self.target.name, 80)
         lines = f"{counted(sum(listed.count_lines() for listed in lists), 'line')} in {counted(len(lists), 'list')}"
-        read = ""
-        if (found := self.target.published) and found.unread:
-            n_files = len(found.files) + len(found.unread)
-            read = f"{len(found.unread)} of {n_files} files could not be read; "
+        covered = f"{name}: {self._files_text}"
         bad = [statement for statement in self.statements if statement.gravity in ("error", "warning")]
         if bad:
             counts = f"{counted(sums.errors, 'error')}, {counted(sums.warnings, 'warning')}"
-            return f"{name}: {read}{counts} on {lines}. First: {bad[0].text}"
+            return f"{covered}{counts} on {lines}{self._pairs_text}. First: {bad[0].text}"
         if not sums.decided:
-            return f"{name}: {read}nothing could be checked on {lines}"
+            return f"{covered}nothing could be checked on {lines}{self._pairs_text}"
         decided = f"{sums.decided:,} of {counted(sums.questions, 'question')} could be decided"
-        return f"{name}: {read}no error and no warning on {lines}; {decided}"
+        if why := self.nothing_compared:
+            return f"{covered}nothing was compared on {lines}: {why}{self._pairs_text}; {decided}"
+        return f"{covered}no error and no warning on {lines}{self._pairs_text}; {decided}"
+
+    @property
+    def _files_text(self) -> str:
+        """The beginning of the first line: files that were not read."""
+        published, seen, texts = self.target.published, self.coverage, list[str]()
+        if published and seen.unread:
+            texts.append(f"{seen.unread:,} of {len(published.files) + seen.unread:,} files could not be read")
+        if published and seen.others:
+            kinds = joined([suffix or "no suffix" for suffix, _ in Counter(published.others).most_common()], 3)
+            texts.append(f"{counted(seen.others, 'file')} of other kinds not opened ({kinds})")
+        return ", ".join(texts) + "; " * bool(texts)
+
+    @property
+    def _pairs_text(self) -> str:
+        """The lists and pairs that were not compared, in brackets."""
+        seen, texts = self.coverage, list[str]()
+        if seen.lists + seen.unread == 1 and self.target.published:
+            texts.append("no other list to compare it with")
+        if seen.pairs > seen.compared:
+            texts.append(f"{seen.compared:,} of {counted(seen.pairs, 'pair')} of lists with exclusive roles compared")
+        for number, kind in ((seen.empty, "empty"), (seen.roleless, "without a role")):
+            if number and seen.lists > 1:
+                texts.append(f"{counted(number, 'list')} {kind}")
+        return f" ({', '.join(texts)})" if texts else ""
 
     @property
     def sums_text(self) -> str:
@@ -318,8 +442,12 @@ class Report:
         )
         if not sums.decided:
             text = "nothing could be checked"
+        elif self.status == "nothing compared":
+            text = f"nothing was compared; {text}"
         if missing:
             text += f"; undecidable: {joined(missing, _SHOWN_SUBJECTS)}"
+        if sums.not_asked:
+            text += f"; not asked: {counted(sums.not_asked, 'rule')}"
         return text + (f"; {counted(len(self.damaged), 'list')} could not be read" if self.damaged else "")
 
     @property
@@ -336,8 +464,8 @@ class Report:
 
     @property
     def exit_status(self) -> int:
-        """What ``curation audit`` ends with: 1 where a rule is broken, else 2 where a list is damaged, else 0."""
-        return 1 if self.failed else 2 if self.damaged else 0
+        """Exit status of ``curation audit``: 1 if a rule is broken, 0 if lists were compared and none is, else 2."""
+        return {"fail": 1, "pass": 0}.get(self.status, 2)
 
     @property
     def damaged(self) -> dict[str, str]:
@@ -375,7 +503,9 @@ class Report:
             "kind": target.kind,
             **({"digest": self.digest} if self.digest else {}),
             "verdict": self.verdict_text,
+            "status": self.status,
             "failed": self.failed,
+            "coverage": asdict(self.coverage),
             "sums": asdict(self.sums),
             "statements": [asdict(statement) for statement in self.statements],
             "lists": self.lists(),
@@ -391,7 +521,7 @@ class Report:
                 }
                 for source in target.sources
             ],
-            "warnings": label_warnings(target),
+            "warnings": [*reading_doubts(target), *label_warnings(target)],
         }
 
     def lists(self) -> list[dict[str, Any]]:

@@ -28,8 +28,8 @@ _ORDER: tuple[Role, ...] = ("train", "val", "test")
 _WORDS: dict[str, tuple[Role, ...]] = {
     **dict.fromkeys(("train", "training", "tr", "trn", "labeled", "labelled", "support"), ("train",)),
     **dict.fromkeys(("unlabeled", "unlabelled"), ("train",)),
-    **dict.fromkeys(("val", "valid", "validation", "dev", "minival", "holdout"), ("val",)),
-    **dict.fromkeys(("test", "testing", "tst", "eval", "query", "testdev"), ("test",)),
+    **dict.fromkeys(("val", "va", "valid", "validation", "dev", "minival", "holdout"), ("val",)),
+    **dict.fromkeys(("test", "testing", "te", "tst", "eval", "query", "testdev"), ("test",)),
     "trainval": ("train", "val"),
     "valtest": ("val", "test"),
 }

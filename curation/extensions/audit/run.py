@@ -25,7 +25,7 @@ from curation.manifest.header import LabelView
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import HEADER_FILE, Manifest
 from curation.sources.coerce import as_source, open_slots
-from curation.sources.datasets import family
+from curation.sources.datasets import is_known
 from curation.sources.published_list import LIST_SUFFIXES
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, SourceSlot
@@ -218,7 +218,7 @@ def source_slots(subject: Manifest | Path, names: Collection[str]) -> tuple[Sour
     for key in names:
         name = key.partition("@")[0]
         dataset, _, part = name.partition("-")
-        if family(dataset) == dataset and family(dataset) != "coco":
+        if not is_known(dataset):
             dataset, part = name.replace("-", "_"), ""
         ImageId(dataset, "0")
         slots.append(SourceSlot(name, dataset, _USUAL_PARTS.get(name, part), False, ""))

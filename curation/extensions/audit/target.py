@@ -153,6 +153,8 @@ class AuditTarget:
         Names of classes that are neither right nor wrong, folded: no rule speaks of their objects.
     published : ListSet or None
         The lists of a folder as they were read; None for a manifest.
+    role_pairs : int or None
+        Pairs of lists whose roles exclude each other, of any families; None where all such pairs are compared.
     leaks : LeakFile or None
         What a leak check of this manifest said.
     """
@@ -177,6 +179,7 @@ class AuditTarget:
     column: str = ""
     ignored: frozenset[str] = frozenset()
     published: ListSet | None = None
+    role_pairs: int | None = None
     leaks: LeakFile | None = None
     cache: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
     """What one rule works out and the next one wants: raw labels by list, facts of COCO JSON."""

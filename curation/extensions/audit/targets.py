@@ -5,9 +5,10 @@ What part a list of a folder plays is guessed from its name, or said by the user
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import permutations
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import get_args
 
@@ -21,6 +22,7 @@ from curation.extensions.audit.lists import LIST_ROLES, AuditedList, LabelFile, 
 from curation.extensions.audit.roles import (
     ALL_TASKS,
     FINETUNE,
+    Pair,
     Role,
     RoleGuess,
     TaskRole,
@@ -45,6 +47,9 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.views import positions_of as positions_of_ids
 from curation.sources.entries import PublishedList
 from curation.sources.source import Int32s, Source
+
+_EXCLUSIVE: tuple[tuple[Role, Role], ...] = (("train", "val"), ("train", "test"), ("val", "test"))
+"""Roles that share no image."""
 
 
 def role_option(text: str, task_names: Sequence[str], option: str) -> TaskRole:
@@ -187,6 +192,7 @@ def folder_target(
         exemplars=options.exemplars,
         photos=options.photos,
         published=lists,
+        role_pairs=None if by_task else _exclusive_pairs(guesses),
         compared=None if by_task else tuple(_compared(lists, used, guesses, options)),
         patterns=tuple(options.patterns),
         column=options.column,
@@ -207,9 +213,11 @@ def _compared(
 ) -> Iterator[ComparedPair]:
     """Yield the pairs of lists that names or the user say should share no image, then those of other kinds."""
     pairs = comparisons(guesses, [len(part) for part in lists.lists])
+    pairs += _said_pairs(pairs, used, {row for row, part in enumerate(used) if _said(part.name, options.roles)})
     for pair in (*pairs, *between_families(lists.images.overlaps, pairs)):
         first, second = guesses[pair.a], guesses[pair.b]
-        same_family = first.family == second.family and len({*pair.roles, "train", "test"}) == 2
+        is_family = (first.family, first.folder) == (second.family, second.folder)
+        same_family = is_family and len({*pair.roles, "train", "test"}) == 2
         yield ComparedPair(
             used[pair.a],
             used[pair.b],
@@ -219,13 +227,34 @@ def _compared(
             first.unlabelled or second.unlabelled,
             first.family_name if same_family else "",
         )
-    # Lists whose roles the user says are held together, whatever else their names say.
-    met = {at for pair in pairs if pair.kind == "family" for at in (pair.a, pair.b)}
-    alone = [row for row, part in enumerate(used) if row not in met and _said(part.name, options.roles) is not None]
-    for a, b in permutations(alone, 2):
-        roles = (used[a].role, used[b].role)
-        if roles in (("train", "val"), ("train", "test"), ("val", "test")):
-            yield ComparedPair(used[a], used[b], "family", (a, b), roles)
+
+
+def _exclusive_pairs(guesses: Sequence[RoleGuess]) -> int:
+    """Return how many pairs of lists have roles that exclude each other."""
+    counts = Counter(guess.roles for guess in guesses if guess.roles)
+    return sum(
+        counts[first] * counts[second] for first, second in combinations(counts, 2) if not set(first) & set(second)
+    )
+
+
+def _said_pairs(pairs: Sequence[Pair], used: Sequence[AuditedList], said: Collection[int]) -> list[Pair]:
+    """Return the pairs of lists whose roles the user says and that no family joins.
+
+    They are compared whatever their names say, unless each has another such list of that role in its own family: folds
+    share images by design.
+    """
+    partners: dict[int, set[str]] = {row: set() for row in said}
+    for pair in pairs:
+        if pair.kind == "family" and {pair.a, pair.b} <= partners.keys():
+            partners[pair.a].add(used[pair.b].role)
+            partners[pair.b].add(used[pair.a].role)
+    return [
+        Pair(a, b, roles)
+        for a, b in permutations(sorted(said), 2)
+        for roles in _EXCLUSIVE
+        if roles == (used[a].role, used[b].role) and len(used[a]) and len(used[b])
+        if roles[1] not in partners[a] or roles[0] not in partners[b]
+    ]
 
 
 def _names(key: str) -> tuple[str, ...]:

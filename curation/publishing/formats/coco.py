@@ -13,6 +13,7 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.publishing.formats.content import OPEN_IMAGES, UNKNOWN_NAME, Content, gather
 from curation.publishing.formats.plan import FormatOptions, Plan, PlannedFile, first_repeated, json_file, present
+from curation.sources.datasets import family
 from curation.sources.source import Int64s, Source
 
 CategoryIds = Literal["auto", "dataset", "manifest"]
@@ -378,7 +379,7 @@ def _annotations(
             record |= {"orig_category": original, "orig_category_id": original_id}
         if own_renumbered:
             record["original_id"] = number
-        if source.startswith("voc"):
+        if family(source) == "voc":
             record["segmentation"] = [corners(box)]
         if source == OPEN_IMAGES:
             record |= dict(zip(_FLAGS, map(int, flagged), strict=True))

@@ -113,7 +113,7 @@ def _of_manifest(manifest: Manifest, part: str) -> Iterator[ClassSet]:
         raise UsageError("The list of the part is not available", where=f"{header.name} {header.version}: {part}")
     images = Counter(class_in(image.partition(":")[2]) for image in sorted(ids))
     counted = {name: count for name, count in images.items() if name}
-    named = (name for source in header.sources for name in DATASETS if family(source.dataset).startswith(name))
+    named = (name for source in header.sources if (name := family(source.dataset)) in DATASETS)
     datasets = tuple(dict.fromkeys(named))
     for task in [entry.name for entry in header.tasks] or [""]:
         roles = _roles(header, task)
