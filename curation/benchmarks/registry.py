@@ -82,6 +82,8 @@ class _Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str = ""
     slots: tuple[SourceSlot, ...] = ()
     parameters: tuple[Parameter, ...] = ()
+    disjoint: tuple[tuple[str, str], ...] = ()
+    shared: dict[str, dict[str, int]] = {}
 
 
 class _Evaluation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -208,6 +210,8 @@ def declared(name: str) -> Benchmark:
         summary=stated.summary,
         parts=stated.parts,
         page=stated.page,
+        disjoint=stated.disjoint,
+        shared=stated.shared,
         **code,
     )
 

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 from curation.benchmarks.building import parameters_of
 from curation.benchmarks.building import rebuild as rebuilt_now
 from curation.benchmarks.registry import find_benchmark
+from curation.benchmarks.roles import disjoint_of, is_published, overlaps_of, published_text
 from curation.core.arguments import checked
 from curation.core.errors import UsageError
 from curation.core.short_repr import html_table
+from curation.core.wording import counted
+from curation.manifest.disjoint import NOT_COMPARED, compared_pairs
 from curation.manifest.importing import read_published
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
@@ -150,17 +153,38 @@ def verify(
             hint="`curation show MANIFEST` lists the parts; `curation import` checks a whole folder of lists",
         )
     held = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
-    findings = verify_lists(held)
+    findings, opened = verify_lists(held), dict[str, Source]()
     if sources or rebuild or held.built_from:
         opened = held.open_sources(sources or {}, reading)
         findings += verify_sources(held, opened, strict=strict)
         if rebuild:
             findings += _rebuilt(held, opened, strict=strict)
+    findings += _disjoint(held, opened)
     comparison = None
     if published is not None and part is not None:
         ids = held.ids(part)
         comparison = compare_with_published(ids, read_published(published, ids))
     return Verification(held, tuple(findings), str(published or ""), part or "", comparison)
+
+
+def _disjoint(manifest: Manifest, sources: Mapping[str, Source]) -> list[Finding]:
+    """Return the images that parts of two roles share: a failure if proven, a note if a sign or published."""
+    header, expected = manifest.header, "no shared image"
+    available = [part for part in header.parts if manifest.lists.get(part.name)]
+    pairs = compared_pairs(available, disjoint_of(header))
+    if not pairs:
+        return []
+    findings = []
+    for overlap in overlaps_of(manifest, sources):
+        published = is_published(header)
+        outcome: Outcome = "failure" if overlap.proven and not (published or overlap.stated) else "note"
+        text = overlap.summary(5) + (published_text(header) if published else "")
+        findings.append(Finding("disjoint", overlap.subject, outcome, expected, text))
+    drawn_from = {name for pair in pairs for part in pair for name in part.sources}
+    rest = "photos: not compared" if drawn_from <= sources.keys() else NOT_COMPARED
+    compared = "ids, names and records" if drawn_from <= sources.keys() else "ids"
+    text = f"{counted(len(pairs), 'pair')} of parts compared by {compared}; {rest}"
+    return [*findings, Finding("disjoint", "roles", "note" if rest == NOT_COMPARED else "ok", found=text)]
 
 
 def _rebuilt(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool) -> list[Finding]:

@@ -17,10 +17,12 @@ import numpy as np
 
 from curation.core.short_repr import short_repr
 from curation.extensions.audit.classes import ClassNames, TaskClasses
-from curation.extensions.audit.identity import IMAGE_SUFFIX, Images
+from curation.extensions.audit.identity import IMAGE_SUFFIX, Images, images_of
 from curation.extensions.audit.lists import AuditedList, ListSet
+from curation.manifest.disjoint import DISJOINT, ImageColumns
 from curation.manifest.header import ClassEntry, LabelView, SourceEntry
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
+from curation.sources.entries import PublishedList
 from curation.sources.integrity import select
 from curation.sources.source import Bools, Categories, Int32s, Int64s, Objects, Source, Texts
 
@@ -89,7 +91,7 @@ class ComparedPair:
     kind : {"family", "parts", "between"}
         By `curation.extensions.audit.roles.Pair`: ``family`` should share no image, the others are noted.
     places : (int, int)
-        Positions in the lists of the folder; -1 for some lines of a list, and in a manifest.
+        Positions in the lists of the folder or manifest; -1 for some lines of a list.
     roles : (str, str)
         In which they are compared.
     unlabelled : bool
@@ -215,16 +217,42 @@ class AuditTarget:
         """Return the lists that play one of some roles, in one task where it is given."""
         return [part for part in self.lists if part.role in roles and (task is None or task in part.tasks)]
 
+    @cached_property
+    def columns(self) -> ImageColumns:
+        """What the sources state of each id: file name, size and boxes."""
+        place = np.full(len(self.ids), -1, np.int32)
+        held = np.flatnonzero(self.home >= 0)
+        place[held] = self.positions[self.home[held], held]
+        return ImageColumns(self.ids, [source.raw for source in self.sources], self.home, place)
+
+    @cached_property
+    def images(self) -> Images | None:
+        """The images of the lists by their paths: as a folder writes them, or as the sources of a manifest state them.
+
+        None for a manifest without sources: its ids need not tell the files.
+        """
+        if self.published is not None:
+            return self.published.images
+        if not (self.home >= 0).any():
+            return None
+        paths = np.array([re.sub(r"\s", "_", path) for path in self.columns.path_texts.to_pylist()], object)
+        paths = np.where(paths == "", self.ids, paths)
+        lists = (
+            PublishedList(part.name, "".join(f"{path}\n" for path in paths[part.members].tolist()).encode(), part.lines)
+            for part in self.used
+        )
+        return images_of(list(lists))
+
     @property
     def pairs(self) -> list[ComparedPair]:
         """The pairs of lists that should share no image: a finetuning list lies inside the train lists (TI5)."""
         if self.compared is not None:
             return [pair for pair in self.compared if pair.kind == "family"]
-        apart = ((("train", "finetune"), ("val",)), (("train", "finetune", "val"), ("test",)))
-        position = self.published.index if self.published else {}
+        apart = [side.split("+") for sides in DISJOINT for side in sides]
+        position = self.published.index if self.published else {part.name: at for at, part in enumerate(self.used)}
         return [
             ComparedPair(first, second, places=(position.get(first.name, -1), position.get(second.name, -1)))
-            for left, right in apart
+            for left, right in zip(apart[::2], apart[1::2], strict=True)
             for first, second in product(self.with_role(*left), self.with_role(*right))
         ]
 
