@@ -149,15 +149,15 @@ def build(
             raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
         opened = _opened(known, sources, values, known.name, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
+    slots = [slot for slot in made.slots if slot.name in opened]
+    made = replace(made, built_from=built_from(sources or {}, slots, reading or Reading()))
     require_disjoint(made, opened)
     if overlay is not None:
         boxes = read_added_boxes(overlay)
         added = add_boxes(made, BoxResolution(boxes, "given", boxes.digest), opened)
         for note in added.notes:
             warnings.warn(note, CurationWarning, stacklevel=3)
-        made = added.manifest
-    slots = [slot for slot in made.slots if slot.name in opened]
-    made = replace(made, built_from=built_from(sources or {}, slots, reading or Reading()))
+        made = replace(added.manifest, built_from=made.built_from)
     return _in_words(made, name, version, notes, source_notes or {})
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from curation.benchmarks.registry import benchmarks, recipes
 from curation.core.errors import CurationWarning, ProtocolError
+from curation.manifest.built_from import BuiltFrom
 from curation.manifest.disjoint import DISJOINT, SHOWN, Overlap, manifest_overlaps, source_overlaps
 from curation.manifest.header import Header
 from curation.manifest.manifest import Manifest
@@ -25,9 +27,12 @@ def is_published(header: Header) -> bool:
     return header.origin == "as_published" and header.name in recipes()
 
 
-def overlaps_of(manifest: Manifest, sources: Mapping[str, Source]) -> list[Overlap]:
-    """Return the images that parts of a manifest share and should not share (see `manifest_overlaps`)."""
-    return manifest_overlaps(manifest, sources, disjoint_of(manifest.header))
+def overlaps_of(
+    manifest: Manifest, sources: Mapping[str, Source], paths: BuiltFrom | None = None
+) -> tuple[list[Overlap], tuple[str, ...]]:
+    """Return the images that parts of a manifest share and should not share, and what was compared."""
+    lying = {name: Path(path) for name, path in paths.sources.items()} if paths else None
+    return manifest_overlaps(manifest, sources, disjoint_of(manifest.header), lying)
 
 
 def published_text(header: Header) -> str:
@@ -39,7 +44,7 @@ def published_text(header: Header) -> str:
 
 def require_disjoint(manifest: Manifest, sources: Mapping[str, Source], *, stacklevel: int = 3) -> None:
     """Raise `ProtocolError` for images that parts are proven to share; warn of signs, and of what authors published."""
-    for overlap in overlaps_of(manifest, sources):
+    for overlap in overlaps_of(manifest, sources, manifest.built_from)[0]:
         published = manifest.header.origin == "as_published" or overlap.stated
         if overlap.proven and not published:
             slots = [part.sources for part in manifest.header.parts if part.name in (*overlap.left, *overlap.right)]
@@ -49,9 +54,11 @@ def require_disjoint(manifest: Manifest, sources: Mapping[str, Source], *, stack
         warnings.warn(text, CurationWarning, stacklevel=stacklevel)
 
 
-def require_disjoint_sources(sources: Mapping[str, Source], *, warn: bool = False) -> None:
+def require_disjoint_sources(
+    sources: Mapping[str, Source], paths: Mapping[str, Path] | None = None, *, warn: bool = False
+) -> None:
     """Raise `ProtocolError` for images that ``train`` and ``test`` are proven to share; warn of signs if asked."""
-    for overlap in source_overlaps(sources):
+    for overlap in source_overlaps(sources, paths=paths):
         if overlap.proven:
             _refuse(overlap, " and ".join(_file_of(name, sources) for name in sources), list(sources))
         elif warn:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from curation.benchmarks.building import parameters_of
 from curation.benchmarks.building import rebuild as rebuilt_now
 from curation.benchmarks.registry import find_benchmark
-from curation.benchmarks.roles import disjoint_of, is_published, overlaps_of, published_text
+from curation.benchmarks.roles import is_published, overlaps_of, published_text
 from curation.core.arguments import checked
 from curation.core.errors import UsageError
 from curation.core.short_repr import html_table
-from curation.core.wording import counted
-from curation.manifest.disjoint import NOT_COMPARED, compared_pairs
+from curation.manifest.built_from import BuiltFrom, built_from
+from curation.manifest.disjoint import COMPARED
 from curation.manifest.importing import read_published
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
@@ -46,6 +46,8 @@ class Verification:
     file, part : str
         The published list and the part that it was held against, ``""`` where none was given.
     comparison : PublishedComparison or None
+    compared : tuple of str
+        By what parts of two roles were compared, of `curation.manifest.disjoint.COMPARED`; empty where there are none.
     """
 
     manifest: Manifest
@@ -53,6 +55,7 @@ class Verification:
     file: str = ""
     part: str = ""
     comparison: PublishedComparison | None = None
+    compared: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         header = self.manifest.header
@@ -63,6 +66,11 @@ class Verification:
     def _repr_html_(self) -> str:
         rows = [(row.outcome, row.check, row.subject, row.expected, row.found) for row in self.findings]
         return html_table(("outcome", "check", "of", "expected", "found"), rows, caption=repr(self)[1:-1])
+
+    @property
+    def not_compared(self) -> tuple[str, ...]:
+        """What is not known of the images of parts that share none, such as names, records and photos."""
+        return tuple(name for name in COMPARED if self.compared and name not in self.compared)
 
     @property
     def published_agrees(self) -> bool:
@@ -93,6 +101,7 @@ class Verification:
             "ok": self.ok,
             "findings": [asdict(finding) for finding in self.findings],
         }
+        data["roles"] = {"compared": list(self.compared), "not_compared": list(self.not_compared)}
         if comparison is not None:
             names = ("shared", "missing", "extra", "duplicates", "surplus", "same_order", "equal")
             compared = {name: getattr(comparison, name) for name in names}
@@ -159,32 +168,28 @@ def verify(
         findings += verify_sources(held, opened, strict=strict)
         if rebuild:
             findings += _rebuilt(held, opened, strict=strict)
-    findings += _disjoint(held, opened)
+    lying = built_from(sources or {}, held.slots, reading or Reading()) or held.built_from
+    shared, compared = _disjoint(held, opened, lying)
+    findings += shared
     comparison = None
     if published is not None and part is not None:
         ids = held.ids(part)
         comparison = compare_with_published(ids, read_published(published, ids))
-    return Verification(held, tuple(findings), str(published or ""), part or "", comparison)
+    return Verification(held, tuple(findings), str(published or ""), part or "", comparison, compared)
 
 
-def _disjoint(manifest: Manifest, sources: Mapping[str, Source]) -> list[Finding]:
-    """Return the images that parts of two roles share: a failure if proven, a note if a sign or published."""
-    header, expected = manifest.header, "no shared image"
-    available = [part for part in header.parts if manifest.lists.get(part.name)]
-    pairs = compared_pairs(available, disjoint_of(header))
-    if not pairs:
-        return []
-    findings = []
-    for overlap in overlaps_of(manifest, sources):
-        published = is_published(header)
+def _disjoint(
+    manifest: Manifest, sources: Mapping[str, Source], paths: BuiltFrom | None
+) -> tuple[list[Finding], tuple[str, ...]]:
+    """Return the images that parts of two roles share, a failure if proven and not published, and what was compared."""
+    header, findings = manifest.header, []
+    published = is_published(header)
+    overlaps, compared = overlaps_of(manifest, sources, paths)
+    for overlap in overlaps:
         outcome: Outcome = "failure" if overlap.proven and not (published or overlap.stated) else "note"
         text = overlap.summary(5) + (published_text(header) if published else "")
-        findings.append(Finding("disjoint", overlap.subject, outcome, expected, text))
-    drawn_from = {name for pair in pairs for part in pair for name in part.sources}
-    rest = "photos: not compared" if drawn_from <= sources.keys() else NOT_COMPARED
-    compared = "ids, names and records" if drawn_from <= sources.keys() else "ids"
-    text = f"{counted(len(pairs), 'pair')} of parts compared by {compared}; {rest}"
-    return [*findings, Finding("disjoint", "roles", "note" if rest == NOT_COMPARED else "ok", found=text)]
+        findings.append(Finding("disjoint", overlap.subject, outcome, "no shared image", text))
+    return findings, compared
 
 
 def _rebuilt(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool) -> list[Finding]:

@@ -8,10 +8,11 @@ of ``train/`` and ``test/``, with other photos.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from curation.core.wording import counted, examples
 from curation.manifest.header import LabelView, PartEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import positions_of
+from curation.sources.photo_bytes import equal_photos, photos_beside
 from curation.sources.source import Bools, Int32s, Int64s, Source, texts
 from curation.sources.stems import IMAGE_SUFFIXES
 
@@ -53,8 +55,8 @@ DISJOINT: tuple[tuple[str, str], ...] = (
 Parts of one stage share images by design: finetuning lists repeat training images, tasks share a test list, wilderness
 levels are nested.
 """
-NOT_COMPARED = "names, records and photos: not compared"
-"""What ids alone leave open."""
+COMPARED = ("ids", "names", "records", "photos")
+"""What may be known of images. A record is the size and the boxes of an image."""
 SHOWN = 30
 """Shared images that a message names."""
 _SUFFIX = rf"(?i)\.(?:{'|'.join(re.escape(suffix) for suffix in IMAGE_SUFFIXES)})$"
@@ -67,6 +69,7 @@ _CHANCE = 1e-6
 """Probability below which equal records of images with equal names are no accident."""
 _NEARLY_WHOLE = 0.95
 _FEWEST_BOXES = 3
+_FEWEST_RECORDS = 5
 _ANY = LabelView()
 _STEPS = 100.0
 """Steps a pixel in which boxes are compared: files round coordinates differently."""
@@ -179,6 +182,28 @@ class ImageColumns:
         home = np.repeat(np.arange(len(sources), dtype=np.int32), sizes)
         position = np.concatenate([np.empty(0, np.int32), *(np.arange(size, dtype=np.int32) for size in sizes)])
         return cls(names, sources, home, position)
+
+    def with_photos(self, paths: Mapping[int, Path]) -> ImageColumns:
+        """Return the columns with the bytes of the photos that lie beside the annotations.
+
+        Parameters
+        ----------
+        paths : mapping of int to Path
+            The annotation file or root of some sources, by position.
+        """
+        column = [""] * len(self.home)
+        for number, path in paths.items():
+            photos = photos_beside(self.sources[number], path)
+            for row in np.flatnonzero(self.home == number).tolist() if any(photos) else ():
+                column[row] = photos[self.position[row]]
+        return replace(self, photos=equal_photos(column)) if any(column) else self
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Those of `COMPARED` that are known of the images."""
+        located = bool((self.home >= 0).all())
+        states = (True, located and (self.stems >= 0).any(), located and self.records.any(), self.photos is not None)
+        return tuple(name for name, known in zip(COMPARED, states, strict=True) if known)
 
     @cached_property
     def files(self) -> Int64s:
@@ -386,6 +411,10 @@ def _same_boxes(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[S
     """Yield images of other names whose size and boxes are equal, and no other image's."""
     telling = images.distinctive & (images.sizes > 0)
     left, right = left[telling[left]], right[telling[right]]
+    # Boxes on a grid recur, and do not tell images apart; of very few images nobody knows whether theirs do.
+    unique = [np.count_nonzero(_counts(images.records, side, side) == 1) for side in (left, right)]
+    if min(unique) < _FEWEST_RECORDS or 2 * unique[0] < len(left) or 2 * unique[1] < len(right):
+        return
     first, second = _meet(images.records.view(np.int64), left, right)
     alone = (_counts(images.records, left, first) == 1) & (_counts(images.records, right, second) == 1)
     same = alone & (images.sizes[first] == images.sizes[second])
@@ -517,18 +546,31 @@ def _coded(column: pa.LargeStringArray) -> Int64s:
     return np.where(codes == blank, -1, codes) if blank >= 0 else codes
 
 
-def source_overlaps(sources: Mapping[str, Source], disjoint: Sequence[tuple[str, str]] = DISJOINT) -> list[Overlap]:
-    """Return the images that sources share whose names are roles, such as ``train`` and ``test``."""
-    images = ImageColumns.of_sources(list(sources.values()))
+def source_overlaps(
+    sources: Mapping[str, Source],
+    disjoint: Sequence[tuple[str, str]] = DISJOINT,
+    paths: Mapping[str, Path] | None = None,
+) -> list[Overlap]:
+    """Return the images that sources share whose names are roles, such as ``train`` and ``test``.
+
+    Parameters
+    ----------
+    paths : mapping of str to Path, optional
+        Annotation files or roots: photos that lie beside them are compared too.
+    """
+    images = _with_photos(ImageColumns.of_sources(list(sources.values())), sources, paths)
     rows = {name: np.flatnonzero(images.home == number) for number, name in enumerate(sources)}
     parts = [PartEntry(name=name, role=name, sources=(name,), selection="", view=_ANY) for name in sources]  # type: ignore[arg-type]
     return part_overlaps(images, parts, rows, disjoint)
 
 
 def manifest_overlaps(
-    manifest: Manifest, sources: Mapping[str, Source], disjoint: Sequence[tuple[str, str]] = DISJOINT
-) -> list[Overlap]:
-    """Return the images that the parts of a manifest share and should not share.
+    manifest: Manifest,
+    sources: Mapping[str, Source],
+    disjoint: Sequence[tuple[str, str]] = DISJOINT,
+    paths: Mapping[str, Path] | None = None,
+) -> tuple[list[Overlap], tuple[str, ...]]:
+    """Return the images that the parts of a manifest share and should not share, and by what they were compared.
 
     Parameters
     ----------
@@ -536,12 +578,29 @@ def manifest_overlaps(
         By the names of the header's sources. Without them ids alone are compared.
     disjoint : sequence of (str, str)
         Sides that share no image, each of roles or part names joined by ``+`` (see `DISJOINT`).
+    paths : mapping of str to Path, optional
+        Annotation files or roots by source: photos that lie beside them are compared too.
+
+    Returns
+    -------
+    list of Overlap
+    tuple of str
+        Those of `COMPARED` that are known of the images; empty where no two parts should be disjoint.
     """
     parts = [part for part in manifest.header.parts if manifest.lists.get(part.name)]
     compared = {part.name for pair in compared_pairs(parts, disjoint) for part in pair}
     parts = [part for part in parts if part.name in compared]
+    if not parts:
+        return [], ()
     images, rows = manifest_columns(manifest, parts, sources)
-    return part_overlaps(images, parts, rows, disjoint)
+    images = _with_photos(images, sources, paths)
+    return part_overlaps(images, parts, rows, disjoint), images.known
+
+
+def _with_photos(images: ImageColumns, names: Iterable[str], paths: Mapping[str, Path] | None) -> ImageColumns:
+    return images.with_photos(
+        {number: paths[name] for number, name in enumerate(names) if name in paths} if paths else {}
+    )
 
 
 def manifest_columns(
@@ -631,9 +690,13 @@ def _attributed(
     yield Overlap(*names, pruned, images.labels, stated)
 
 
+def is_on_side(name: str, role: str, side: str) -> bool:
+    """Return whether a part is one of a side such as ``train+finetune`` or ``range-*``, by its role or its name."""
+    return any(role == word or fnmatchcase(name, word) for word in side.split("+"))
+
+
 def _on_side(parts: Sequence[PartEntry], side: str) -> list[PartEntry]:
-    words = side.split("+")
-    return [part for part in parts if any(part.role == word or fnmatchcase(part.name, word) for word in words)]
+    return [part for part in parts if is_on_side(part.name, part.role, side)]
 
 
 def _share_by_design(first: PartEntry, second: PartEntry) -> bool:

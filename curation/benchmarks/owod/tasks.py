@@ -235,7 +235,7 @@ def start_tasks(
     if "test" in sources:
         sources["test"].require_objects("A test part")
     # Before anything gives the two sides names of their own, under which no id could meet.
-    require_disjoint_sources(sources, warn=True)
+    require_disjoint_sources(sources, {use.partition("@")[0]: path for use, path in paths.items()}, warn=True)
     text = starter_task_file(sources, name=name, n_tasks=n_tasks, exhaustive=exhaustive)
     made = text.count("\n[[tasks]]\n")
     if made < n_tasks:

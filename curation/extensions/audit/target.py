@@ -19,7 +19,7 @@ from curation.core.short_repr import short_repr
 from curation.extensions.audit.classes import ClassNames, TaskClasses
 from curation.extensions.audit.identity import IMAGE_SUFFIX, Images, images_of
 from curation.extensions.audit.lists import AuditedList, ListSet
-from curation.manifest.disjoint import DISJOINT, ImageColumns
+from curation.manifest.disjoint import DISJOINT, ImageColumns, is_on_side
 from curation.manifest.header import ClassEntry, LabelView, SourceEntry
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
 from curation.sources.entries import PublishedList
@@ -157,6 +157,10 @@ class AuditTarget:
         The lists of a folder as they were read; None for a manifest.
     leaks : LeakFile or None
         What a leak check of this manifest said.
+    disjoint : sequence of (str, str)
+        Sides that share no image, as the file of a manifest's benchmark states them.
+    paths : mapping of str to Path
+        Annotation files or roots of a manifest's sources, beside which photos may lie.
     """
 
     __repr__ = short_repr
@@ -180,6 +184,8 @@ class AuditTarget:
     ignored: frozenset[str] = frozenset()
     published: ListSet | None = None
     leaks: LeakFile | None = None
+    disjoint: Sequence[tuple[str, str]] = DISJOINT
+    paths: Mapping[str, Path] = field(default_factory=dict)
     cache: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
     """What one rule works out and the next one wants: raw labels by list, facts of COCO JSON."""
 
@@ -219,11 +225,13 @@ class AuditTarget:
 
     @cached_property
     def columns(self) -> ImageColumns:
-        """What the sources state of each id: file name, size and boxes."""
+        """What the sources state of each id: file name, size and boxes; and the bytes of photos beside them."""
         place = np.full(len(self.ids), -1, np.int32)
         held = np.flatnonzero(self.home >= 0)
         place[held] = self.positions[self.home[held], held]
-        return ImageColumns(self.ids, [source.raw for source in self.sources], self.home, place)
+        columns = ImageColumns(self.ids, [source.raw for source in self.sources], self.home, place)
+        names = enumerate(source.name for source in self.sources)
+        return columns.with_photos({number: self.paths[name] for number, name in names if name in self.paths})
 
     @cached_property
     def images(self) -> Images | None:
@@ -248,13 +256,15 @@ class AuditTarget:
         """The pairs of lists that should share no image: a finetuning list lies inside the train lists (TI5)."""
         if self.compared is not None:
             return [pair for pair in self.compared if pair.kind == "family"]
-        apart = [side.split("+") for sides in DISJOINT for side in sides]
         position = self.published.index if self.published else {part.name: at for at, part in enumerate(self.used)}
         return [
             ComparedPair(first, second, places=(position.get(first.name, -1), position.get(second.name, -1)))
-            for left, right in zip(apart[::2], apart[1::2], strict=True)
-            for first, second in product(self.with_role(*left), self.with_role(*right))
+            for left, right in self.disjoint
+            for first, second in product(self._on_side(left), self._on_side(right))
         ]
+
+    def _on_side(self, side: str) -> list[AuditedList]:
+        return [part for part in self.lists if is_on_side(part.name, part.role, side)]
 
     def mask(self, lists: Iterable[AuditedList]) -> Bools:
         """Return which ids are in at least one of some lists, shape (u,)."""

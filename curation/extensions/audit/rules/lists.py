@@ -237,15 +237,20 @@ def groups_are_on_one_side(target: AuditTarget) -> Outcome:
     places = {at for pair in compared for at in pair.places if by_default}
     mute = {at for at in places if (images.uniques[at] < images.n_ids).all() and not images.lists[at].columns}
     findings = [
-        _group_finding(pair, GroupResult("undecidable") if {*pair.places} <= mute else groups.compare(*pair.places))
+        _group_finding(
+            pair,
+            GroupResult("undecidable")
+            if {*pair.places} <= mute
+            else groups.compare(*pair.places, sure_only=target.published is None),
+        )
         for pair in compared
     ]
     for pair in parts:
         found = groups.compare(*pair.places, people_only=True)
         if found.verdict == "shared":
             findings.append(replace(_group_finding(pair, found), verdict="info", asked=0))
-    if target.published is None and all(finding.verdict == "undecidable" for finding in findings):
-        return not_applicable("no file name tells a group of images")
+    if target.published is None and all(finding.verdict != "warn" for finding in findings):
+        return not_applicable("the file names that the sources state tell no group on both sides")
     return Outcome(tuple(findings))
 
 
