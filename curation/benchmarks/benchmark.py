@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -77,6 +77,11 @@ class Benchmark:
         Names of the lists that it makes, words in capitals standing for a number or word, each with its meaning.
     page : str
         Where the documentation tells of it.
+    disjoint : tuple of (str, str)
+        Sides that share no image: roles or names of parts, joined by ``+``. Empty for the roles of a user's data
+        (`curation.manifest.disjoint.DISJOINT`).
+    shared : mapping of str to mapping of str to int
+        Exceptions of published lists: by name of the manifest, training parts and their images that are validated on.
     build : callable or None
         ``build(sources, parameters) -> Manifest``: pure; `sources` by slot name, `parameters` by name, all present.
         None where nothing is made from raw data, only published lists are completed.
@@ -104,6 +109,8 @@ class Benchmark:
     parameters: Deferred[tuple[Parameter, ...]] = Deferred(())
     parts: tuple[tuple[str, str], ...] = ()
     page: str = ""
+    disjoint: tuple[tuple[str, str], ...] = ()
+    shared: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     build: Deferred[Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None] = Deferred(None)
     declare: Deferred[Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None] = Deferred(None)
     choose_slots: Deferred[Callable[[Mapping[str, Any]], tuple[SourceSlot, ...]] | None] = Deferred(None)

@@ -14,6 +14,7 @@ import msgspec
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
+from curation.benchmarks.roles import require_disjoint
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, ManifestError, UsageError
 from curation.manifest import importing
@@ -91,6 +92,8 @@ def build(
         No such benchmark, parameter or source, or one is missing.
     FiguresNotMetError
         A header-only manifest was not completed: figures or lists came out otherwise.
+    ProtocolError
+        Parts of different roles are proven to share images (see `curation.manifest.disjoint`).
 
     Examples
     --------
@@ -118,13 +121,9 @@ def build(
                 hint="your own tasks: curation build owod --tasks FILE; a pair of ID classes and OOD sources: "
                 "curation build findmeifyoucan --set pair=FILE",
             )
-        return _in_words(
-            pin_lists(draft_of(Path(benchmark)), Path(str((sources or {})[LISTS]))),
-            name,
-            version,
-            notes,
-            source_notes or {},
-        )
+        pinned = pin_lists(draft_of(Path(benchmark)), Path(str((sources or {})[LISTS])))
+        require_disjoint(pinned, {})
+        return _in_words(pinned, name, version, notes, source_notes or {})
     declared = None
     if known is None:
         declared = _header_only(benchmark)
@@ -150,14 +149,15 @@ def build(
             raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
         opened = _opened(known, sources, values, known.name, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
+    slots = [slot for slot in made.slots if slot.name in opened]
+    made = replace(made, built_from=built_from(sources or {}, slots, reading or Reading()))
+    require_disjoint(made, opened)
     if overlay is not None:
         boxes = read_added_boxes(overlay)
         added = add_boxes(made, BoxResolution(boxes, "given", boxes.digest), opened)
         for note in added.notes:
             warnings.warn(note, CurationWarning, stacklevel=3)
-        made = added.manifest
-    slots = [slot for slot in made.slots if slot.name in opened]
-    made = replace(made, built_from=built_from(sources or {}, slots, reading or Reading()))
+        made = replace(added.manifest, built_from=made.built_from)
     return _in_words(made, name, version, notes, source_notes or {})
 
 
@@ -191,8 +191,9 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     if header_only:
         draft = find_recipe(str(header))()
         return Manifest(header=pin_lists(draft, lists).header, lists={})
-    published = load_manifest(header)
-    return importing.import_lists(published.header, lists)
+    imported = importing.import_lists(load_manifest(header).header, lists)
+    require_disjoint(imported, {})
+    return imported
 
 
 class FiguresNotMetError(ManifestError):

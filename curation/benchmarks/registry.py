@@ -87,6 +87,8 @@ class _Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     order: int = 0
     slots: tuple[SourceSlot, ...] = ()
     parameters: tuple[Parameter, ...] = ()
+    disjoint: tuple[tuple[str, str], ...] = ()
+    shared: dict[str, dict[str, int]] = {}
 
 
 class _Evaluation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -213,6 +215,8 @@ def declared(name: str) -> Benchmark:
         summary=stated.summary,
         parts=stated.parts,
         page=stated.page,
+        disjoint=stated.disjoint,
+        shared=stated.shared,
         **code,
     )
 

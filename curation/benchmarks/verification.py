@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 from curation.benchmarks.building import parameters_of
 from curation.benchmarks.building import rebuild as rebuilt_now
 from curation.benchmarks.registry import find_benchmark
+from curation.benchmarks.roles import is_published, overlaps_of, published_text
 from curation.core.arguments import checked
 from curation.core.errors import UsageError
 from curation.core.short_repr import html_table
+from curation.manifest.built_from import BuiltFrom, built_from
+from curation.manifest.disjoint import COMPARED
 from curation.manifest.importing import read_published
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
@@ -43,6 +46,8 @@ class Verification:
     file, part : str
         The published list and the part that it was held against, ``""`` where none was given.
     comparison : PublishedComparison or None
+    compared : tuple of str
+        By what parts of two roles were compared, of `curation.manifest.disjoint.COMPARED`; empty where there are none.
     """
 
     manifest: Manifest
@@ -50,6 +55,7 @@ class Verification:
     file: str = ""
     part: str = ""
     comparison: PublishedComparison | None = None
+    compared: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         header = self.manifest.header
@@ -60,6 +66,11 @@ class Verification:
     def _repr_html_(self) -> str:
         rows = [(row.outcome, row.check, row.subject, row.expected, row.found) for row in self.findings]
         return html_table(("outcome", "check", "of", "expected", "found"), rows, caption=repr(self)[1:-1])
+
+    @property
+    def not_compared(self) -> tuple[str, ...]:
+        """What is not known of the images of parts that share none, such as names, records and photos."""
+        return tuple(name for name in COMPARED if self.compared and name not in self.compared)
 
     @property
     def published_agrees(self) -> bool:
@@ -90,6 +101,7 @@ class Verification:
             "ok": self.ok,
             "findings": [asdict(finding) for finding in self.findings],
         }
+        data["roles"] = {"compared": list(self.compared), "not_compared": list(self.not_compared)}
         if comparison is not None:
             names = ("shared", "missing", "extra", "duplicates", "surplus", "same_order", "equal")
             compared = {name: getattr(comparison, name) for name in names}
@@ -150,17 +162,34 @@ def verify(
             hint="`curation show MANIFEST` lists the parts; `curation import` checks a whole folder of lists",
         )
     held = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
-    findings = verify_lists(held)
+    findings, opened = verify_lists(held), dict[str, Source]()
     if sources or rebuild or held.built_from:
         opened = held.open_sources(sources or {}, reading)
         findings += verify_sources(held, opened, strict=strict)
         if rebuild:
             findings += _rebuilt(held, opened, strict=strict)
+    lying = built_from(sources or {}, held.slots, reading or Reading()) or held.built_from
+    shared, compared = _disjoint(held, opened, lying)
+    findings += shared
     comparison = None
     if published is not None and part is not None:
         ids = held.ids(part)
         comparison = compare_with_published(ids, read_published(published, ids))
-    return Verification(held, tuple(findings), str(published or ""), part or "", comparison)
+    return Verification(held, tuple(findings), str(published or ""), part or "", comparison, compared)
+
+
+def _disjoint(
+    manifest: Manifest, sources: Mapping[str, Source], paths: BuiltFrom | None
+) -> tuple[list[Finding], tuple[str, ...]]:
+    """Return the images that parts of two roles share, a failure if proven and not published, and what was compared."""
+    header, findings = manifest.header, []
+    published = is_published(header)
+    overlaps, compared = overlaps_of(manifest, sources, paths)
+    for overlap in overlaps:
+        outcome: Outcome = "failure" if overlap.proven and not (published or overlap.stated) else "note"
+        text = overlap.summary(5) + (published_text(header) if published else "")
+        findings.append(Finding("disjoint", overlap.subject, outcome, "no shared image", text))
+    return findings, compared
 
 
 def _rebuilt(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool) -> list[Finding]:

@@ -236,8 +236,8 @@ def _part_of(slot: SourceSlot, path: Any) -> str:
         return _part_in_name(path)
     if slot.usual_part in offered:
         return slot.usual_part
+    usual = slot.usual_part or slot.name
     if len(offered) > 1:
-        usual = slot.usual_part or slot.name
         likely = min(offered, key=lambda part: (not part.startswith(usual), part.startswith("train")))
         raise UsageError(
             "The root offers several parts",
@@ -246,7 +246,22 @@ def _part_of(slot: SourceSlot, path: Any) -> str:
             found=", ".join(offered),
             hint=f"--source {slot.name}@{likely}={path}",
         )
+    # A part that is named for another use is taken only on request: else it might serve both.
+    if offered and {usual, _use_of(offered[0])} in ({"train", "val"}, {"train", "test"}):
+        raise UsageError(
+            f"The root has no {usual} part",
+            where=f"--source {slot.name}={path}",
+            expected=f"a part such as {usual}",
+            found=offered[0],
+            hint=f"--source {slot.name}=PATH of another file or folder, or if you mean this part: "
+            f"--source {slot.name}@{offered[0]}={path}",
+        )
     return offered[0] if offered else slot.usual_part
+
+
+def _use_of(part: str) -> str:
+    """Return ``train``, ``val`` or ``test`` for a part whose name begins so, else ``""``: trainval is train."""
+    return next((use for use in ("train", "val", "test") if part.startswith(use)), "")
 
 
 def _part_in_name(path: Any) -> str:

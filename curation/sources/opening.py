@@ -31,7 +31,7 @@ from curation.sources.table import SUFFIXES, parse_table
 from curation.sources.voc import locate_voc, parse_voc, voc_names, what_else
 from curation.sources.yolo import read_yolo, yolo_file, yolo_parts
 
-_PARTS = ("train", "val", "test")
+_PARTS = ("train", "trainval", "val", "test")
 _LARGE = 100 << 20
 _WRITERS: dict[str, Thread] = {}
 
@@ -95,7 +95,7 @@ def _is_list(path: Path, dataset: str) -> bool:
 
 
 def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
-    """Return the parts that a root or ``data.yaml`` offers, among train, val and test for VOC; none for other files."""
+    """Return the parts that a root or ``data.yaml`` offers; of VOC, those of `_PARTS`; none for other files."""
     if (path / "annotations").is_dir():
         names = [entry.stem.removeprefix("instances_") for entry in path.glob("annotations/instances_*.json")]
         if names or family(dataset) not in _PARTS_OF:

@@ -18,6 +18,7 @@ from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.owod.tasks import SOURCES, TaskFile, parse_tasks
 from curation.benchmarks.parts import source_entry, unread_entry
 from curation.benchmarks.published import drafts, task_classes, tasks_of
+from curation.benchmarks.roles import require_disjoint_sources
 from curation.core.errors import ProtocolError
 from curation.manifest.header import ClassEntry, LabelView, Paper, PartEntry, PartRole, SourceEntry, TaskEntry
 from curation.manifest.views import class_positions
@@ -309,13 +310,15 @@ def check_source(split: Split, slot: str, sources: Mapping[str, Source]) -> None
             continue
         shared = set(source.images.native.tolist()).intersection(sources[other].images.native.tolist())
         if shared:
+            if declared:
+                require_disjoint_sources({name: sources[name] for name in (other, slot)})
             raise ProtocolError(
                 "Two sources have images of the same id",
                 where=f"sources {other} and {slot}",
                 expected="each id names one image",
                 found=f"{len(shared)} ids in both, the first {min(shared)}",
                 hint="if they are different images: [datasets] train = ..., test = ... in the task file, two names; "
-                "else the test images are training images too"
+                "else remove them from one of the two files"
                 if declared
                 else None,
             )

@@ -15,6 +15,7 @@ from typing import Annotated
 import msgspec
 
 from curation.benchmarks.parameters import MOST_IMAGES
+from curation.benchmarks.roles import require_disjoint_sources
 from curation.core.arguments import checked
 from curation.core.errors import CurationError, CurationWarning, ProtocolError, UsageError
 from curation.core.input_files import read_declaration
@@ -233,6 +234,8 @@ def start_tasks(
     sources = open_slots(paths, slots, Reading(cache=not no_cache, bad_boxes=bad_boxes))
     if "test" in sources:
         sources["test"].require_objects("A test part")
+    # Before anything gives the two sides names of their own, under which no id could meet.
+    require_disjoint_sources(sources, {use.partition("@")[0]: path for use, path in paths.items()}, warn=True)
     text = starter_task_file(sources, name=name, n_tasks=n_tasks, exhaustive=exhaustive)
     made = text.count("\n[[tasks]]\n")
     if made < n_tasks:

@@ -28,7 +28,7 @@ def _lines(made: Verification, amount: Amount) -> list[Line]:
     tally = ", ".join(tallies)
     unchecked = sum(finding.found.startswith("not checked") for finding in findings)
     verdict = f"verified but for {unchecked} not checked" if unchecked else "verified"
-    last = f"{tally}: {verdict if made.ok else 'the check failed'}"
+    last = f"{tally}: {verdict if made.ok else 'the check failed'}{_left_open(made.not_compared)}"
     if amount.quiet:
         return [last]
     shown = [finding for finding in findings if amount.all or finding.outcome != "ok"]
@@ -46,6 +46,11 @@ def _lines(made: Verification, amount: Amount) -> list[Line]:
         )
         lines += [Table(f"{made.file} against part {made.part}", ("", ""), published)]
     return [*lines, last]
+
+
+def _left_open(names: tuple[str, ...]) -> str:
+    """Return by what images of two roles were not compared; photos seldom lie beside annotations."""
+    return f"; {', '.join(names[:-1])} and {names[-1]}: not compared" if len(names) > 1 else ""
 
 
 def _remark(finding: Finding) -> str:

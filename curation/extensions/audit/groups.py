@@ -226,17 +226,21 @@ class Groups:
                 expected=", ".join(present)[:400] or "a table with columns beside its images",
             )
 
-    def compare(self, a: int, b: int, *, people_only: bool = False) -> GroupResult:
+    def compare(self, a: int, b: int, *, people_only: bool = False, sure_only: bool = False) -> GroupResult:
         """Return what groups say of two lists, by position.
 
         Parameters
         ----------
+        sure_only : bool
+            Whether patterns are left out whose groups may be classes: lists of a manifest state no labels to tell that.
         people_only : bool
             Whether patients and subjects alone are asked for, as between parts of a benchmark.
         """
         of = len(self.images.members[a]), len(self.images.members[b])
         decided, tried, also, why = None, list[str](), list[str](), ""
         for pattern, sides in self._groupings(a, b, people_only=people_only):
+            if sure_only and not pattern.sure:
+                continue
             fitting = sides.fitting
             of_column = _column(pattern.name.removeprefix("the column ")) == (self.column or None)
             asked = pattern in self.own or of_column

@@ -21,6 +21,7 @@ from curation.extensions.audit.rule import NOTHING, Rule
 from curation.extensions.audit.rules import RULES, chosen_rules, rules_for
 from curation.extensions.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
 from curation.extensions.audit.targets import FolderOptions, folder_target, manifest_target, read_view
+from curation.manifest.built_from import built_from
 from curation.manifest.header import LabelView
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import HEADER_FILE, Manifest
@@ -142,6 +143,7 @@ def audit(
             complete=exhaustive,
             exemplars=exemplars or _stated_exemplars(subject),
             photos=folders,
+            paths=_paths_of(subject, sources or {}, reading) | folders,
         )
         if leaks is not None:
             target_of_rules = replace(target_of_rules, leaks=_leaks_of(subject, Path(leaks)))
@@ -223,6 +225,12 @@ def source_slots(subject: Manifest | Path, names: Collection[str]) -> tuple[Sour
         ImageId(dataset, "0")
         slots.append(SourceSlot(name, dataset, _USUAL_PARTS.get(name, part), False, ""))
     return tuple(slots)
+
+
+def _paths_of(manifest: Manifest, sources: Mapping[str, Any], reading: Reading) -> dict[str, Path]:
+    """Return where the sources of a manifest lie: as they are given, else as the build remembers them."""
+    lying = built_from(sources, manifest.slots, reading) or manifest.built_from
+    return {name: Path(path) for name, path in lying.sources.items()} if lying else {}
 
 
 def _stated_exemplars(manifest: Manifest) -> int:

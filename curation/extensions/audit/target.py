@@ -17,10 +17,12 @@ import numpy as np
 
 from curation.core.short_repr import short_repr
 from curation.extensions.audit.classes import ClassNames, TaskClasses
-from curation.extensions.audit.identity import IMAGE_SUFFIX, Images
+from curation.extensions.audit.identity import IMAGE_SUFFIX, Images, images_of
 from curation.extensions.audit.lists import AuditedList, ListSet
+from curation.manifest.disjoint import DISJOINT, ImageColumns, is_on_side
 from curation.manifest.header import ClassEntry, LabelView, SourceEntry
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
+from curation.sources.entries import PublishedList
 from curation.sources.integrity import select
 from curation.sources.source import Bools, Categories, Int32s, Int64s, Objects, Source, Texts
 
@@ -89,7 +91,7 @@ class ComparedPair:
     kind : {"family", "parts", "between"}
         By `curation.extensions.audit.roles.Pair`: ``family`` should share no image, the others are noted.
     places : (int, int)
-        Positions in the lists of the folder; -1 for some lines of a list, and in a manifest.
+        Positions in the lists of the folder or manifest; -1 for some lines of a list.
     roles : (str, str)
         In which they are compared.
     unlabelled : bool
@@ -157,6 +159,10 @@ class AuditTarget:
         Pairs of lists whose roles exclude each other, of any families; None where all such pairs are compared.
     leaks : LeakFile or None
         What a leak check of this manifest said.
+    disjoint : sequence of (str, str)
+        Sides that share no image, as the file of a manifest's benchmark states them.
+    paths : mapping of str to Path
+        Annotation files or roots of a manifest's sources, beside which photos may lie.
     """
 
     __repr__ = short_repr
@@ -181,6 +187,8 @@ class AuditTarget:
     published: ListSet | None = None
     role_pairs: int | None = None
     leaks: LeakFile | None = None
+    disjoint: Sequence[tuple[str, str]] = DISJOINT
+    paths: Mapping[str, Path] = field(default_factory=dict)
     cache: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
     """What one rule works out and the next one wants: raw labels by list, facts of COCO JSON."""
 
@@ -218,18 +226,48 @@ class AuditTarget:
         """Return the lists that play one of some roles, in one task where it is given."""
         return [part for part in self.lists if part.role in roles and (task is None or task in part.tasks)]
 
+    @cached_property
+    def columns(self) -> ImageColumns:
+        """What the sources state of each id: file name, size and boxes; and the bytes of photos beside them."""
+        place = np.full(len(self.ids), -1, np.int32)
+        held = np.flatnonzero(self.home >= 0)
+        place[held] = self.positions[self.home[held], held]
+        columns = ImageColumns(self.ids, [source.raw for source in self.sources], self.home, place)
+        names = enumerate(source.name for source in self.sources)
+        return columns.with_photos({number: self.paths[name] for number, name in names if name in self.paths})
+
+    @cached_property
+    def images(self) -> Images | None:
+        """The images of the lists by their paths: as a folder writes them, or as the sources of a manifest state them.
+
+        None for a manifest without sources: its ids need not tell the files.
+        """
+        if self.published is not None:
+            return self.published.images
+        if not (self.home >= 0).any():
+            return None
+        paths = np.array([re.sub(r"\s", "_", path) for path in self.columns.path_texts.to_pylist()], object)
+        paths = np.where(paths == "", self.ids, paths)
+        lists = (
+            PublishedList(part.name, "".join(f"{path}\n" for path in paths[part.members].tolist()).encode(), part.lines)
+            for part in self.used
+        )
+        return images_of(list(lists))
+
     @property
     def pairs(self) -> list[ComparedPair]:
         """The pairs of lists that should share no image: a finetuning list lies inside the train lists (TI5)."""
         if self.compared is not None:
             return [pair for pair in self.compared if pair.kind == "family"]
-        apart = ((("train", "finetune"), ("val",)), (("train", "finetune", "val"), ("test",)))
-        position = self.published.index if self.published else {}
+        position = self.published.index if self.published else {part.name: at for at, part in enumerate(self.used)}
         return [
             ComparedPair(first, second, places=(position.get(first.name, -1), position.get(second.name, -1)))
-            for left, right in apart
-            for first, second in product(self.with_role(*left), self.with_role(*right))
+            for left, right in self.disjoint
+            for first, second in product(self._on_side(left), self._on_side(right))
         ]
+
+    def _on_side(self, side: str) -> list[AuditedList]:
+        return [part for part in self.lists if is_on_side(part.name, part.role, side)]
 
     def mask(self, lists: Iterable[AuditedList]) -> Bools:
         """Return which ids are in at least one of some lists, shape (u,)."""

@@ -15,6 +15,7 @@ from typing import get_args
 import msgspec
 import numpy as np
 
+from curation.benchmarks.roles import disjoint_of
 from curation.core.errors import UsageError
 from curation.core.key_value import pairs
 from curation.extensions.audit.classes import ClassNames, TaskClasses, classes_of, tasks_of_header
@@ -332,6 +333,7 @@ def manifest_target(
     complete: Collection[str] = (),
     exemplars: int = DEFAULT_EXEMPLARS,
     photos: Mapping[str, Path] | None = None,
+    paths: Mapping[str, Path] | None = None,
 ) -> AuditTarget:
     """Return a manifest for an audit.
 
@@ -345,6 +347,8 @@ def manifest_target(
         Sources that miss no object of any of their classes, as the user says.
     exemplars : int
         Images of each known class that a finetuning list should hold.
+    photos, paths : mapping of str to Path
+        Folders of photos, and annotation files or roots, by source.
 
     Raises
     ------
@@ -400,6 +404,8 @@ def manifest_target(
         entries=entries,
         exemplars=exemplars,
         photos=photos or {},
+        disjoint=disjoint_of(header),
+        paths=paths or {},
         ignored=frozenset(names.folded(name) for entry in ignored for name in (entry.name, *entry.aliases)),
     )
 

@@ -32,7 +32,8 @@ def rules_for(target: AuditTarget) -> tuple[Rule, ...]:
     wanted = {"KI1": optional.has_synsets(target), "LK1": target.leaks is not None}
     chosen = (*RULES, *(rule for rule in _ALL if wanted.get(rule.name)))
     if target.published is None:
-        return chosen
+        # Groups of images are told by file names, which the sources of a manifest state too.
+        return (*chosen, *(rule for rule in PUBLISHED_RULES if rule.name == "PL7" and target.sources))
     given = {"DS3": bool(target.photos), "DS5": bool(target.sources), "LI2": bool(target.sources)}
     given["LI3"] = given["LI2"]
     asked = [

@@ -28,6 +28,7 @@ from curation.extensions.audit.lists import AuditedList
 from curation.extensions.audit.roles import read_role
 from curation.extensions.audit.rule import Check, Finding, Outcome, joined, not_applicable, undecidable
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditedSource, AuditTarget, ComparedPair
+from curation.manifest.disjoint import REASONS, shared_images
 from curation.signals.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
 from curation.sources.datasets import namespace_of
 from curation.sources.photos import PhotoFolder
@@ -299,7 +300,11 @@ def _said_again(part: AuditedList) -> Int64s:
 
 def roles_share_no_image(target: AuditTarget) -> Outcome:
     """DS2: no image is in train or finetune and in val, nor in any of these and in test, over all tasks."""
-    outcome = _apart(target, [pair for pair in target.pairs if pair.roles != ("train", "val")])
+    pairs = [pair for pair in target.pairs if pair.roles != ("train", "val")]
+    outcome = _apart(target, pairs)
+    trained = target.with_role("train", "finetune", "val")
+    if not trained and all(finding.verdict == "pass" for finding in outcome.findings):
+        return not_applicable("there is no train or finetune or val list")
     return Outcome((*outcome.findings, *_allowed(target)), outcome.total) if outcome.findings else outcome
 
 
@@ -314,10 +319,12 @@ def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
             continue
         shared = target.shared(pair.first, pair.second)
         anywhere[shared] = True
-        found = _shared(target, pair, shared) if len(shared) else _perhaps(target, pair)
-        if found is None or found.verdict == "info":
+        found = [_shared(target, pair, shared)] if len(shared) else _perhaps(target, pair)
+        found += _under_other_ids(target, pair)
+        # Wilderness lists have no question of their own: they are told where they share images.
+        if all(finding.verdict == "info" for finding in found) and pair.second.role != "wilderness":
             sound.append(pair)
-        findings += [found] if found else []
+        findings += found
     if sound:
         names = tuple(pair.names for pair in sound)
         text = f"no shared image in {counted(len(sound), 'pair')} of lists"
@@ -408,14 +415,37 @@ def _equal(target: AuditTarget, pair: ComparedPair) -> str:
     return "in another order" if np.array_equal(np.sort(first), np.sort(second)) else ""
 
 
-def _perhaps(target: AuditTarget, pair: ComparedPair) -> Finding | None:
+def _under_other_ids(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
+    """Return the images that two lists hold under two ids, by what the sources state: names, sizes and boxes."""
+    if not target.sources:
+        return []
+    sides = [part.unique.astype(np.int64) for part in (pair.first, pair.second)]
+    findings = []
+    for shared in shared_images(target.columns, *sides):
+        # Names of a folder's lists have rules of their own, which look at folders and groups too.
+        if shared.evidence == "id" or not (shared.proven or target.kind == "manifest"):
+            continue
+        rows = zip(shared.left.tolist(), shared.right.tolist(), strict=True)
+        pairs = sorted(f"{target.ids[left]} and {target.ids[right]}" for left, right in rows)
+        count = len(np.unique(shared.right))
+        text = f"{counted(count, 'image')} under two ids: {REASONS[shared.evidence]}"
+        finding = Finding(
+            "fail" if shared.proven else "warn", pair.about, count, text if shared.proven else f"perhaps {text}",
+            tuple(pairs[:SHOWN_EXAMPLES]), of=len(pair.second.unique), lists=pair.names, pairs=(pair.names,),
+            hint=_BOTH if shared.proven else "look at the photos: --photos NAME=DIR (DS3)",
+        )  # fmt: skip
+        findings.append(finding)
+    return findings
+
+
+def _perhaps(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
     """Return what file names suggest where no image is in both by its whole name."""
     if (
         target.published is None
         or min(pair.places) < 0
         or (found := target.published.images.alike(*pair.places)) is None
     ):
-        return None
+        return []
     examples = tuple(
         f"{target.ids[left]} and {target.ids[right]} ({pair.first.line_of(left)}; {pair.second.line_of(right)})"
         for left, right in found.examples
@@ -426,10 +456,10 @@ def _perhaps(target: AuditTarget, pair: ComparedPair) -> Finding | None:
     else:
         names = counted(found.images, "common name")
         text = f"{names}, {found.why}: perhaps the same photos, which names cannot prove"
-    return Finding(
+    return [Finding(
         "warn" if is_likely else "info", pair.about, found.images, text, examples, of=len(pair.second.unique),
         lists=pair.names, pairs=(pair.names,), asked=int(is_likely), hint="look at the photos: --photos NAME=DIR (DS3)",
-    )  # fmt: skip
+    )]  # fmt: skip
 
 
 def _allowed(target: AuditTarget) -> list[Finding]:

@@ -223,27 +223,34 @@ _SHOWN = 3
 
 def groups_are_on_one_side(target: AuditTarget) -> Outcome:
     """PL7: patients, videos, drives, told by columns and names, are in train, in val or in test alone."""
+    images = target.images
+    if images is None:
+        return not_applicable("no source states the file names of the images")
     compared = [pair for pair in target.pairs if min(pair.places) >= 0]
     parts = [pair for pair in target.compared or () if pair.kind == "parts"]
     # Made first: patterns of the user are refused though there is nothing to compare.
-    groups = Groups(published_of(target).images, target.patterns, target.column)
+    groups = Groups(images, target.patterns, target.column)
     if not compared and not parts:
         return not_applicable("there are no lists of two roles, between which groups would be looked for")
     by_default = not (target.patterns or target.column)
     # Numbers of COCO and VOC tell no group: there is nothing to look for.
     places = {at for pair in compared for at in pair.places if by_default}
-    lists = published_of(target)
-    mute = {
-        at for at in places if (lists.lists[at].unique < lists.images.n_ids).all() and not lists.lists[at].read.columns
-    }
+    mute = {at for at in places if (images.uniques[at] < images.n_ids).all() and not images.lists[at].columns}
     findings = [
-        _group_finding(pair, GroupResult("undecidable") if {*pair.places} <= mute else groups.compare(*pair.places))
+        _group_finding(
+            pair,
+            GroupResult("undecidable")
+            if {*pair.places} <= mute
+            else groups.compare(*pair.places, sure_only=target.published is None),
+        )
         for pair in compared
     ]
     for pair in parts:
         found = groups.compare(*pair.places, people_only=True)
         if found.verdict == "shared":
             findings.append(replace(_group_finding(pair, found), verdict="info", asked=0))
+    if target.published is None and all(finding.verdict != "warn" for finding in findings):
+        return not_applicable("the file names that the sources state tell no group on both sides")
     return Outcome(tuple(findings))
 
 

@@ -1,0 +1,89 @@
+"""Which parts of a benchmark share no image, and the check of a manifest, or of a user's files, against that."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from curation.benchmarks.registry import benchmarks, recipes
+from curation.core.errors import CurationWarning, ProtocolError
+from curation.manifest.built_from import BuiltFrom
+from curation.manifest.disjoint import DISJOINT, SHOWN, Overlap, manifest_overlaps, source_overlaps
+from curation.manifest.header import Header
+from curation.manifest.manifest import Manifest
+from curation.sources.source import Source
+
+
+def disjoint_of(header: Header) -> Sequence[tuple[str, str]]:
+    """Return the sides that share no image, as the file of the manifest's benchmark states; by default, the roles."""
+    name = header.name.partition("/")[0] if is_published(header) else header.rule.protocol
+    declared = benchmarks()[name].disjoint if name in benchmarks() else ()
+    return declared or DISJOINT
+
+
+def is_published(header: Header) -> bool:
+    """Return whether the lists are those that the authors of a benchmark published: what they share is a fact."""
+    return header.origin == "as_published" and header.name in recipes()
+
+
+def overlaps_of(
+    manifest: Manifest, sources: Mapping[str, Source], paths: BuiltFrom | None = None
+) -> tuple[list[Overlap], tuple[str, ...]]:
+    """Return the images that parts of a manifest share and should not share, and what was compared."""
+    lying = {name: Path(path) for name, path in paths.sources.items()} if paths else None
+    return manifest_overlaps(manifest, sources, disjoint_of(manifest.header), lying)
+
+
+def published_text(header: Header) -> str:
+    """Return how many images published lists share, as the file of their benchmark states it; empty if it does not."""
+    shared = next((one.shared[header.name] for one in benchmarks().values() if header.name in one.shared), {})
+    counts = ", ".join(f"{images:,} in {part}" for part, images in shared.items())
+    return f"; a fact of the published lists: {counts}" if counts else "; a fact of the published lists"
+
+
+def require_disjoint(manifest: Manifest, sources: Mapping[str, Source], *, stacklevel: int = 3) -> None:
+    """Raise `ProtocolError` for images that parts are proven to share; warn of signs, and of what authors published."""
+    for overlap in overlaps_of(manifest, sources, manifest.built_from)[0]:
+        published = manifest.header.origin == "as_published" or overlap.stated
+        if overlap.proven and not published:
+            slots = [part.sources for part in manifest.header.parts if part.name in (*overlap.left, *overlap.right)]
+            names = list(dict.fromkeys(name for several in slots for name in several))
+            _refuse(overlap, ", ".join(_file_of(name, sources) for name in names), names)
+        text = overlap.summary(5) + (published_text(manifest.header) if is_published(manifest.header) else "")
+        warnings.warn(text, CurationWarning, stacklevel=stacklevel)
+
+
+def require_disjoint_sources(
+    sources: Mapping[str, Source], paths: Mapping[str, Path] | None = None, *, warn: bool = False
+) -> None:
+    """Raise `ProtocolError` for images that ``train`` and ``test`` are proven to share; warn of signs if asked."""
+    for overlap in source_overlaps(sources, paths=paths):
+        if overlap.proven:
+            _refuse(overlap, " and ".join(_file_of(name, sources) for name in sources), list(sources))
+        elif warn:
+            warnings.warn(overlap.summary(5), CurationWarning, stacklevel=4)
+
+
+def _refuse(overlap: Overlap, where: str, slots: Sequence[str]) -> None:
+    if overlap.images.evidence == "file":
+        last = overlap.right[-1] if overlap.right[-1] in slots else slots[-1]
+        hint = f"give another file, or of a folder another part: --source {last}=PATH, --source {last}@PART=PATH"
+    else:
+        hint = "remove the shared images from one of the two files, with their boxes; or give the right file"
+    raise ProtocolError(
+        "The same images are used for two purposes, such as training and testing",
+        where=where,
+        expected=f"no image both in {', '.join(overlap.left[:3])} and in {', '.join(overlap.right[:3])}",
+        found=overlap.summary(SHOWN),
+        hint=hint,
+    )
+
+
+def _file_of(name: str, sources: Mapping[str, Source]) -> str:
+    source = sources.get(name)
+    return (
+        f"source {name}"
+        if source is None
+        else f"source {name}: {source.files[0].name if source.files else source.title}"
+    )

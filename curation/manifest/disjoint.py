@@ -1,0 +1,705 @@
+"""Images that parts of different roles share, by graded evidence: one function for files, manifests and audits.
+
+The same file and id, the same photo bytes, the same id in a manifest, and the same file name with the same record (size
+and boxes) prove that two images are one. An equal file name alone is a sign: many datasets count ``0001.jpg`` in each
+of ``train/`` and ``test/``, with other photos.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.core.grouping import grouped
+from curation.core.short_repr import short_repr
+from curation.core.wording import counted, examples
+from curation.manifest.header import LabelView, PartEntry
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import positions_of
+from curation.sources.photo_bytes import equal_photos, photos_beside
+from curation.sources.source import Bools, Int32s, Int64s, Source, texts
+from curation.sources.stems import IMAGE_SUFFIXES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Evidence = Literal["file", "id", "photo", "record", "name", "source photo", "boxes"]
+Hashes = npt.NDArray[np.uint64]
+
+REASONS: Mapping[Evidence, str] = {
+    "file": "the same id in the same file",
+    "id": "the same id",
+    "photo": "the same photo, byte for byte",
+    "record": "the same file name and the same boxes",
+    "name": "the same file name",
+    "source photo": "copies of one source photo, by their names",
+    "boxes": "the same size and boxes under other names",
+}
+"""Evidence that two images are one, the strongest first, in words."""
+
+DISJOINT: tuple[tuple[str, str], ...] = (
+    ("train+finetune", "val"),
+    ("train+finetune+val", "test"),
+    ("train+finetune+val+test", "wilderness"),
+)
+"""Roles, joined by ``+``, that share no image with the other roles: the default for a user's data.
+
+Parts of one stage share images by design: finetuning lists repeat training images, tasks share a test list, wilderness
+levels are nested.
+"""
+COMPARED = ("ids", "names", "records", "photos")
+"""What may be known of images. A record is the size and the boxes of an image."""
+SHOWN = 30
+"""Shared images that a message names."""
+_SUFFIX = rf"(?i)\.(?:{'|'.join(re.escape(suffix) for suffix in IMAGE_SUFFIXES)})$"
+_COPY = r"^(.+)\.rf\.[0-9a-f]{32}$"
+"""A copy that Roboflow made of a source photo: ``horse_jpg.rf.HASH``."""
+_COUNTER = r"^[A-Za-z]{0,8}[ _-]?[0-9]{1,12}$"
+"""Names such as ``0007``, ``frame_12`` and ``IMG_0012``, which many folders have."""
+_FOLD = re.compile(r"(?:fold|split|cv|run|seed)[_.-]?(\d+)")
+_CHANCE = 1e-6
+"""Probability below which equal records of images with equal names are no accident."""
+_NEARLY_WHOLE = 0.95
+_FEWEST_BOXES = 3
+_FEWEST_RECORDS = 5
+_ANY = LabelView()
+_STEPS = 100.0
+"""Steps a pixel in which boxes are compared: files round coordinates differently."""
+_SHARE_STEPS = 1e6
+
+
+class Shared(NamedTuple):
+    """Images of two sides that are one by some evidence, each pair once.
+
+    Attributes
+    ----------
+    evidence : Evidence
+    proven : bool
+        Whether they are the same images; else the evidence is a sign, which a person must confirm.
+    left, right : ndarray of int64
+        Rows of `ImageColumns`.
+    """
+
+    evidence: Evidence
+    proven: bool
+    left: Int64s
+    right: Int64s
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Images that parts of one side share with parts of the other side.
+
+    Attributes
+    ----------
+    left, right : tuple of str
+        Names of the parts that hold them.
+    images : Shared
+    labels : sequence of str
+        How messages name the rows of `images`.
+    stated : bool
+        Whether the header says of each such part that it is a subset of the other.
+    """
+
+    __repr__ = short_repr
+
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    images: Shared
+    labels: Sequence[str]
+    stated: bool = False
+
+    def __len__(self) -> int:
+        return len(np.unique(self.images.right))
+
+    @property
+    def proven(self) -> bool:
+        """Whether both sides hold the same images."""
+        return self.images.proven
+
+    @property
+    def subject(self) -> str:
+        """The parts: ``t1-train and t1-test``."""
+        return f"{examples(self.left)} and {examples(self.right)}"
+
+    @property
+    def pairs(self) -> list[str]:
+        """The shared images by their names, both names where they differ."""
+        rows = zip(self.images.left.tolist(), self.images.right.tolist(), strict=True)
+        names = ((self.labels[left], self.labels[right]) for left, right in rows)
+        return [left if left == right else f"{left} = {right}" for left, right in names]
+
+    def summary(self, shown: int = SHOWN) -> str:
+        """Return the number of shared images, the evidence, and the first of them."""
+        sides = f"in {examples(self.left)} and in {examples(self.right)}"
+        verb = ("is" if len(self) == 1 else "are") if self.proven else "may be"
+        names = self.pairs
+        more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
+        reason = REASONS[self.images.evidence]
+        return f"{counted(len(self), 'image')} {verb} {sides} ({reason}): {', '.join(names[:shown])}{more}"
+
+
+@dataclass(frozen=True)
+class ImageColumns:
+    """What is known of the images that are compared, a row an image.
+
+    Attributes
+    ----------
+    labels : sequence of str, length n
+        How messages name them. Rows are different ids.
+    sources : sequence of Source
+    home, position : ndarray of int32, shape (n,)
+        The source that holds each image, and the position there; -1 where none does.
+    photos : ndarray of int64, shape (n,), or None
+        An integer for the bytes of each photo, -1 where they were not read.
+    """
+
+    __repr__ = short_repr
+
+    labels: Sequence[str]
+    sources: Sequence[Source]
+    home: Int32s
+    position: Int32s
+    photos: Int64s | None = None
+
+    @classmethod
+    def of_sources(cls, sources: Sequence[Source]) -> ImageColumns:
+        """Return a row for each image of each source: equal ids of two files may be different images."""
+        sizes = [len(source.images) for source in sources]
+        names = [
+            name or native
+            for source in sources
+            for name, native in zip(source.images.file_names.tolist(), source.images.native.tolist(), strict=True)
+        ]
+        home = np.repeat(np.arange(len(sources), dtype=np.int32), sizes)
+        position = np.concatenate([np.empty(0, np.int32), *(np.arange(size, dtype=np.int32) for size in sizes)])
+        return cls(names, sources, home, position)
+
+    def with_photos(self, paths: Mapping[int, Path]) -> ImageColumns:
+        """Return the columns with the bytes of the photos that lie beside the annotations.
+
+        Parameters
+        ----------
+        paths : mapping of int to Path
+            The annotation file or root of some sources, by position.
+        """
+        column = [""] * len(self.home)
+        for number, path in paths.items():
+            photos = photos_beside(self.sources[number], path)
+            for row in np.flatnonzero(self.home == number).tolist() if any(photos) else ():
+                column[row] = photos[self.position[row]]
+        return replace(self, photos=equal_photos(column)) if any(column) else self
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Those of `COMPARED` that are known of the images."""
+        located = bool((self.home >= 0).all())
+        states = (True, located and (self.stems >= 0).any(), located and self.records.any(), self.photos is not None)
+        return tuple(name for name, known in zip(COMPARED, states, strict=True) if known)
+
+    @cached_property
+    def files(self) -> Int64s:
+        """An integer for the file and the id in it, -1 where no other source was read from the same file."""
+        digests = [tuple(sorted(file.sha256 for file in source.files)) for source in self.sources]
+        column = texts([""] * len(self.home))
+        for number, (source, digest) in enumerate(zip(self.sources, digests, strict=True)):
+            if digest and digests.count(digest) > 1:
+                rows = self.home == number
+                natives = source.images.native[self.position[rows]].tolist()
+                column[rows] = texts([f"{digests.index(digest)}:{native}" for native in natives])
+        return _coded(_text_array(column))
+
+    @cached_property
+    def path_texts(self) -> pa.LargeStringArray:
+        """File names with forward slashes; where a file states none, ids that are no bare numbers."""
+        from pyarrow import compute
+
+        column = texts([""] * len(self.home))
+        for number, source in enumerate(self.sources):
+            rows = self.home == number
+            names, natives = source.images.file_names, source.images.native
+            stated = [
+                name or ("" if native.isdigit() else native)
+                for name, native in zip(
+                    names[self.position[rows]].tolist(), natives[self.position[rows]].tolist(), strict=True
+                )
+            ]
+            column[rows] = texts(stated)
+        slashes = compute.replace_substring(_text_array(column), "\\", "/")
+        return compute.utf8_normalize(compute.replace_substring_regex(slashes, r"^(?:\./)+", ""), "NFC")
+
+    @cached_property
+    def paths(self) -> Int64s:
+        """An integer for the path of each image, -1 where none is stated."""
+        return _coded(self.path_texts)
+
+    @cached_property
+    def _stems(self) -> pa.LargeStringArray:
+        from pyarrow import compute
+
+        file_names = compute.replace_substring_regex(self.path_texts, r"^.*/", "")
+        return compute.replace_substring_regex(file_names, _SUFFIX, "")
+
+    @cached_property
+    def stems(self) -> Int64s:
+        """An integer for the file name of each image without folders and image suffix, -1 where none is stated."""
+        return _coded(self._stems)
+
+    @cached_property
+    def counters(self) -> Bools:
+        """Which file names are a short word and a number, which many folders have."""
+        from pyarrow import compute
+
+        matches: Bools = compute.match_substring_regex(self._stems, _COUNTER).to_numpy(zero_copy_only=False)
+        return matches
+
+    @cached_property
+    def source_photos(self) -> Int64s:
+        """An integer for the photo that each image is a copy of by its name, -1 for no such name."""
+        from pyarrow import compute
+
+        copies = compute.match_substring_regex(self._stems, _COPY)
+        names = compute.replace_substring_regex(self._stems, _COPY, r"\1")
+        return _coded(compute.if_else(copies, names, ""))
+
+    @cached_property
+    def sizes(self) -> Int64s:
+        """Width and height of each image as one integer, 0 where a source does not state them."""
+        column = np.zeros(len(self.home), np.int64)
+        for number, source in enumerate(self.sources):
+            rows = self.home == number
+            width, height = (side[self.position[rows]].astype(np.int64) for side in _sides(source))
+            column[rows] = np.where((width > 0) & (height > 0), (width << 32) + height, 0)
+        return column
+
+    @cached_property
+    def _boxes(self) -> tuple[Int64s, Hashes, Bools]:
+        """The row and hash of each box, and whether it covers nearly the whole image."""
+        rows, hashes, whole = list[Int64s](), list[Hashes](), list[Bools]()
+        for number, source in enumerate(self.sources):
+            if source.objects is None or not len(source.objects):
+                continue
+            mine = np.flatnonzero(self.home == number)
+            row_of = np.full(len(source.images), -1, np.int64)
+            row_of[self.position[mine]] = mine
+            image, boxes = source.objects.image, source.objects.boxes
+            width, height = (side[image].astype(np.float64) for side in _sides(source))
+            shares = (width == 0) if source.unit_boxes else np.zeros(len(image), np.bool_)
+            steps = np.where(shares, _SHARE_STEPS, _STEPS)[:, None]
+            used = row_of[image] >= 0
+            rows.append(row_of[image][used])
+            hashes.append(_mixed_columns(np.rint(np.nan_to_num(boxes) * steps).astype(np.int64))[used])
+            area = np.where(shares, 1.0, width * height)
+            whole.append(((boxes[:, 2] * boxes[:, 3] >= _NEARLY_WHOLE * area) & (area > 0))[used])
+        none = np.empty(0, np.int64)
+        return (
+            np.concatenate([none, *rows]),
+            np.concatenate([none.astype(np.uint64), *hashes]),
+            np.concatenate([none.astype(np.bool_), *whole]),
+        )
+
+    @cached_property
+    def boxes_of(self) -> tuple[Int64s, Hashes]:
+        """The hashes of the boxes, grouped by row, and the n+1 bounds of the groups."""
+        rows, hashes, _ = self._boxes
+        order = np.argsort(rows, kind="stable")
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(self.home)))])
+        return bounds, hashes[order]
+
+    @cached_property
+    def records(self) -> Hashes:
+        """A hash of all boxes of each image in any order, 0 for an image without boxes."""
+        rows, hashes, _ = self._boxes
+        sums = np.zeros(len(self.home), np.uint64)
+        np.add.at(sums, rows, _mixed(hashes))
+        return sums
+
+    @cached_property
+    def distinctive(self) -> Bools:
+        """Which images have a box that leaves some of the image out: one around the whole image tells none apart."""
+        rows, _, whole = self._boxes
+        column = np.zeros(len(self.home), np.bool_)
+        column[rows[~whole]] = True
+        return column
+
+
+def shared_images(images: ImageColumns, left: Int64s, right: Int64s) -> list[Shared]:
+    """Return the images that two sides share, by the strongest evidence of each pair.
+
+    Parameters
+    ----------
+    left, right : ndarray of int64
+        Rows of `images`, each once.
+    """
+    both = np.intersect1d(left, right)
+    shared = [Shared("id", True, both, both)]
+    left, right = np.setdiff1d(left, both), np.setdiff1d(right, both)
+    for step in (_same_file, _same_photo, _same_record, _same_name, _same_source_photo, _same_boxes):
+        for entry in step(images, left, right):
+            left, right = np.setdiff1d(left, entry.left), np.setdiff1d(right, entry.right)
+            shared.append(entry)
+    kinds = grouped((entry for entry in shared if len(entry.left)), lambda entry: (entry.evidence, entry.proven))
+    return [
+        Shared(
+            evidence, proven, *(np.concatenate(rows) for rows in zip(*(entry[2:] for entry in entries), strict=True))
+        )
+        for (evidence, proven), entries in kinds.items()
+    ]
+
+
+def _same_file(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
+    yield Shared("file", True, *_meet(images.files, left, right))
+
+
+def _same_photo(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
+    """Yield equal photos: a sign where one side repeats it (a black frame, a placeholder), or the boxes differ."""
+    if images.photos is None:
+        return
+    first, second = _meet(images.photos, left, right)
+    repeated = _counts(images.photos, left, first) + _counts(images.photos, right, second) > 2
+    common, smaller = _common_boxes(images, first, second)
+    sign = repeated | ((smaller > 0) & (common == 0))
+    yield Shared("photo", True, first[~sign], second[~sign])
+    yield Shared("photo", False, first[sign], second[sign])
+
+
+def _same_record(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
+    """Yield images of equal file name and boxes, if the boxes tell images apart."""
+    boxed = images.records != 0
+    left, right = left[boxed[left]], right[boxed[right]]
+    named = np.where(images.stems >= 0, _mixed(images.stems.astype(np.uint64)) ^ images.records, 0).view(np.int64)
+    named = np.where(images.stems >= 0, named, -1)
+    first, second = _meet(named, left, right)
+    same = _sizes_agree(images, first, second)
+    first, second = first[same], second[same]
+    if not len(first):
+        return
+    alone = (_counts(images.records, left, first) == 1) & (_counts(images.records, right, second) == 1)
+    proven = (alone & images.distinctive[first]) | _is_no_accident(images, left, right, len(first))
+    yield Shared("record", True, first[proven], second[proven])
+
+
+def _same_name(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
+    """Yield images of equal path, else of equal file name; boxes that differ tell counters apart."""
+    for names in (images.paths, images.stems):
+        first, second = _meet(names, left, right)
+        common, smaller = _common_boxes(images, first, second)
+        part_of = (smaller > 0) & (common == smaller) & _sizes_agree(images, first, second)
+        # Labels of some classes alone: the boxes of one side are among those of the other.
+        proven = part_of & _has_rare_box(images, left, right, first, second)
+        differ = ((smaller > 0) & (common == 0)) | ~_sizes_agree(images, first, second)
+        sign = ~proven & ~(differ & images.counters[first])
+        yield Shared("record", True, first[proven], second[proven])
+        yield Shared("name", False, first[sign], second[sign])
+        met = np.concatenate([first[proven | sign], second[proven | sign]])
+        left, right = np.setdiff1d(left, met), np.setdiff1d(right, met)
+
+
+def _same_source_photo(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
+    yield Shared("source photo", False, *_meet(images.source_photos, left, right))
+
+
+def _same_boxes(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
+    """Yield images of other names whose size and boxes are equal, and no other image's."""
+    telling = images.distinctive & (images.sizes > 0)
+    left, right = left[telling[left]], right[telling[right]]
+    # Boxes on a grid recur, and do not tell images apart; of very few images nobody knows whether theirs do.
+    unique = [np.count_nonzero(_counts(images.records, side, side) == 1) for side in (left, right)]
+    if min(unique) < _FEWEST_RECORDS or 2 * unique[0] < len(left) or 2 * unique[1] < len(right):
+        return
+    first, second = _meet(images.records.view(np.int64), left, right)
+    alone = (_counts(images.records, left, first) == 1) & (_counts(images.records, right, second) == 1)
+    same = alone & (images.sizes[first] == images.sizes[second])
+    # One equal box, such as the corner of a toy image, may be an accident.
+    if len(_pair_boxes(images, second[same])[0]) >= _FEWEST_BOXES:
+        yield Shared("boxes", False, first[same], second[same])
+
+
+def _meet(column: Int64s, left: Int64s, right: Int64s) -> tuple[Int64s, Int64s]:
+    """Return the rows of the right side whose value a row of the left side has, and the first such row there."""
+    left, right = left[column[left] != -1], right[column[right] != -1]
+    order = np.argsort(column[left], kind="stable")
+    ranked = column[left][order]
+    place = np.searchsorted(ranked, column[right])
+    hits = np.flatnonzero(place < len(ranked))
+    hits = hits[ranked[place[hits]] == column[right][hits]]
+    return left[order[place[hits]]], right[hits]
+
+
+def _counts(column: Int64s | Hashes, side: Int64s, rows: Int64s) -> Int64s:
+    """Return how many images of a side have the value of each row."""
+    ranked = np.sort(column[side])
+    return np.searchsorted(ranked, column[rows], "right") - np.searchsorted(ranked, column[rows], "left")
+
+
+def _sizes_agree(images: ImageColumns, first: Int64s, second: Int64s) -> Bools:
+    sizes, others = images.sizes[first], images.sizes[second]
+    return (sizes == others) | (sizes == 0) | (others == 0)
+
+
+def _pair_boxes(images: ImageColumns, rows: Int64s) -> tuple[Int64s, Hashes]:
+    """Return the boxes of some rows: for each box the place of its row, and its hash."""
+    bounds, hashes = images.boxes_of
+    sizes = bounds[rows + 1] - bounds[rows]
+    pair = np.repeat(np.arange(len(rows)), sizes)
+    within = np.arange(len(pair)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return pair, hashes[np.repeat(bounds[rows], sizes) + within]
+
+
+def _common_boxes(images: ImageColumns, first: Int64s, second: Int64s) -> tuple[Int64s, Int64s]:
+    """Return for each pair of images the boxes of the one with fewer that the other has too, and how many it has."""
+    keys = []
+    for rows in (first, second):
+        pair, hashes = _pair_boxes(images, rows)
+        keys.append(np.unique(np.stack([pair.astype(np.uint64), hashes], axis=1), axis=0) if len(pair) else None)
+    sizes = [
+        np.zeros(len(first), np.int64) if key is None else np.bincount(key[:, 0].astype(np.int64), minlength=len(first))
+        for key in keys
+    ]
+    common = np.zeros(len(first), np.int64)
+    if keys[0] is not None and keys[1] is not None:
+        mixed = [_mixed(_mixed(key[:, 0]) ^ key[:, 1]) for key in keys if key is not None]
+        hits = keys[0][np.isin(mixed[0], mixed[1]), 0].astype(np.int64)
+        common = np.bincount(hits, minlength=len(first))
+    return common, np.minimum(*sizes)
+
+
+def _has_rare_box(images: ImageColumns, left: Int64s, right: Int64s, first: Int64s, second: Int64s) -> Bools:
+    """Return which pairs share a box that no other image of either side has."""
+    rare = np.zeros(len(first), np.bool_)
+    if not len(first):
+        return rare
+    pair, hashes = _pair_boxes(images, first)
+    pair_there, there = _pair_boxes(images, second)
+    shared = np.isin(
+        _mixed(_mixed(pair.astype(np.uint64)) ^ hashes), _mixed(_mixed(pair_there.astype(np.uint64)) ^ there)
+    )
+    for side in (left, right):
+        ranked = np.sort(_pair_boxes(images, side)[1])
+        shared &= np.searchsorted(ranked, hashes, "right") - np.searchsorted(ranked, hashes, "left") == 1
+    rare[pair[shared]] = True
+    return rare & images.distinctive[first]
+
+
+def _is_no_accident(images: ImageColumns, left: Int64s, right: Int64s, equal: int) -> bool:
+    """Return whether so many images of equal name have equal records that chance does not explain it.
+
+    Boxes on a grid, or around whole images, recur: then images of equal name have equal records by chance, with the
+    probability that any two images have. The Chernoff bound of the binomial distribution says how likely `equal` is.
+    """
+    met = len(_meet(images.stems, left, right)[0])
+    values, counts = np.unique(images.records[left], return_counts=True)
+    others, other_counts = np.unique(images.records[right], return_counts=True)
+    _, here, there = np.intersect1d(values, others, return_indices=True)
+    chance = float((counts[here] / len(left) * (other_counts[there] / len(right))).sum())
+    share = min(equal / max(met, 1), 1.0)
+    if share <= chance or chance >= 1:
+        return False
+    surprise = share * np.log(share / chance)
+    if share < 1:
+        surprise += (1 - share) * np.log((1 - share) / (1 - chance))
+    return bool(met * surprise > -np.log(_CHANCE))
+
+
+def _sides(source: Source) -> tuple[Int32s, Int32s]:
+    return source.images.widths, source.images.heights
+
+
+def _mixed(values: Hashes) -> Hashes:
+    """Return integers scattered over 64 bits (SplitMix64)."""
+    mixed = values + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def _mixed_columns(table: Int64s) -> Hashes:
+    column = np.zeros(len(table), np.uint64)
+    for values in table.T:
+        column = _mixed(
+            column ^ values.view(np.uint64) if values.flags.c_contiguous else column ^ values.astype(np.uint64)
+        )
+    return column
+
+
+def _text_array(column: npt.NDArray[np.object_]) -> pa.LargeStringArray:
+    import pyarrow as pa
+
+    return pa.array(column.tolist(), pa.large_string())
+
+
+def _coded(column: pa.LargeStringArray) -> Int64s:
+    """Return an integer for each text, equal for equal texts; -1 for an empty one."""
+    import pyarrow as pa
+
+    encoded = column.dictionary_encode()
+    codes = np.asarray(encoded.indices, np.int64)
+    blank = encoded.dictionary.index(pa.scalar("", pa.large_string())).as_py()
+    return np.where(codes == blank, -1, codes) if blank >= 0 else codes
+
+
+def source_overlaps(
+    sources: Mapping[str, Source],
+    disjoint: Sequence[tuple[str, str]] = DISJOINT,
+    paths: Mapping[str, Path] | None = None,
+) -> list[Overlap]:
+    """Return the images that sources share whose names are roles, such as ``train`` and ``test``.
+
+    Parameters
+    ----------
+    paths : mapping of str to Path, optional
+        Annotation files or roots: photos that lie beside them are compared too.
+    """
+    images = _with_photos(ImageColumns.of_sources(list(sources.values())), sources, paths)
+    rows = {name: np.flatnonzero(images.home == number) for number, name in enumerate(sources)}
+    parts = [PartEntry(name=name, role=name, sources=(name,), selection="", view=_ANY) for name in sources]  # type: ignore[arg-type]
+    return part_overlaps(images, parts, rows, disjoint)
+
+
+def manifest_overlaps(
+    manifest: Manifest,
+    sources: Mapping[str, Source],
+    disjoint: Sequence[tuple[str, str]] = DISJOINT,
+    paths: Mapping[str, Path] | None = None,
+) -> tuple[list[Overlap], tuple[str, ...]]:
+    """Return the images that the parts of a manifest share and should not share, and by what they were compared.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        By the names of the header's sources. Without them ids alone are compared.
+    disjoint : sequence of (str, str)
+        Sides that share no image, each of roles or part names joined by ``+`` (see `DISJOINT`).
+    paths : mapping of str to Path, optional
+        Annotation files or roots by source: photos that lie beside them are compared too.
+
+    Returns
+    -------
+    list of Overlap
+    tuple of str
+        Those of `COMPARED` that are known of the images; empty where no two parts should be disjoint.
+    """
+    parts = [part for part in manifest.header.parts if manifest.lists.get(part.name)]
+    compared = {part.name for pair in compared_pairs(parts, disjoint) for part in pair}
+    parts = [part for part in parts if part.name in compared]
+    if not parts:
+        return [], ()
+    images, rows = manifest_columns(manifest, parts, sources)
+    images = _with_photos(images, sources, paths)
+    return part_overlaps(images, parts, rows, disjoint), images.known
+
+
+def _with_photos(images: ImageColumns, names: Iterable[str], paths: Mapping[str, Path] | None) -> ImageColumns:
+    return images.with_photos(
+        {number: paths[name] for number, name in enumerate(names) if name in paths} if paths else {}
+    )
+
+
+def manifest_columns(
+    manifest: Manifest, parts: Sequence[PartEntry], sources: Mapping[str, Source]
+) -> tuple[ImageColumns, dict[str, Int64s]]:
+    """Return the images of some parts, each id once, and the rows of each part."""
+    import pyarrow as pa
+
+    lists = [manifest.lists[part.name] for part in parts]
+    encoded = pa.array([image for ids in lists for image in ids], pa.large_string()).dictionary_encode()
+    codes = np.split(np.asarray(encoded.indices, np.int64), np.cumsum([len(ids) for ids in lists]))[:-1]
+    labels = encoded.dictionary.to_pylist()
+    home, position = np.full((2, len(labels)), -1, np.int32)
+    names = list(sources)
+    for part, rows in zip(parts, codes, strict=True):
+        opened = [name for name in part.sources if name in sources]
+        rows = np.unique(rows)
+        rows = rows[home[rows] < 0]
+        if opened and len(rows):
+            ids = [labels[row] for row in rows.tolist()]
+            number, place = positions_of(ids, [sources[name] for name in opened])
+            slots = np.array([names.index(name) for name in opened], np.int32)
+            home[rows], position[rows] = np.where(number < 0, -1, slots[number]), place
+    columns = ImageColumns(labels, list(sources.values()), home, position)
+    return columns, {part.name: np.unique(rows) for part, rows in zip(parts, codes, strict=True)}
+
+
+def compared_pairs(
+    parts: Sequence[PartEntry], disjoint: Sequence[tuple[str, str]] = DISJOINT
+) -> list[tuple[PartEntry, PartEntry]]:
+    """Return the pairs of parts that should share no image; parts of two folds may."""
+    return [
+        (first, second)
+        for left, right in disjoint
+        for first in _on_side(parts, left)
+        for second in _on_side(parts, right)
+        if not _share_by_design(first, second)
+    ]
+
+
+def part_overlaps(
+    images: ImageColumns,
+    parts: Sequence[PartEntry],
+    rows: Mapping[str, Int64s],
+    disjoint: Sequence[tuple[str, str]] = DISJOINT,
+) -> list[Overlap]:
+    """Return the images that parts share and should not share, side by side and by evidence.
+
+    Parameters
+    ----------
+    rows : mapping of str to ndarray of int64
+        Rows of `images` by part, each once.
+    """
+    overlaps = []
+    for left, right in disjoint:
+        sides = [_on_side(parts, left), _on_side(parts, right)]
+        if not all(sides):
+            continue
+        together = [np.unique(np.concatenate([rows[part.name] for part in side])) for side in sides]
+        for shared in shared_images(images, *together):
+            overlaps += _attributed(images, shared, sides, rows)
+    return overlaps
+
+
+def _attributed(
+    images: ImageColumns, shared: Shared, sides: Sequence[Sequence[PartEntry]], rows: Mapping[str, Int64s]
+) -> Iterator[Overlap]:
+    """Yield the overlap of the parts that hold shared images; the subset of a part is an overlap that is stated."""
+    members = [
+        {part.name: np.isin(column, rows[part.name]) for part in side}
+        for side, column in zip(sides, (shared.left, shared.right), strict=True)
+    ]
+    between = {
+        (first.name, second.name): members[0][first.name] & members[1][second.name]
+        for first in sides[0]
+        for second in sides[1]
+        if not _share_by_design(first, second)
+    }
+    between = {pair: mask for pair, mask in between.items() if mask.any()}
+    if not between:
+        return
+    mask = np.logical_or.reduce(list(between.values()))
+    names = [tuple(dict.fromkeys(pair[side] for pair in between)) for side in (0, 1)]
+    pruned = shared._replace(left=shared.left[mask], right=shared.right[mask])
+    part_of = {(part.subset_of, part.name) for side in sides for part in side if part.subset_of}
+    stated = all(pair in part_of or pair[::-1] in part_of for pair in between)
+    yield Overlap(*names, pruned, images.labels, stated)
+
+
+def is_on_side(name: str, role: str, side: str) -> bool:
+    """Return whether a part is one of a side such as ``train+finetune`` or ``range-*``, by its role or its name."""
+    return any(role == word or fnmatchcase(name, word) for word in side.split("+"))
+
+
+def _on_side(parts: Sequence[PartEntry], side: str) -> list[PartEntry]:
+    return [part for part in parts if is_on_side(part.name, part.role, side)]
+
+
+def _share_by_design(first: PartEntry, second: PartEntry) -> bool:
+    """Return whether two parts are one, or of two folds."""
+    folds = [_FOLD.search(part.name) for part in (first, second)]
+    return first.name == second.name or len({fold[1] for fold in folds if fold}) > 1
