@@ -14,7 +14,8 @@ import re
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,17 @@ def _use(uri: str) -> None:
         # It may be at work on the datasets of another folder, which a source was read from.
         fiftyone.core.odm.database._disconnect()
         fiftyone.config.database_uri = uri
+
+
+@contextmanager
+def without_address() -> Iterator[None]:
+    """Hide the address of the database, which holds its password, from the programs that are started meanwhile."""
+    uri = os.environ.pop(URI_VARIABLE, None)
+    try:
+        yield
+    finally:
+        if uri is not None:
+            os.environ[URI_VARIABLE] = uri
 
 
 def _is_at_work() -> bool:

@@ -165,6 +165,8 @@ def _started(folder: Path, clients: int, program: Path) -> str:
         process = subprocess.Popen(
             _command(folder, private, program),
             cwd="/",
+            # It needs no setting of FiftyOne's, and the address of another database holds a password.
+            env={name: value for name, value in os.environ.items() if not name.startswith("FIFTYONE_")},
             start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -199,7 +201,7 @@ def _command(folder: Path, private: Path, program: Path) -> list[str]:
     command += [word for name, value in settings.items() for word in ("--setParameter", f"{name}={value}")]
     # Of sockets only that which is named, and none besides in the folder for temporary files.
     command += ["--nounixsocket", "--filePermissions", "0600", "--wiredTigerEngineConfigString", _ENGINE]
-    return [*command, "--logappend", "--quiet"]
+    return [*command, "--noscripting", "--logappend", "--quiet"]
 
 
 def _refuse_in_use(folder: Path) -> None:

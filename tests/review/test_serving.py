@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -235,11 +236,48 @@ def ended(served: Served, how: signal.Signals) -> str:
     return served.program.communicate(timeout=60)[1]
 
 
-def address_in(path: Path) -> str:
-    """Return what a browser was asked to open, below its server; a browser is started while the server works."""
+RECORD = """
+import json, os, sys, urllib.request
+page = sys.argv[1]
+path = urllib.request.url2pathname(page.removeprefix("file://"))
+modes = [oct(os.stat(one).st_mode & 0o7777) for one in (os.path.dirname(path), path)]
+command = open("/proc/self/cmdline").read() if os.path.exists("/proc") else " ".join(sys.argv)
+seen = {"command": command, "environment": dict(os.environ), "path": path, "modes": modes, "page": open(path).read()}
+with open(%r, "w") as stream:
+    stream.write(json.dumps(seen) + "\\n")
+"""
+
+
+@dataclass(frozen=True)
+class Browser:
+    """What a browser was started with: its command line, its environment, and the page that it was asked to open."""
+
+    command: str
+    environment: dict[str, str]
+    path: str
+    modes: list[str]
+    page: str
+
+    @property
+    def address(self) -> str:
+        """Return where the page leads to, below its server."""
+        found = re.search(r"url=http://127\.0\.0\.1:\d+(/\?token=[\w-]+)\"", self.page)
+        assert found, self.page
+        return found[1]
+
+
+def recording_browser(folder: Path) -> str:
+    """Return a value of ``BROWSER``: a program that writes down what it was started with."""
+    program = folder / "browser.py"
+    program.write_text(RECORD % str(folder / OPENED))
+    return f"{sys.executable} {program} %s"
+
+
+def started_browser(folder: Path) -> Browser:
+    """Return what the browser was started with; it is started while the server works."""
     for _ in range(600):
-        if path.exists() and (found := path.read_text()).endswith("\n"):
-            return "/?" + found.strip().partition("/?")[2]
+        if (folder / OPENED).exists() and (found := (folder / OPENED).read_text()).endswith("\n"):
+            return Browser(**json.loads(found))
         time.sleep(0.1)
     raise AssertionError("no browser was started")
 
@@ -340,6 +378,90 @@ def test_two_reviews_of_one_name_are_two_and_nobody_gets_in(
     assert {path.name for path in other.iterdir()} <= REVIEW_FILES
 
 
+OTHER_USER = """
+import json, os, socket, sys, urllib.error, urllib.request
+secrets, paths, sockets, port = json.loads(sys.stdin.read())
+assert os.getuid() != 0
+gained = []
+for process in filter(str.isdigit, os.listdir("/proc")):
+    for name in ("cmdline", "environ"):
+        try:
+            text = open(f"/proc/{process}/{name}").read()
+        except (OSError, ValueError):
+            continue
+        gained += [f"{name} of {process}" for secret in secrets if secret in text]
+for path in paths:
+    for attempt in (os.listdir, lambda path: open(path, "rb").read(1)):
+        try:
+            attempt(path)
+            gained.append(path)
+        except OSError:
+            pass
+for path in sockets:
+    with socket.socket(socket.AF_UNIX) as one:
+        try:
+            one.connect(path)
+            gained.append(path)
+        except OSError:
+            pass
+for path in ("/", "/datasets/private", "/fiftyone", "/assets/index.js", "/media?filepath=" + paths[-1]):
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20)
+        gained.append(path)
+    except urllib.error.HTTPError as error:
+        if error.code != 401:
+            gained.append(path)
+print(json.dumps(gained))
+"""
+NOBODY = 65534
+
+
+@pytest.mark.mongo
+@pytest.mark.slow
+@LINUX
+def test_no_secret_is_in_a_command_line_an_environment_or_a_file_of_others(
+    container: dict[str, str], world: ReviewWorld, tmp_path: Path
+) -> None:
+    psutil = pytest.importorskip("psutil")
+    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
+    environment = {**container, "BROWSER": recording_browser(tmp_path)}
+    with serving(environment, tmp_path / "private", *given) as served:
+        browser = started_browser(tmp_path)
+        (_, database) = listening_sockets(served.program.pid)
+        key = Path(database).with_name("key")
+        secrets = [served.token, browser.address.partition("=")[2], key.read_text()]
+        assert len({*secrets, ""}) == 4
+        processes = [psutil.Process(served.program.pid)]
+        processes += processes[0].children(recursive=True)
+        assert {"mongod"} < {one.name() for one in processes}
+        texts = [browser.command, *browser.environment.values()]
+        texts += [word for one in processes for word in (*one.cmdline(), *one.environ().values())]
+        assert not [text for text in texts if any(secret in text for secret in secrets)]
+        assert not [text for text in texts if "mongodb://" in text]
+        # The page that leads to the App: a folder and a file of this user alone.
+        assert browser.modes == ["0o700", "0o600"]
+        assert served.token not in browser.page
+        mongod = next(one for one in processes if one.name() == "mongod")
+        assert "--noscripting" in mongod.cmdline()
+        paths = [str(Path(browser.path).parent), browser.path, str(Path(database).parent), str(key)]
+        paths += [str(tmp_path / "private" / "database"), str(sorted(world.photos.iterdir())[0])]
+        asked = json.dumps([secrets, paths, [database], served.port])
+        if os.geteuid() == 0 and (python := shutil.which("python3", path="/usr/bin:/usr/local/bin")):
+            # The photos of this test lie below a folder that no other user can enter.
+            done = subprocess.run(
+                [python, "-c", OTHER_USER], input=asked, capture_output=True, text=True, check=True, cwd="/",
+                user=NOBODY, group=NOBODY, extra_groups=[], env={},
+            )  # fmt: skip
+            assert json.loads(done.stdout) == []
+        # A browser that comes from a page in a file keeps the cookie only if a page of this server leads on.
+        status, location, said = served.ask(browser.address, cookie="", sec_fetch_site="cross-site",
+                                            sec_fetch_mode="navigate")  # fmt: skip
+        assert (status, location) == (200, "")
+        assert 'url=/datasets/private?view=to-decide-anna"' in said
+        assert served.ask(browser.address, cookie="")[0] == 401
+    assert not Path(browser.path).parent.exists()
+
+
 OPENED = "opened.txt"
 
 
@@ -349,10 +471,8 @@ def server(
 ) -> Iterator[tuple[Served, Path]]:
     """Anna's server of one review, which no test ends, and the folder of the review; what a browser opens is beside."""
     folder = tmp_path_factory.mktemp("served") / "closed"
-    browser, opened = folder.with_name("browser.py"), folder.with_name(OPENED)
-    browser.write_text(f"import sys\nopen({str(opened)!r}, 'w').write(sys.argv[1] + '\\n')\n")
     given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
-    with serving({**review_environment, "BROWSER": f"{sys.executable} {browser} %s"}, folder, *given) as one:
+    with serving({**review_environment, "BROWSER": recording_browser(folder.parent)}, folder, *given) as one:
         yield one, folder
 
 
@@ -514,8 +634,8 @@ def test_two_reviewers_are_two_servers_and_a_kill_loses_neither_verdict_nor_box(
     ben = started(review_environment, folder, reviewer="ben")
     try:
         ids = anna.samples(folder.name)
-        # Other users of the machine see the command line of a browser: its address is good for one page.
-        once = address_in(folder.with_name(OPENED))
+        # The address in the page of the browser is good for one page.
+        once = started_browser(folder.parent).address
         assert anna.token not in once
         assert [anna.ask(once, cookie="")[0] for _ in range(2)] == [303, 401]
         # No parameter and no state of a panel names another reviewer.

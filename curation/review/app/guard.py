@@ -14,6 +14,7 @@ import logging
 import os
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
+from html import escape
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -27,6 +28,7 @@ from curation.review.app.app_requests import (
     read_edit,
     refuse,
     refuse_body,
+    refuse_values,
 )
 
 Scope = MutableMapping[str, Any]
@@ -92,7 +94,7 @@ class Guard:
     ) -> None:
         self.token = secrets.token_urlsafe(32)
         self.ticket = secrets.token_urlsafe(32)
-        """Opens the App once: for the command line of a browser, which other users of the machine can read."""
+        """Opens the App once: for a page that the browser of this machine is started with."""
         self._app = app
         self._hosts = frozenset(hosts)
         self._origins = frozenset(f"http://{host}" for host in hosts)
@@ -120,10 +122,14 @@ class Guard:
         headers = _headers(scope)
         refusal = self._stranger(scope, headers)
         if refusal is None and TOKEN in parameters(scope["query_string"]) and scope["method"] in ("GET", "HEAD"):
-            await send.redirect(_without_token(scope, self._reviewed), f"{self._cookie}={self.token}")
+            is_page = headers.get("sec-fetch-site") == "cross-site"
+            await send.redirect(_without_token(scope, self._reviewed), f"{self._cookie}={self.token}", is_page=is_page)
             return
         if refusal is None:
             refusal = refuse(scope["method"], scope["path"], self._reviewed)
+        if refusal is None:
+            named = parameters(scope["query_string"]).items()
+            refusal = refuse_values([{name: value} for name, values in named for value in values], self._reviewed)
         if refusal is not None:
             await send.refuse(refusal)
             return
@@ -274,12 +280,19 @@ class _Answered:
             kind, text = "application/json", json.dumps({"error": {"message": said}, "message": said})
         await self.say(refusal.status, text.encode(), {"content-type": kind})
 
-    async def redirect(self, address: str, cookie: str = "") -> None:
-        """Send the browser to an address of this server, with a cookie that no script and no other page can use."""
+    async def redirect(self, address: str, cookie: str = "", *, is_page: bool = False) -> None:
+        """Send the browser to an address of this server, with a cookie that no script and no other page can use.
+
+        A browser that comes from elsewhere, as from a page in a file, is sent by a page of this server: it sends the
+        cookie with no redirect of a request that another page began.
+        """
         headers = {"location": address}
         if cookie:
             headers["set-cookie"] = f"{cookie}; Path=/; HttpOnly; SameSite=Strict"
-        await self.say(303, b"", headers)
+        if is_page:
+            del headers["location"]
+            headers["content-type"] = "text/html; charset=utf-8"
+        await self.say(200 if is_page else 303, redirection(address).encode() if is_page else b"", headers)
 
     async def say(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         """Send a whole answer of our own."""
@@ -303,6 +316,16 @@ class _Kept:
         self.messages.append(message)
         self.status = message.get("status", self.status)
         self.body += message.get("body", b"")
+
+
+def redirection(address: str) -> str:
+    """Return a page that leads to an address."""
+    target = escape(address, quote=True)
+    return (
+        '<!DOCTYPE html><html><head><meta charset="utf-8"><title>Review</title>'
+        f'<meta http-equiv="refresh" content="0;url={target}"></head>'
+        f'<body><a href="{target}">Open the review</a></body></html>\n'
+    )
 
 
 def real_files(dataset: Any) -> frozenset[str]:

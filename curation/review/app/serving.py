@@ -10,15 +10,19 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial, wraps
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from curation.core.errors import ReviewError, UsageError
-from curation.core.fiftyone_database import configuration
+from curation.core.fiftyone_database import configuration, without_address
 from curation.review.app.app_requests import Edits, Reviewed, restrict_stages
-from curation.review.app.guard import TOKEN, Guard, real_files
+from curation.review.app.guard import TOKEN, Guard, real_files, redirection
 from curation.review.app.live_review import answered, offer_own_view, reviewer_here
 
 LOOPBACK = "127.0.0.1"
@@ -65,7 +69,8 @@ def serve(
     port: int,
     *,
     edits: Edits | None = None,
-    at_work: Callable[[str, str], None] = lambda _address, _once: None,
+    at_work: Callable[[str], None] = lambda _address: None,
+    browser: bool = False,
 ) -> None:
     """Serve the App on a dataset until Ctrl-C, or until the process is asked to terminate.
 
@@ -78,9 +83,11 @@ def serve(
     edits : Edits, optional
         Hears of every edit of drawn boxes; without it there are none.
     at_work : callable
-        Called once the server listens, with the App's address, and with one that opens it a single time: for the
-        command line of a browser, which other users of the machine can read. Both hold the token: show the first to
-        the reviewer, and write neither anywhere.
+        Called with the App's address once the server listens. The address holds the token: show it to the reviewer, and
+        write it nowhere.
+    browser : bool
+        Open the App in the browser of this machine. Other users can read its command line, which names a page that
+        only this user can read; the page leads to an address that opens the App a single time.
 
     Raises
     ------
@@ -103,8 +110,26 @@ def serve(
             edits=edits,
             judge=partial(answered, dataset),
         )
-        shown = f"http://{LOOPBACK}:{port}/?{TOKEN}="
-        asyncio.run(_run(guard, listener, lambda: at_work(f"{shown}{guard.token}", f"{shown}{guard.ticket}")))
+        address = f"http://{LOOPBACK}:{port}/?{TOKEN}="
+        with _redirect_page(f"{address}{guard.ticket}") as page, without_address():
+
+            def begin() -> None:
+                at_work(f"{address}{guard.token}")
+                if browser:
+                    # A browser of the terminal stays in the foreground, and waits for the server.
+                    threading.Thread(target=webbrowser.open, args=(page.as_uri(), 2), daemon=True).start()
+
+            asyncio.run(_run(guard, listener, begin))
+
+
+@contextmanager
+def _redirect_page(address: str) -> Iterator[Path]:
+    """Keep a page that leads to an address, in a folder that this user alone can enter, as Jupyter does."""
+    with TemporaryDirectory(prefix="curation-review-", ignore_cleanup_errors=True) as folder:
+        page = Path(folder, "review.html")
+        page.touch(0o600, exist_ok=False)
+        page.write_text(redirection(address), encoding="ascii")
+        yield page
 
 
 def _fiftyone_app(port: int) -> Any:

@@ -91,24 +91,19 @@ def _settled_lines(started: Started) -> list[str]:
 def _serve(started: Started, port: str | None, *, remote: bool) -> None:
     """Keep the App open until Ctrl-C, or until the process is asked to terminate."""
     import sys
-    import threading
-    import webbrowser
     from contextlib import redirect_stdout
 
     from curation.review.app.serving import find_port, serve
 
     number = find_port(port)
 
-    def at_work(shown: str, once: str) -> None:
+    def at_work(address: str) -> None:
         print(f"Reviewer: {os.environ[REVIEWER_VARIABLE]}", file=sys.stderr)
-        print(f"The App is at {shown} ; Ctrl-C ends it, nothing is lost", file=sys.stderr, flush=True)
-        if not remote:
-            # A browser of the terminal stays in the foreground, and waits for the server.
-            threading.Thread(target=webbrowser.open, args=(once, 2), daemon=True).start()
+        print(f"The App is at {address} ; Ctrl-C ends it, nothing is lost", file=sys.stderr, flush=True)
 
     # FiftyOne prints of its connections where the result stands.
     with redirect_stdout(sys.stderr):
-        serve(started.review.dataset, number, edits=started.boxes, at_work=at_work)
+        serve(started.review.dataset, number, edits=started.boxes, at_work=at_work, browser=not remote)
     print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
 
 
