@@ -197,7 +197,8 @@ def coco_of_view(view: Any, *, namespace: str, id_field: str = "", label_field: 
         Boxes ``x, y, w, h`` in pixels: the shortest decimal numbers that are these shares of the photo's size, which
         are the original ones wherever those had at most 15 digits. Classes have the ids of ``dataset.info``
         (`listed_categories`), else 1, 2, … by name, which no detection may use. ``area``, ``iscrowd``, ``difficult``,
-        ``ignore``, ``truncated``, ``occluded`` and ``pose`` are those of the detections' attributes, where there are such.
+        ``ignore``, ``truncated``, ``occluded`` and ``pose`` are those of the detections' attributes, where there are
+        such.
 
     Raises
     ------
