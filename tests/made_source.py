@@ -57,7 +57,13 @@ def make_source(
             widths=np.array([row[3] for row in images], np.int32),
             heights=np.array([row[4] for row in images], np.int32),
         ),
-        categories=Categories(tuple(names), tuple(names.values()), ("",) * len(names), tuple(labels)),
+        categories=Categories(
+            tuple(names),
+            tuple(names.values()),
+            ("",) * len(names),
+            tuple(labels),
+            numbering="file" if file.endswith(".json") else "none",
+        ),
         objects=Objects(
             image=np.array([row[0] for row in objects], np.int32),
             category=np.array([place[row[1]] for row in objects], np.int32),

@@ -272,14 +272,18 @@ def protocols() -> tuple[str, ...]:
 
 
 def evaluation_of(protocol: str) -> Callable[..., Any]:
-    """Return the function that evaluates a benchmark, a `curation.evaluation.result.Result`, its arguments checked.
+    """Return the function that evaluates a benchmark, a `curation.evaluation.result.Result`.
+
+    Its arguments are checked, and its warnings raised (see `curation.evaluation.result.with_warnings`).
 
     Raises
     ------
     UsageError
         No such benchmark.
     """
-    evaluate = _known(protocol).evaluate
+    from curation.evaluation.result import with_warnings
+
+    evaluate = with_warnings(_known(protocol).evaluate)
     return checked(evaluate, called=f"The evaluation {protocol}", hint=f"curation evaluate {protocol} --help")
 
 

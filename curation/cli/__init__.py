@@ -161,10 +161,12 @@ class WrongWordsError(Exception):
 
 def _run(options: argparse.Namespace) -> int:
     """Call what the command line names, print its answer, and return the exit status."""
-    if not hasattr(options, COMMAND):
-        written: int = options.run(options)
-        return written
     from curation.cli.output import Answer, emit, warnings_shown
+
+    if not hasattr(options, COMMAND):
+        with warnings_shown():
+            written: int = options.run(options)
+        return written
     from curation.cli.signature import call
 
     with warnings_shown():

@@ -52,6 +52,7 @@ NAMES: Mapping[str, OptionName | None] = {
     # What to do about data that cannot be used as it is.
     "bad_boxes": OptionName("on-error", "boxes"),
     "stray": OptionName("on-error", "stray"),
+    "other_classes": OptionName("on-error", "classes"),
     "negative_sizes": OptionName("on-error", "sizes"),
     "any_scores": OptionName("on-error", "scores", ("error", "keep")),
     "repeats": OptionName("on-error", "repeats"),

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from typing import Any
+
+_PACKAGE = __name__.partition(".")[0]
 
 
 class CurationError(Exception):
@@ -58,6 +62,18 @@ def of_the_machine(error: OSError | MemoryError | RecursionError | UnicodeError)
 
 class CurationWarning(UserWarning):
     """What a caller should know of a result that stands; the command line prints it as ``warning: …``."""
+
+
+class ResultWarning(CurationWarning):
+    """What a caller should know of the numbers of a result; it stands in `Result.warnings` too."""
+
+
+def warn_caller(text: str, category: type[CurationWarning] = CurationWarning) -> None:
+    """Raise a warning at the line outside the package that called it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
 
 
 class UsageError(CurationError):

@@ -77,6 +77,8 @@ class GroundTruth:
     federated : ndarray of int32, shape (p, 3), or None
         Image, label and position in `curation.sources.source.FEDERATED`, of a dataset that labels each image for some
         classes alone. COCO AP heeds it; all other measures take every image for labelled.
+    yolo_classes : tuple of str
+        All names of the ``data.yaml`` that numbers the classes from 0; empty where `class_numbers` come from elsewhere.
     """
 
     image_numbers: Int64s
@@ -97,11 +99,18 @@ class GroundTruth:
     ids_from_truth: bool = True
     sizes: Int32s | None = None
     federated: Int32s | None = None
+    yolo_classes: tuple[str, ...] = ()
 
     @property
     def n_images(self) -> int:
         """Number of images, annotated or not."""
         return len(self.image_numbers)
+
+    @property
+    def has_no_category_ids(self) -> bool:
+        """Whether detections can name no known class by a number."""
+        known = (number for name, number in zip(self.classes, self.class_numbers, strict=True) if name != UNKNOWN)
+        return all(number is None for number in known)
 
     @property
     def stated_sizes(self) -> Floats:
@@ -285,7 +294,7 @@ def class_names(path: Path) -> Names:
 
 def classes_of_source(source: Source) -> KnownClasses:
     """Return the categories of a closed truth without ``unknown`` (id -1 or that name)."""
-    own = zip(source.categories.names, source.categories.numbers, strict=True)
+    own = zip(source.categories.names, source.categories.category_ids, strict=True)
     known = [pair for pair in own if pair[0] != UNKNOWN and pair[1] != UNKNOWN_NUMBER]
     return KnownClasses(
         tuple(name for name, _ in known),
@@ -297,14 +306,20 @@ def classes_of_source(source: Source) -> KnownClasses:
 
 def _unknown_numbers(source: Source) -> tuple[int, ...]:
     """Return the ids that ``unknown`` may have in detections: -1, and that of the source's category of this name."""
-    own = zip(source.categories.names, source.categories.numbers, strict=True)
-    return tuple(dict.fromkeys((UNKNOWN_NUMBER, *(number for name, number in own if name == UNKNOWN))))
+    own = zip(source.categories.names, source.categories.category_ids, strict=True)
+    stated = (number for name, number in own if name == UNKNOWN and number is not None)
+    return tuple(dict.fromkeys((UNKNOWN_NUMBER, *stated)))
 
 
-def _own_numbers(source: Source, known: Names, aliases: Mapping[str, str], hint: str) -> tuple[int, ...]:
-    """Return the category id that a truth has for each known class; one without is an `EvaluationError`."""
+def _stated_ids(source: Source | None) -> tuple[int, ...]:
+    """Return the category ids that a truth states."""
+    return () if source is None or not source.has_category_ids else source.categories.numbers
+
+
+def _own_numbers(source: Source, known: Names, aliases: Mapping[str, str], hint: str) -> tuple[int | None, ...]:
+    """Return the category id that a truth has for each known class; a class that it lacks is an `EvaluationError`."""
     spelled = (aliases.get(name, name) for name in source.categories.names)
-    numbers = dict(zip(spelled, source.categories.numbers, strict=True))
+    numbers = dict(zip(spelled, source.categories.category_ids, strict=True))
     if missing := [name for name in known if name not in numbers]:
         raise EvaluationError(
             f"The truth has no category of {len(missing)} known classes",
@@ -363,8 +378,7 @@ def classes_of_manifest(
     names, origin = tuple(indices), f"manifest {header.name} {header.version}"
     unknown = tuple(dict.fromkeys((UNKNOWN_NUMBER, unknown_index(header))))
     if source is None or not counts_truth_ids(source, ids):
-        other = () if source is None else source.categories.numbers
-        return KnownClasses(names, tuple(indices.values()), origin, aliases, unknown, other, "manifest")
+        return KnownClasses(names, tuple(indices.values()), origin, aliases, unknown, _stated_ids(source), "manifest")
     hint = "--category-ids manifest takes the manifest's ids; --classes FILE names other classes"
     own = _own_numbers(source, names, aliases, hint)
     return KnownClasses(names, own, origin, aliases, _unknown_numbers(source), (*indices.values(), *unknown))
@@ -546,7 +560,7 @@ def numbered(task: ClassRoles, source: Source, ids: CategoryIds | None = None) -
     if task.numbers is None:
         return task
     if not counts_truth_ids(source, ids):
-        return replace(task, other_numbers=source.categories.numbers)
+        return replace(task, other_numbers=_stated_ids(source))
     other = (*task.numbers.values(), *task.unknown_numbers)
     return replace(task, numbers=None, unknown_numbers=(UNKNOWN_NUMBER,), other_numbers=other)
 
@@ -599,6 +613,7 @@ def known_classes(task: ClassRoles, source: Source) -> KnownClasses:
         own if task.numbers is None else tuple(task.numbers[name] for name in task.known),
         task.origin,
         {alias: name for alias, name in task.aliases.items() if name in known},
+        ids_from=task.ids_from,
     )
 
 

@@ -35,6 +35,7 @@ from curation.evaluation.problem import (
 )
 from curation.evaluation.result_records import DISAGREEING, STRANGE, Records, find, read_records
 from curation.evaluation.truth import TaskTruth
+from curation.evaluation.ultralytics import ids_from_zero
 from curation.sources.source import Source
 
 Boxes = Literal["error", "empty"]
@@ -57,6 +58,8 @@ class Policy:
     ----------
     stray : {"error", "drop"}
         detections on images, or a results file of a class, that the ground truth lacks: refuse, or leave out and report
+    other_classes : {"error", "drop"}
+        detections of classes that the ground truth lacks: refuse, or leave out and report
     negative_sizes : {"error", "empty"}
         detected boxes of negative size: refuse, or take as empty, which overlap nothing (so the VOC evaluation code
         treats them), and report
@@ -65,6 +68,7 @@ class Policy:
     """
 
     stray: Stray = "error"
+    other_classes: Stray = "error"
     negative_sizes: Boxes = "error"
     any_scores: bool = False
 
@@ -187,7 +191,7 @@ def read_coco_results(
         path,
         truth,
         policy or Policy(),
-        lambda records, columns: _labels(records, columns, truth, accepted),
+        lambda records, columns: _labels(records, columns, truth, accepted, policy or Policy()),
         others=others,
         accepted=accepted,
     )
@@ -205,6 +209,11 @@ def _read_json(
 ) -> ReadDetections:
     """Return the detections of a COCO results file; those whose label is `_UNKNOWN` are left out and counted."""
     file, records, at = read_other_form(path, truth) or (*read_records(path), lambda row: f"{path}: record {row}")
+    numbering = ""
+    if truth.has_no_category_ids:
+        records = records.by_name()
+    if truth.yolo_classes and isinstance(file, InputFile):
+        records, numbering = ids_from_zero(records, file.data, truth.yolo_classes)
     columns = RawColumns(records.boxes, records.scores, at, records.background)
     label = labels_of(records, columns)
     ids = records.image_ids
@@ -218,12 +227,14 @@ def _read_json(
         swapped = others is not None and len(numbers) == len(strays) and bool(find(numbers, others)[1].all())
         hint = SWAPPED if swapped else stray_hint(ids.tolist() if isinstance(ids, np.ndarray) else ids, truth)
         raise stray_error(columns, found, f"image_id {strays[0]!s:.80}", truth, hint)
-    counts = report(stray=int((~found).sum()), negative=negative)
-    if left_out := int((found & (label == _UNKNOWN)).sum()):
+    strange, unknown = label == STRANGE, label == _UNKNOWN
+    counts = report(stray=int((~found | strange).sum()), negative=negative)
+    if left_out := int((found & unknown).sum()):
         counts = {uncounted: left_out, **counts}
-    kept = take_rows(columns, position, label, found & (label != _UNKNOWN))
+    kept = take_rows(columns, position, label, found & ~unknown & ~strange)
     doubtful = doubt(records, np.where(found, position, -1).astype(np.int32), label, truth)
-    return ReadDetections(kept, path.name, file.sha256, len(records), counts, doubt=doubtful)
+    doubts = "; ".join(filter(None, (numbering, doubtful)))
+    return ReadDetections(kept, path.name, file.sha256, len(records), counts, doubt=doubts)
 
 
 def _in_pixels(columns: RawColumns, position: Int32s, found: Bools, form: str, sizes: Floats) -> RawColumns:
@@ -245,8 +256,11 @@ def _in_pixels(columns: RawColumns, position: Int32s, found: Bools, form: str, s
     return replace(columns, boxes=boxes)
 
 
-def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted: Accepted) -> Int32s:
-    """Return the position of each detection's class, `_UNKNOWN` where it is called unknown."""
+def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted: Accepted, policy: Policy) -> Int32s:
+    """Return the position of each detection's class.
+
+    It is `_UNKNOWN` where the class is called unknown, and `STRANGE` where the truth lacks it and such are dropped.
+    """
     table: dict[int | str | None, int] = dict.fromkeys((*truth.unknown_numbers, UNKNOWN), _UNKNOWN)
     # Of a million classes few are detected.
     names, used = set(records.categories), records.used_ids
@@ -267,6 +281,8 @@ def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted:
         label,
         columns,
         least=_UNKNOWN,
+        other_classes=policy.other_classes,
+        truth=truth,
         expected=f"category_id of a known class: {_list(truth)}; or unknown "
         f"({', '.join(map(str, truth.unknown_numbers))})",
         hint=other_numbering(used, truth.other_numbers, from_truth=truth.ids_from_truth),
@@ -280,12 +296,21 @@ def _require_classes(
     columns: RawColumns,
     *,
     least: int,
+    other_classes: Stray,
+    truth: GroundTruth,
     expected: str,
     hint: str | None,
     task: str = "",
 ) -> None:
-    """Refuse detections whose label is below `least`: of no class that is known here, or unknown in the task."""
-    refused = (labels < least) & (labels >= DISAGREEING)
+    """Refuse detections whose label is below `least`: of no class that is known here, or unknown in the task.
+
+    Where detections of classes that the truth lacks are left out, they are no reason, unless all are such.
+    """
+    refused, strange = (labels < least) & (labels >= DISAGREEING), labels == STRANGE
+    if strange.any() and truth.has_no_category_ids:
+        _refuse_numbers(records, columns, truth)
+    if other_classes == "drop" and not strange[labels != _UNKNOWN].all():
+        refused &= ~strange
     if not refused.any():
         return
     row = int(np.argmax(refused))
@@ -295,6 +320,8 @@ def _require_classes(
         DISAGREEING: "A detection's category and category_id name different classes",
     }[int(labels[row])]
     advice = "curation inspect TRUTH --detections FILE looks for another numbering or spelling"
+    if labels[row] == STRANGE and not strange.all():
+        advice += "; --on-error classes=drop leaves out detections of classes that the truth lacks, and counts them"
     if labels[row] == _UNKNOWN:
         advice = (
             f"are they of a later task than {task}? --task chooses it. --on-error stray=drop leaves out detections of "
@@ -307,6 +334,21 @@ def _require_classes(
         found=f"{records.named(row)}; such detections: {int(refused.sum())}",
         hint=hint or advice,
     )
+
+
+def _refuse_numbers(records: Records, columns: RawColumns, truth: GroundTruth) -> None:
+    """Refuse detections that name classes by number where the truth names them by name alone."""
+    numbered = [number is not None and number not in truth.unknown_numbers for number in records.category_ids]
+    if True in numbered:
+        row = numbered.index(True)
+        raise PredictionError(
+            "The detections number their classes, and the truth states no category ids",
+            where=columns.at(row),
+            expected="names of classes, " + _list(truth),
+            found=f"{records.named(row)}; such detections: {numbered.count(True)}",
+            hint="write names into the detections (category, labels), or the ids of the detector into the truth: "
+            "category_id of each row, dataset.info['categories'] of FiftyOne, a COCO JSON file",
+        )
 
 
 def other_numbering(used: Collection[int], other: Collection[int], *, from_truth: bool = True) -> str | None:
@@ -650,6 +692,8 @@ def _task_labels(records: Records, columns: RawColumns, truth: TaskTruth, source
         labels,
         columns,
         least=_UNKNOWN if policy.stray == "drop" else 0,
+        other_classes=policy.other_classes,
+        truth=truth.truth,
         task=task.name,
         expected=f"unknown ({' or '.join(unknown)}), or a known class: {_list(truth.truth)}",
         # Ids that all name classes here are read rightly: those of another task are no other numbering.
@@ -667,7 +711,7 @@ def _label_table(truth: TaskTruth, source: Source) -> dict[int | str | None, int
     known = {*task.known, UNKNOWN}
     rest = [name for name in named.names if task.aliases.get(name, name) not in known]
     table: dict[int | str | None, int] = dict.fromkeys((*rest, *(task.rest or ())), _UNKNOWN)
-    own = dict(zip(named.names, named.numbers, strict=True))
+    own = dict(zip(named.names, named.numbers, strict=True)) if source.has_category_ids else {}
     numbers = own if task.numbers is None else task.numbers
     table |= {numbers[name]: _UNKNOWN for name in list(table) if isinstance(name, str) and name in numbers}
     unknown_numbers = {*task.unknown_numbers, *((own[UNKNOWN],) if UNKNOWN in own else ())}

@@ -35,14 +35,15 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from curation.core.arguments import checked
-from curation.core.errors import UsageError
+from curation.core.errors import CurationWarning, ResultWarning, UsageError, warn_caller
 from curation.core.wording import examples
 from curation.evaluation.measures import Data as Data
 from curation.evaluation.measures import Measure, Number, ranked, values_of
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
     from curation.evaluation.leaderboard_rows import Row
     from curation.evaluation.outcomes import Outcomes
 
+Given = ParamSpec("Given")
+Evaluated = TypeVar("Evaluated", bound="Result")
 SCHEMA: dict[str, Any] = {"name": "curation.result", "version": 2}
 """Of the JSON: `schema_text` has it in full."""
 PLACES = ("part", "task", "split", "case", "method", "score", "variant")
@@ -143,6 +146,10 @@ class Result:
     ----------
     data : dict
         Protocol, version of the program and `about`: what ``results.json`` says beside the numbers.
+    notes : tuple of str
+        What a reader must know, doubts about files first.
+    warnings : tuple of str
+        Every warning of the evaluation (see `with_warnings`): those of its inputs, then the notes.
 
     Examples
     --------
@@ -170,6 +177,7 @@ class Result:
         files = [file for part in about.get("inputs", {}).values() for file in part.values()]
         doubts = [f"{file['name']}: {file['doubt']}" for file in files if isinstance(file, Mapping) and "doubt" in file]
         self.notes = tuple(dict.fromkeys([*doubts, *notes]))
+        self.warnings = self.notes
         self._columns = columns
 
     @cached_property
@@ -458,6 +466,9 @@ class Result:
         from curation.core.storage import publishing_files, write_text
 
         folder = Path(folder)
+        for drawing in self.drawings:
+            if drawing.draw is None and drawing.missing:
+                self._warn(drawing.missing)
         before = _written_before(folder / "results.json")
         with publishing_files(folder, before) as new, tables_alone(alone=not figures):
             written = [
@@ -471,6 +482,10 @@ class Result:
             text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
             write_text(new / "results.json", text)
         return [folder / name for name in (*written, "results.json")]
+
+    def _warn(self, text: str) -> None:
+        self.warnings = tuple(dict.fromkeys((*self.warnings, text)))
+        warn_caller(text, ResultWarning)
 
     def _outcome_tables(self) -> Iterator[Table]:
         from curation.evaluation.outcomes import frames_of
@@ -494,6 +509,33 @@ class Result:
 
     def _repr_html_(self) -> str:
         return self.summary().html()
+
+
+def with_warnings(evaluate: Callable[Given, Evaluated]) -> Callable[Given, Evaluated]:
+    """Return an evaluation whose result holds each of its warnings, and that raises each as a Python warning, once."""
+
+    @wraps(evaluate)
+    def call(*given: Given.args, **named: Given.kwargs) -> Evaluated:
+        records: list[warnings.WarningMessage] = []
+        texts: dict[str, type[CurationWarning]] = {}
+        try:
+            with warnings.catch_warnings(record=True) as records:
+                warnings.simplefilter("always", CurationWarning)
+                result = evaluate(*given, **named)
+        finally:
+            for record in records:
+                if issubclass(record.category, CurationWarning):
+                    texts[str(record.message)] = record.category
+                else:
+                    warnings.warn_explicit(record.message, record.category, record.filename, record.lineno)
+            for text, category in texts.items():
+                warn_caller(text, category)
+        result.warnings = (*texts, *(note for note in result.notes if note not in texts))
+        for text in result.warnings[len(texts) :]:
+            warn_caller(text, ResultWarning)
+        return result
+
+    return call
 
 
 def schema_text() -> str:

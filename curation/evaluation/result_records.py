@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -117,6 +117,13 @@ class Records:
         said = [] if name is None else [f"category {name!r:.80}"]
         said += [] if number is None else [f"category_id {number}"]
         return ", ".join(said) or "neither category nor category_id"
+
+    def by_name(self) -> Records:
+        """Return records whose class goes by name alone where they state a name."""
+        if not self.categories:
+            return self
+        pairs = zip(self.categories, self.category_ids, strict=True)
+        return replace(self, category_ids=[number if name is None else None for name, number in pairs])
 
     @property
     def used_ids(self) -> set[int]:

@@ -154,6 +154,9 @@ def _part(
         ids_from_truth=known.ids_from == "truth",
         sizes=np.stack([source.images.widths, source.images.heights], axis=1)[chosen],
         federated=_federated(source.federated, position, labels),
+        yolo_classes=source.categories.names
+        if source.categories.numbering == "yolo" and known.ids_from == "truth"
+        else (),
     )
     part = Part(truth, source.files, source.dropped, len(source.images))
     return part, position[listed].astype(np.int64)

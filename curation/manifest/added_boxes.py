@@ -269,7 +269,8 @@ def _categories(own: Categories, labels: Sequence[str], classes: Sequence[ClassE
         found[label] = position
     added = tuple(names[len(own.names) :])
     keys = (*own.keys, *added) if own.keys else ()
-    categories = Categories(tuple(numbers), tuple(names), (*own.supercategories, *("" for _ in added)), keys)
+    supercategories = (*own.supercategories, *("" for _ in added))
+    categories = Categories(tuple(numbers), tuple(names), supercategories, keys, numbering=own.numbering)
     return categories, [found[label] for label in labels]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import MissingFileError, UsageError
 from curation.sources.coco import parse_coco
 from curation.sources.datasets import namespace_of
-from curation.sources.fiftyone_view import FILE_NAME, coco_of_view, is_named, is_view, load_named
+from curation.sources.fiftyone_view import FILE_NAME, coco_of_view, is_named, is_view, listed_categories, load_named
 from curation.sources.in_memory import coco_bytes, json_bytes
 from curation.sources.opening import open_source as open_path
 from curation.sources.opening import parts_at
@@ -115,17 +115,20 @@ def as_source(
         given = load_named(given)
     if is_view(given):
         coco = coco_of_view(given, namespace=namespace_of(dataset), id_field=id_field, label_field=label_field)
-        return _parsed(json_bytes(coco), FILE_NAME, dataset, part, bad_boxes)
+        return _parsed(json_bytes(coco), bool(listed_categories(given)), FILE_NAME, dataset, part, bad_boxes)
     if id_field or label_field:
         raise UsageError("id_field and label_field are for FiftyOne datasets and views", found=type(given).__name__)
     if isinstance(given, str | Path):
         return open_path(Path(given), dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes, seam=seam)
-    return _parsed(coco_bytes(given), f"{type(given).__name__}.json", dataset, part, bad_boxes)
+    return _parsed(*coco_bytes(given), f"{type(given).__name__}.json", dataset, part, bad_boxes)
 
 
-def _parsed(data: bytes, name: str, dataset: str, part: str, bad_boxes: BadBoxes) -> Source:
+def _parsed(data: bytes, has_category_ids: bool, name: str, dataset: str, part: str, bad_boxes: BadBoxes) -> Source:
     content: Any = _Written(name, data)
-    return parse_coco(content, dataset=dataset, part=part, bad_boxes=bad_boxes)
+    source = parse_coco(content, dataset=dataset, part=part, bad_boxes=bad_boxes)
+    if has_category_ids:
+        return source
+    return replace(source, categories=replace(source.categories, numbering="none"))
 
 
 def open_slots(

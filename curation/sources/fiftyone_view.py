@@ -196,8 +196,9 @@ def coco_of_view(view: Any, *, namespace: str, id_field: str = "", label_field: 
     dict
         Boxes ``x, y, w, h`` in pixels: the shortest decimal numbers that are these shares of the photo's size, which
         are the original ones wherever those had at most 15 digits. Classes have the ids of ``dataset.info``
-        (``categories``), else 1, 2, … by name. ``area``, ``iscrowd``, ``difficult``, ``ignore``, ``truncated``,
-        ``occluded`` and ``pose`` are those of the detections' attributes, where there are such.
+        (`listed_categories`), else 1, 2, … by name, which no detection may use. ``area``, ``iscrowd``, ``difficult``,
+        ``ignore``, ``truncated``, ``occluded`` and ``pose`` are those of the detections' attributes, where there are
+        such.
 
     Raises
     ------
@@ -377,10 +378,16 @@ def _check_objects(
             )
 
 
+def listed_categories(view: Any) -> list[Mapping[str, Any]]:
+    """Return the classes that ``dataset.info["categories"]`` lists with their ids; none where it does not."""
+    listed = view.info.get("categories") if isinstance(view.info, Mapping) else None
+    return [*listed] if isinstance(listed, list | tuple) and all(map(_is_category, listed)) else []
+
+
 def _categories(view: Any, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the classes that ``dataset.info`` lists with their ids, else those of the boxes, numbered by name."""
-    listed = view.info.get("categories") if isinstance(view.info, Mapping) else None
-    if not isinstance(listed, list | tuple) or not listed or not all(_is_category(entry) for entry in listed):
+    listed = listed_categories(view)
+    if not listed:
         return [{"id": number, "name": name} for number, name in enumerate(sorted(set(names)), 1)]
     categories = [
         {"id": entry["id"], "name": entry["name"]}

@@ -35,8 +35,8 @@ _DETECTIONS = (
 )
 
 
-def coco_bytes(given: Any) -> bytes:
-    """Return the bytes of the COCO file that annotations in memory are.
+def coco_bytes(given: Any) -> tuple[bytes, bool]:
+    """Return the bytes of the COCO file that annotations in memory are, and whether they state its category ids.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def coco_bytes(given: Any) -> bytes:
         Rows disagree about an image or a class, or a box has no class.
     """
     if isinstance(given, Mapping):
-        return json_bytes(given)
+        return json_bytes(given), True
     rows = _rows(given)
     if rows is None:
         raise UsageError("Unsupported annotation type", expected=_KINDS, found=shown(given))
@@ -64,7 +64,8 @@ def coco_bytes(given: Any) -> bytes:
         rows = [box for number, row in enumerate(rows) for box in _rows_of_image(row, number, name)]
     columns = dict.fromkeys(key for row in rows for key in row) if rows or not _is_frame(given) else given.columns
     _require_columns(columns)
-    return json_bytes(_coco_of_rows(rows, name))
+    coco, has_category_ids = _coco_of_rows(rows, name)
+    return json_bytes(coco), has_category_ids
 
 
 def results_bytes(given: Any) -> bytes:
@@ -247,8 +248,11 @@ def _require_columns(columns: Iterable[Any]) -> None:
         )
 
 
-def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
-    """Return the COCO dictionary of one row a box; classes without ids are numbered from 1 in the order of names."""
+def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[dict[str, Any], bool]:
+    """Return the COCO dictionary of one row a box, and whether the rows state category ids.
+
+    Classes without ids are numbered from 1 in the order of names.
+    """
     images: dict[Any, dict[str, Any]] = {}
     classes: dict[Any, dict[str, Any]] = {}
     annotations: list[dict[str, Any]] = []
@@ -278,17 +282,14 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any
                 **({} if _is_missing(row.get("pose")) else {"pose": row["pose"]}),
             }
         )
-    categories = _numbered(list(classes.values()), name)
+    categories, has_category_ids = _numbered(list(classes.values()), name)
     for annotation in annotations:
         annotation["category_id"] = annotation["category_id"]["id"]
     for image in images.values():
         image["file_name"] = image.get("file_name") or str(image["id"])
     order = ("id", "file_name", "width", "height")
-    return {
-        "images": [{key: image[key] for key in order if key in image} for image in images.values()],
-        "annotations": annotations,
-        "categories": categories,
-    }
+    images_in_order = [{key: image[key] for key in order if key in image} for image in images.values()]
+    return {"images": images_in_order, "annotations": annotations, "categories": categories}, has_category_ids
 
 
 def _product(box: Any) -> Any:
@@ -314,8 +315,11 @@ def _state(known: dict[str, Any], row: Mapping[str, Any], names: Sequence[str], 
             )
 
 
-def _numbered(classes: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    """Return the categories of a file, each with an id: the stated one, the number that is its name, or its rank."""
+def _numbered(classes: list[dict[str, Any]], name: str) -> tuple[list[dict[str, Any]], bool]:
+    """Return the categories of a file, each with an id, and whether the rows state these ids.
+
+    An id is the stated one, the number that is the class's name, or its rank, which no row states.
+    """
     kinds = {type(category["name"]) for category in classes}
     if kinds == {str, int}:
         both = [next(category["name"] for category in classes if type(category["name"]) is kind) for kind in (str, int)]
@@ -341,7 +345,9 @@ def _numbered(classes: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
         category["name"] = str(category["name"]) if kinds == {int} else category["name"]
     if all(type(category["id"]) is int for category in classes):
         classes.sort(key=lambda category: category["id"])
-    return [{key: category[key] for key in ("id", "name", "supercategory") if key in category} for category in classes]
+    keys = ("id", "name", "supercategory")
+    categories = [{key: category[key] for key in keys if key in category} for category in classes]
+    return categories, bool(stated) or kinds == {int}
 
 
 def _with_bbox(row: dict[str, Any], number: int, name: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from curation.core.errors import PresenceOnlyError, UnitBoxesError
 from curation.core.grouping import distinct
 from curation.core.ids import native_number
 from curation.core.short_repr import short_repr
-from curation.sources.datasets import facts_of, family, namespace_of
+from curation.sources.datasets import facts_of, namespace_of
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -116,6 +116,9 @@ class Images:
         return cls(native=np.asarray(natives, np.str_), **blank | {"file_names": texts(blank["file_names"])})
 
 
+Numbering = Literal["file", "yolo", "none"]
+
+
 @dataclass(frozen=True, slots=True)
 class Categories:
     """The classes of a source in file order.
@@ -130,6 +133,9 @@ class Categories:
         What the dataset itself tells its classes apart by (Open Images: ``/m/0jbk``); empty where that is the name.
     frequencies : tuple of str
         How often its training images show each class (LVIS: ``r``, ``c``, ``f``); empty where the file does not say.
+    numbering : {"file", "yolo", "none"}
+        Who numbers the classes: the annotation file; YOLO's data.yaml, from 0; or nobody, so that `numbers` count them
+        and detections cannot name a class by number.
     """
 
     __repr__ = short_repr
@@ -139,6 +145,7 @@ class Categories:
     supercategories: tuple[str, ...]
     keys: tuple[str, ...] = ()
     frequencies: tuple[str, ...] = ()
+    numbering: Numbering = "file"
 
     def __len__(self) -> int:
         return len(self.names)
@@ -146,7 +153,12 @@ class Categories:
     @classmethod
     def counted(cls, names: Sequence[str], keys: Sequence[str] = ()) -> Categories:
         """Return classes that have names alone, numbered from 1."""
-        return cls(tuple(range(1, len(names) + 1)), tuple(names), ("",) * len(names), tuple(keys))
+        return cls(tuple(range(1, len(names) + 1)), tuple(names), ("",) * len(names), tuple(keys), numbering="none")
+
+    @property
+    def category_ids(self) -> tuple[int | None, ...]:
+        """Return the category id of each class, None where nobody numbers the classes."""
+        return self.numbers if self.numbering != "none" else (None,) * len(self.numbers)
 
     def index(self) -> dict[str, int]:
         """Return the position of each name."""
@@ -299,7 +311,7 @@ class Source:
             dataset,
             part,
             images=images,
-            categories=Categories(tuple(range(len(names))), tuple(names), ("",) * len(names)),
+            categories=Categories(tuple(range(len(names))), tuple(names), ("",) * len(names), numbering="none"),
             objects=None,
             presence=np.stack([np.arange(len(labels), dtype=np.int32), shown], axis=1),
             files=(file,),
@@ -326,9 +338,7 @@ class Source:
     @property
     def has_category_ids(self) -> bool:
         """Whether `Categories.numbers` are the dataset's own (COCO JSON, YOLO, CUB-200); others count the names."""
-        kind = family(self.dataset)
-        is_json = any(file.name.casefold().endswith((".json", ".json.gz", ".yaml", ".yml")) for file in self.files)
-        return kind == "cub200" or (is_json and kind != "mtsd")
+        return self.categories.numbering != "none"
 
     def require_objects(self, purpose: str) -> Objects:
         """Return the objects, or raise `PresenceOnlyError` naming what needs them."""

@@ -194,7 +194,7 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
         dataset,
         part,
         images=Images.of(natives, file_names=photos, widths=sizes[:, 0], heights=sizes[:, 1]),
-        categories=Categories(tuple(range(len(names))), names, ("",) * len(names)),
+        categories=Categories(tuple(range(len(names))), names, ("",) * len(names), numbering="yolo"),
         objects=kept,
         files=(
             FileRecord(named.name, yaml.sha256, yaml.size, len(names)),

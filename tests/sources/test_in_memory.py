@@ -337,7 +337,8 @@ def test_whole_numbers_that_a_table_made_floats_are_taken_exactly() -> None:
 
 
 def test_the_digest_of_a_table_is_that_of_the_file_which_would_hold_it() -> None:
-    data = coco_bytes(pd.DataFrame([ROW]))
+    data, has_category_ids = coco_bytes(pd.DataFrame([ROW]))
+    assert not has_category_ids
     assert data == msgspec.json.encode(
         {
             "images": [{"id": 1, "file_name": "a", "width": 60, "height": 40}],

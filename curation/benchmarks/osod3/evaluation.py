@@ -316,6 +316,7 @@ def evaluate(
     thetas: Annotated[str | None, "T,T"] = None,
     engine: Engine | None = None,
     stray: Stray = "error",
+    other_classes: Stray = "error",
     negative_sizes: Boxes = "error",
     reading: Reading = READING,
 ) -> Result:
@@ -348,6 +349,8 @@ def evaluate(
         default: hotcoco where installed
     stray : {"error", "drop"}
         detections on images that the ground truth lacks: refuse, or leave out and report
+    other_classes : {"error", "drop"}
+        detections of classes that the ground truth lacks: refuse, or leave out and report
     negative_sizes : {"error", "empty"}
         detected boxes of negative size: refuse, or take as empty and report
     reading : Reading
@@ -368,7 +371,7 @@ def evaluate(
     require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
     chosen, manifests = _classes(classes, manifest, names)
     # Scores are not bounded: the paper's unknown score is a sum of three.
-    policy = Policy(stray=stray, negative_sizes=negative_sizes, any_scores=True)
+    policy = Policy(stray=stray, other_classes=other_classes, negative_sizes=negative_sizes, any_scores=True)
     opening = reading.opener()
     inputs, messages = {}, list[str]()
     for case, path in steps(files.items(), "reading cases"):

@@ -194,7 +194,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
 
 def _categories_alone(superclass: str) -> Categories:
     keys = (*SUPERCLASSES[superclass], *INNER_NODES[superclass])
-    return Categories(tuple(range(1, len(keys) + 1)), tuple(NAMES[key] for key in keys), ("",) * len(keys), keys)
+    return Categories.counted([NAMES[key] for key in keys], keys)
 
 
 def _unread(slot: SourceSlot) -> SourceEntry:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.benchmarks.registry import evaluation_of, protocols, report_of
 from curation.cli.option_names import Help
-from curation.cli.output import emit, next_command, warn
+from curation.cli.output import emit, next_command
 from curation.cli.outputs import KEPT, output_folder
 from curation.cli.signature import add_arguments as declare_options
 from curation.cli.signature import call, options_of, summary_of
@@ -79,12 +79,8 @@ def run(options: argparse.Namespace) -> int:
     """Evaluate, write what ``--out`` and ``--append`` ask for, and print; 0, or an error of the tree."""
     _check_append(options)
     result: Result = call(evaluation_of(options.protocol), options)
-    for note in result.notes:
-        warn(note)
     written = []
     if options.out:
-        for missing in (figure.missing for figure in result.drawings if figure.draw is None and figure.missing):
-            warn(missing)
         with stage("writing"):
             written = result.save(options.out, figures=options.figures, outcomes=options.outcomes)
     shown = result.lines(whole=getattr(options, "all", True))

@@ -261,7 +261,7 @@ def _classes(source: Source) -> KnownClasses:
     EvaluationError
         The truth has no category of a base or novel class.
     """
-    own = dict(zip(source.categories.names, source.categories.numbers, strict=True))
+    own = dict(zip(source.categories.names, source.categories.category_ids, strict=True))
     missing = [name for name in GROUPS["all"] if name not in own]
     if missing:
         raise EvaluationError(

@@ -32,7 +32,7 @@ from curation.extensions.diagnosis.mends import (
     mend_records,
     parse,
 )
-from curation.extensions.diagnosis.mistakes import Finding, explain, ids_are, image_mends
+from curation.extensions.diagnosis.mistakes import ONE_CLASS, Finding, explain, ids_are, image_mends
 
 _SEEN = 5_000
 """Detections that an evaluation looks at before it doubts them."""
@@ -391,8 +391,13 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
     right = (found == wanted)[wanted < len(truth.classes)]
     if not len(on) or (on.mean() >= _SOUND and (not len(right) or right.mean() >= _SOUND)):
         return ""
-    for finding in explain(_taken(records, np.sort(rows), objects), objects)[0]:
-        if finding.mend.partition("=")[0] in ("boxes", "image_ids", "category_ids"):
+    rows = np.sort(rows)
+    # An evaluation has matched images already: a stem is no mistake.
+    located = replace(_taken(records, rows, objects), images=[objects.images[image] for image in position[rows]])
+    for finding in explain(located, objects)[0]:
+        if finding.mend.partition("=")[0] in ("boxes", "image_ids", "category_ids") or finding.what.startswith(
+            ONE_CLASS
+        ):
             return f"{finding.what} ({finding.shown}); {_ASK}"
     if len(on) >= _FEWEST and on.mean() < _NEXT_TO_NONE:
         return f"{100 * on.mean():.1f} % of the best detections lie on an object (IoU >= 0.5); {_ASK}"

@@ -38,6 +38,7 @@ _OF_IMAGE = 10
 _MULTIPLE = 2.0
 _FEW, _MANY = 3, 10
 _LOW = 0.05
+ONE_CLASS = "All detections are of one class"
 _BEYOND = 1e18
 """Coordinates from here on, which no mend states, have no vote."""
 
@@ -374,7 +375,7 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
         yield Finding(what, evidence, now / n, most / n, f"category_ids={named}")
     elif len(used) == 1 and len(truth.categories) > 1:
         if n >= _MANY and now <= 0.7 * n and len(set(wanted)) > 1:
-            what = f"All detections are of one class, {used[0]!s:.40}, on objects of {len(set(wanted))} classes"
+            what = f"{ONE_CLASS}, {used[0]!s:.40}, on objects of {len(set(wanted))} classes"
             yield Finding(what, evidence, now / n, command="write each detection's own category_id")
     elif learnt >= now + _MANY:
         is_short = len(moved) <= 12 and not any({*":,"} & {*str(old)} for old in moved)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from curation.cli.output import Answer, Table, warn
+from curation.cli.output import Answer, Table
 from curation.cli.outputs import OUTPUT_FILE
 from curation.extensions.image_ood.post_hoc.methods import Scored, score_files
 
@@ -24,10 +24,6 @@ def run(*, out: Annotated[Path, OUTPUT_FILE], made: Annotated[Scored, score_file
         for name, found in made.scores.items()
     ]
     rows += [(name, f"impossible: {reason}", "-", "-") for name, reason in about["impossible"].items()]
-    for name, reason in about["impossible"].items():
-        warn(f"{name} is left out: {reason}")
-    for name, doubt in about["doubts"].items():
-        warn(f"{name}: {doubt}")
     title = f"Scores of {about['detections']} detections, higher is more ID"
     table = Table(title, ("score", "", "lowest", "highest"), tuple(rows))
     return Answer({**about, "written": str(out)}, [table], int(not made.complete), [out])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from curation.cli.output import Answer, warn
+from curation.cli.output import Answer
 from curation.cli.outputs import output_folder
 from curation.core.progress import stage
 from curation.extensions.leaks.report import FILES, Leaks, summary_lines
@@ -24,8 +24,6 @@ def leaks(
     out
         write leaks.csv, leaks.json, leaked.txt, unreadable.csv, and leaks.html, a page that shows the pairs
     """
-    for note in found.notes:
-        warn(note)
     written = []
     if out:
         with stage("writing"):

@@ -24,6 +24,7 @@ from curation.core.engines.running import EngineName, run_step
 from curation.core.engines.shards import Shards
 from curation.core.errors import MissingFileError, UsageError
 from curation.core.wording import counted
+from curation.evaluation.result import with_warnings
 from curation.extensions.leaks.report import WHOLE, Leaks, shown_pairs
 from curation.extensions.leaks.step import (
     KINDS,
@@ -186,6 +187,7 @@ _EXAMPLES = 5
 
 
 @checked
+@with_warnings
 def leaks(
     manifest: Annotated[str | Path | Manifest, "MANIFEST"],
     *,

@@ -15,7 +15,7 @@ from msgspec import Meta
 from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_file
 from curation.core.csv_table import as_csv
-from curation.core.errors import CurationError, EvaluationError, PredictionError, UsageError
+from curation.core.errors import CurationError, EvaluationError, PredictionError, UsageError, warn_caller
 from curation.core.input_files import InputFile, is_json_lines
 from curation.core.storage import write_text
 from curation.evaluation.ood import logit_scores
@@ -282,6 +282,12 @@ class Scored:
     about: Mapping[str, Any]
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """Methods that were left out and why, and doubts about others."""
+        left_out = (f"{name} is left out: {reason}" for name, reason in self.about["impossible"].items())
+        return (*left_out, *(f"{name}: {doubt}" for name, doubt in self.about["doubts"].items()))
+
+    @property
     def complete(self) -> bool:
         """Whether no method that was asked for was impossible."""
         return not any(name in self.asked for name in self.about["impossible"])
@@ -373,7 +379,10 @@ def score_files(
         data = {"scores": values, **({"image_ids": list(images)} if images else {}), "about": about}
         content = json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
     write_text(out, content)
-    return Scored(method, values, about)
+    made = Scored(method, values, about)
+    for text in made.warnings:
+        warn_caller(text)
+    return made
 
 
 def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:

@@ -1,0 +1,72 @@
+"""Category ids of Ultralytics: its ``predictions.json`` counts classes from 1, its ``data.yaml`` from 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+import msgspec
+import numpy as np
+
+from curation.core.input_files import json_rows
+from curation.evaluation.result_records import Records
+from curation.sources.datasets import COCO_CATEGORIES
+
+_COCO_IDS, _COCO_NAMES = ([category[column] for category in COCO_CATEGORIES] for column in (0, 1))
+
+
+class _Named(msgspec.Struct, gc=False):
+    image_id: int | str | None = None
+    file_name: str | None = None
+
+
+def ids_from_zero(records: Records, data: bytes, classes: Sequence[str]) -> tuple[Records, str]:
+    """Return records with category ids as a ``data.yaml`` counts classes, and how the file counts them, ``""`` if so.
+
+    Ultralytics writes ids from 1 to the number of classes, or COCO's ids where it validates on COCO's val2017. A file
+    is such a ``predictions.json`` if no id is 0 and either an id is one that counting from 0 cannot reach, or each
+    record names its photo as Ultralytics does: ``file_name``, with ``image_id`` its stem.
+
+    Parameters
+    ----------
+    data : bytes
+        JSON that the records come from.
+    classes : sequence of str
+        Names in the ``data.yaml`` of the truth.
+
+    References
+    ----------
+    ``DetectionValidator.pred_to_json`` and ``init_metrics`` (``class_map``) in ultralytics/models/yolo/detect/val.py.
+    """
+    used, n_classes = records.used_ids - {-1}, len(classes)
+    if not used or min(used) < 1:
+        return records, ""
+    if list(classes) == _COCO_NAMES and max(used) > n_classes and used <= {*_COCO_IDS}:
+        position = {number: place for place, number in enumerate(_COCO_IDS)}
+        numbering = f"the {n_classes} ids of COCO, 1 to {_COCO_IDS[-1]}"
+    elif max(used) == n_classes or (max(used) < n_classes and _names_photos(data)):
+        position = {number: number - 1 for number in range(1, n_classes + 1)}
+        numbering = f"ids from 1 to {n_classes}"
+    else:
+        return records, ""
+    ids = [
+        number if number is None else position.get(number, number)
+        for number in np.asarray(records.category_ids).tolist()
+    ]
+    read_as = ", ".join(f"{number} as {classes[position[number]]}" for number in sorted(used)[:3])
+    text = f"category ids are those of Ultralytics' predictions.json ({numbering}), data.yaml counts from 0: {read_as}"
+    return replace(records, category_ids=ids), text + (", …" if len(used) > 3 else "")
+
+
+def _names_photos(data: bytes) -> bool:
+    """Return whether each record has a ``file_name``, and for ``image_id`` its stem, as a number where it is one."""
+    try:
+        rows = json_rows(data, _Named)
+    except msgspec.DecodeError:
+        return False
+    stems = (PurePosixPath(row.file_name or "").stem for row in rows)
+    return all(
+        stem and row.image_id == (int(stem) if stem.isnumeric() else stem)
+        for stem, row in zip(stems, rows, strict=True)
+    )
