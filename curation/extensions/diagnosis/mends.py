@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -19,9 +19,19 @@ import numpy as np
 
 from curation.core.errors import PredictionError, UsageError
 from curation.core.near_names import plain_name
+from curation.core.wording import examples
 from curation.evaluation.conventions import _BOXES, VALUES, Id, boxes_in_pixels, unique
 from curation.evaluation.matching import best_overlap
-from curation.evaluation.problem import MAX_COORDINATE, Detections, Floats, GroundTruth, Int64s
+from curation.evaluation.problem import (
+    MAX_COORDINATE,
+    UNKNOWN,
+    UNKNOWN_NUMBER,
+    Bools,
+    Detections,
+    Floats,
+    GroundTruth,
+    Int64s,
+)
 
 Mapped = Callable[[Any], Id | None]
 """What an id becomes; None where the mend knows nothing of it, and it stays."""
@@ -32,7 +42,8 @@ _FORMS = {
     "image_ids": rf"{_SHIFT}|number|file_name|stem|(?:index|rank)[01]",
     "boxes": _BOXES.pattern,
     "category_ids": rf"{_SHIFT}|number|name|index[01]|coco91|matched|[^:,]+:-?\d{{1,18}}(?:,[^:,]+:-?\d{{1,18}})*",
-    "scores": "percent|logits|inverted",
+    "scores": "percent|logits|inverted|number",
+    "records": "drop",
     "duplicates": "drop",
 }
 MOST_ROWS = 20_000
@@ -101,6 +112,12 @@ class Objects:
     image: Int64s
     category: Int64s
     boxes: Floats
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """The stem of each image's file name, its id where the file states none."""
+        files = zip(self.images, self.files, strict=True)
+        return tuple(PurePosixPath(file).stem if file else str(image) for image, file in files)
 
     @cached_property
     def image_position(self) -> dict[Id, int]:
@@ -223,9 +240,20 @@ def apply_mends(columns: Columns, mends: Mapping[str, str], truth: Objects) -> t
         elif key == "scores":
             columns = replace(columns, scores=_scores(columns.scores, value))
         else:
-            rows = first_of_each(columns)
-            columns = columns.take(rows)
+            kept = first_of_each(columns) if key == "duplicates" else np.flatnonzero(usable(columns, truth))
+            columns, rows = columns.take(kept), rows[kept]
     return columns, rows
+
+
+def usable(columns: Columns, truth: Objects) -> Bools:
+    """Return whether each detection has four finite numbers as its box, and a class of the truth or ``unknown``."""
+    known = {*truth.category_position, UNKNOWN, UNKNOWN_NUMBER}
+    return np.isfinite(columns.boxes).all(axis=1) & has_class(columns, known)
+
+
+def has_class(columns: Columns, known: Collection[Id | None]) -> Bools:
+    """Return whether the class of each detection is one of some."""
+    return np.fromiter((category in known for category in columns.classes), np.bool_, len(columns))
 
 
 def _matched(columns: Columns, truth: Objects) -> Mapped:
@@ -244,16 +272,14 @@ def _matched(columns: Columns, truth: Objects) -> Mapped:
 
 def short_list(ids: Iterable[Any]) -> str:
     """Return the first ids of several as text."""
-    texts = [
-        f"{category!s:.40}" for category in sorted(ids, key=lambda category: (isinstance(category, str), category))
-    ]
-    return ", ".join(texts[:6]) + (", …" if len(texts) > 6 else "")
+    ordered = sorted(ids, key=lambda category: (isinstance(category, str), category))
+    return examples([f"{category!s:.40}" for category in ordered], shown=6)
 
 
 def mend_records(
-    records: Sequence[dict[str, Any]], before: Columns, after: Columns, rows: Int64s
+    records: Sequence[dict[str, Any]], before: Columns, after: Columns, rows: Int64s, mends: Collection[str]
 ) -> list[dict[str, Any]]:
-    """Return records of a results file with the values that mends changed."""
+    """Return records of a results file with the values that mends changed; numbers that were texts are numbers then."""
     found = []
     for index, row in enumerate(rows.tolist()):
         record = dict(records[row])
@@ -262,9 +288,9 @@ def mend_records(
         if after.classes[index] != before.classes[row]:
             record.pop("category", None)
             record["category_id"] = after.classes[index]
-        if not np.array_equal(after.boxes[index], before.boxes[row], equal_nan=True):
+        if "boxes" in mends and np.isfinite(after.boxes[index]).all():
             record["bbox"] = after.boxes[index].tolist()
-        if after.scores[index] != before.scores[row] and np.isfinite(after.scores[index]):
+        if "scores" in mends and np.isfinite(after.scores[index]):
             record["score"] = float(after.scores[index])
         found.append(record)
     return found
@@ -276,6 +302,8 @@ def _mapped(ids: Sequence[Any], known: Mapped) -> list[Any]:
 
 
 def _scores(scores: Floats, value: str) -> Floats:
+    if value == "number":
+        return scores
     if value == "percent":
         return scores / 100
     if value == "logits":

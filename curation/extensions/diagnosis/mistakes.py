@@ -11,14 +11,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
 from curation.core.wording import counted as counted_words
+from curation.core.wording import examples
 from curation.evaluation.conventions import LAYOUTS, UNITS, Id, boxes_in_pixels, is_form
-from curation.evaluation.problem import Bools, Floats, Int64s
+from curation.evaluation.problem import UNKNOWN, UNKNOWN_NUMBER, Bools, Floats, Int64s
+from curation.extensions.diagnosis.finding import Finding, box_words
 from curation.extensions.diagnosis.mends import (
     MOST_ROWS,
     Columns,
@@ -30,12 +33,14 @@ from curation.extensions.diagnosis.mends import (
     category_map,
     class_votes,
     first_of_each,
+    has_class,
     image_map,
     number_of,
     renaming,
     sample,
     short_list,
 )
+from curation.extensions.diagnosis.truth_mistakes import EXCHANGED, fitting_forms, form_mistake, layout_mistake
 
 _MULTIPLE = 2.0
 _FEW, _MANY = 3, 10
@@ -46,37 +51,6 @@ _MOST_PAIRS = 100
 """Category ids that a mend lists one by one."""
 _BEYOND = 1e18
 """Coordinates from here on, which no mend states, have no vote."""
-
-
-class Finding(NamedTuple):
-    """A mistake in a file of detections.
-
-    Attributes
-    ----------
-    what : str
-        What is wrong, in words.
-    evidence : str
-        What was counted.
-    now, mended : float or None
-        That share of 1 as the file is, and after the mend; None where it is no share, or nothing can mend it.
-    mend : str
-        ``KEY=VALUE`` for ``--mend``; ``""`` where none can help.
-    command : str
-        What to type.
-    """
-
-    what: str
-    evidence: str
-    now: float | None
-    mended: float | None = None
-    mend: str = ""
-    command: str = ""
-
-    @property
-    def shown(self) -> str:
-        """The evidence as text: what was counted, now and after the mend."""
-        shares = [f"{100 * share:.1f} %" for share in (self.now, self.mended) if share is not None]
-        return f"{self.evidence}: {' -> '.join(shares)}" if shares else self.evidence
 
 
 class _Reading(NamedTuple):
@@ -97,11 +71,12 @@ def explain(columns: Columns, truth: Objects) -> tuple[list[Finding], dict[str, 
     counts = {"detections": len(columns), "images": len(set(columns.images)), "images_of_truth": len(truth.images)}
     if not len(columns):
         return [], counts
-    findings: list[Finding] = []
-    mends: dict[str, str] = {}
     some = columns.take(sample(columns))
-    for test in (_geometry, _classes, _scored, _repeated, _thin):
-        held = columns if test in (_repeated, _thin) else some
+    layout, truth = truth_layout(some, truth)
+    findings = [layout] if layout else []
+    mends: dict[str, str] = {}
+    for test in (_geometry, _classes, _unusable, _scored, _repeated, _thin):
+        held = columns if test in (_unusable, _repeated, _thin) else some
         found = [*test(apply_mends(held, mends, truth)[0], truth)]
         findings += found
         mends |= dict(finding.mend.split("=", 1) for finding in found if finding.mend)
@@ -161,14 +136,10 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
     elif best.ids:
         yield _strange_ids(columns, truth, best.ids)
     if best.boxes != "xywh":
-        layout, _, unit = best.boxes.partition(":")
+        unit = None
         if best.boxes not in usual and _is_rough(*by_ids[best.ids], truth, best):
-            unit = f"about {unit}, estimated from {best.hits} boxes"
-        square = f"the network's square input ({unit})"
-        kinds = {"": "pixels", "0": f"parts of the image's size ({unit})", "x": f"pixels of another scale ({unit})",
-                 "l": square, "c": square}  # fmt: skip
-        kind = kinds.get(best.boxes.partition(":")[2][:1], f"pixels off by {unit}")
-        what = f"Boxes are {_BOXES[layout]} in {kind}; expected x, y, width, height in pixels"
+            unit = f"about {best.boxes.partition(':')[2]}, estimated from {best.hits} boxes"
+        what = f"Boxes are {box_words(best.boxes, unit)}; expected x, y, width, height in pixels"
         evidence = "detections on an object (IoU >= 0.5)"
         yield Finding(what, evidence, before.share, best.share, f"boxes={best.boxes}")
 
@@ -178,6 +149,52 @@ def _is_rough(boxes: Floats, positions: Int64s, truth: Objects, best: _Reading) 
     iou, _ = best_overlaps(boxes_in_pixels(boxes, best.boxes, truth.sizes[positions]), positions, truth)
     is_offset = "," in best.boxes
     return (is_offset or best.hits < _SURE) and bool(np.median(iou[iou >= 0.5]) < 0.98)
+
+
+def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Objects]:
+    """Return the mistake in the layout of the truth's boxes, and the truth after its mend.
+
+    The sizes of images prove it (see `curation.extensions.diagnosis.truth_mistakes`), and detections choose between
+    several layouts that fit; or detections lie on many more objects under it than under any convention of their own.
+    """
+    sizes = truth.sizes[truth.image]
+    positions = truth.positions(columns.images)
+    n = int((positions >= 0).sum())
+    forms = [f"{layout}:{unit}".rstrip(":") for unit in UNITS for layout in LAYOUTS]
+
+    def mended(form: str) -> Objects:
+        boxes = boxes_in_pixels(truth.boxes, form, sizes)
+        boxes[:, 2:] = np.maximum(boxes[:, 2:], 0)
+        return replace(truth, boxes=boxes)
+
+    def hits(form: str, *of_detections: str) -> int:
+        held = mended(form) if form != "xywh" else truth
+        return max(_reading(columns.boxes, positions, held, "", other).hits for other in of_detections)
+
+    fitting = fitting_forms(truth.boxes, sizes)
+    if fitting:
+        # First with the detections as they are, then under any convention of theirs.
+        for others in (forms[:1], forms):
+            now, found = hits("xywh", *others), {form: hits(form, *others) for form in fitting}
+            best = max(found.values())
+            if is_settled := _multiplies(now, best, n):
+                break
+        if 2 * best < now and not {*fitting} <= {*EXCHANGED}:
+            return None, truth
+        # On square images x and y can be exchanged in all boxes: no number changes.
+        chosen = [form for form, count in found.items() if 2 * count >= best][: 1 if best else None]
+        finding = layout_mistake(chosen, truth.boxes, sizes, is_settled=is_settled)
+        return finding, mended(chosen[0]) if finding and finding.mend else truth
+    if not n or (now := hits("xywh", *forms)) >= 0.25 * n:
+        return None, truth
+    found = {form: hits(form, "xywh") for form in forms[1:]}
+    form = max(found, key=lambda name: found[name])
+    if not _multiplies(now, found[form], n, low=0.1) or not _fits_own_images(
+        columns.boxes[positions >= 0], positions[positions >= 0], mended(form), _Reading("", "xywh", found[form], n)
+    ):
+        return None, truth
+    evidence = "detections on an object (IoU >= 0.5)"
+    return form_mistake(form, evidence, hits("xywh", "xywh") / n, found[form] / n), mended(form)
 
 
 def _with_ids(columns: Columns, name: str, truth: Objects) -> Columns:
@@ -206,16 +223,6 @@ def _fits_own_images(given: Floats, own: Int64s, truth: Objects, best: _Reading)
     scale = np.nan_to_num(truth.sizes[other] / truth.sizes[own], nan=1.0)
     by_chance, _ = best_overlaps(boxes * np.tile(scale, 2), other, truth)
     return best.hits >= 2 * int((by_chance >= 0.5).sum())
-
-
-_BOXES = {
-    "xywh": "x, y, width, height",
-    "xyxy": "x1, y1, x2, y2",
-    "cxcywh": "centre x, centre y, width, height",
-    "yxhw": "y, x, height, width",
-    "yxyx": "y1, x1, y2, x2",
-    "cycxhw": "centre y, centre x, height, width",
-}
 
 
 _NAMED_IDS = {
@@ -440,6 +447,28 @@ def _category_mends(used: Sequence[Id | None], truth: Objects) -> list[str]:
         shifts = dict.fromkeys([numbers[0] - held[0], numbers[-1] - held[-1], 1, -1])
         names += [f"{shift:+d}" for shift in shifts if shift]
     return names
+
+
+def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
+    """Find records that no evaluation can use: without a box, or of a class that the truth lacks."""
+    has_box = np.isfinite(columns.boxes).all(axis=1)
+    if not has_box.all():
+        what = f"{counted_words(int((~has_box).sum()), 'record')} without four finite numbers in bbox"
+        mend = "records=drop" if has_box.any() else ""
+        command = "" if mend else "write x, y, width, height in pixels into each record"
+        yield Finding(what, "records with a box", float(has_box.mean()), 1.0 if mend else None, mend, command)
+    known = has_class(columns, {*truth.category_position, UNKNOWN, UNKNOWN_NUMBER})
+    if known.all() or not truth.categories or None in columns.classes:
+        return
+    strange = Counter(repr(columns.classes[row])[:40] for row in np.flatnonzero(~known).tolist())
+    names = examples([f"{name} ({count:,})" for name, count in strange.most_common()], shown=6)
+    rows = f"{int((~known).sum()):,} of {counted_words(len(known), 'detection')}"
+    what = f"{rows} are of classes that the truth lacks: {names}"
+    if known.any():
+        yield Finding(what, "detections of its classes", float(known.mean()), 1.0, "records=drop")
+    else:
+        command = "write category_id or category as the truth has them"
+        yield Finding(what, "detections of its classes", 0.0, command=command)
 
 
 def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
