@@ -134,6 +134,17 @@ def coco_precision(truth: GroundTruth, detections: Detections, *, engine: Engine
     return {label: precision for label, precision in columns if precision[0, 0] >= 0}
 
 
+def pycocotools_precision(truth: GroundTruth, detections: Detections, zero: int) -> float | None:
+    """Return AP as pycocotools has it where an annotation id is 0: it takes a match with this object for none.
+
+    Parameters
+    ----------
+    zero : int
+        Position of the object with id 0.
+    """
+    return _defined(float(_run("pycocotools", *labelled(truth, detections), zero=zero).statistics[0]))
+
+
 def coco_decided_by_order(truth: GroundTruth, detections: Detections) -> int:
     """Return how many decisions of COCO's numbers may rest on the order of the file: groups of one class and score.
 
@@ -228,7 +239,9 @@ class _Found(NamedTuple):
     difference: float | None = None
 
 
-def _run(engine: Engine, truth: GroundTruth, detections: Detections, summary: Summary | None = None) -> _Found:
+def _run(
+    engine: Engine, truth: GroundTruth, detections: Detections, summary: Summary | None = None, *, zero: int = -1
+) -> _Found:
     """Return COCO's numbers, or those of a summary, -1 where undefined, of the classes that objects or detections have.
 
     Engines hold 4,040 numbers for each class that they are given, several times over.
@@ -245,7 +258,7 @@ def _run(engine: Engine, truth: GroundTruth, detections: Detections, summary: Su
         truth, detections = of_classes(truth, detections, used)
     labels = used.tolist()
     statistics, precision = _engine_numbers(
-        "pycocotools" if engine == "both" else engine, truth, detections, labels, summary
+        "pycocotools" if engine == "both" else engine, truth, detections, labels, summary, zero
     )
     difference = None
     if engine == "both":
@@ -258,11 +271,17 @@ def _run(engine: Engine, truth: GroundTruth, detections: Detections, summary: Su
 
 
 def _engine_numbers(
-    engine: str, truth: GroundTruth, detections: Detections, labels: list[int], summary: Summary | None = None
+    engine: str,
+    truth: GroundTruth,
+    detections: Detections,
+    labels: list[int],
+    summary: Summary | None = None,
+    zero: int = -1,
 ) -> tuple[Floats, Floats]:
     """Return the numbers, and the precision at each IoU, recall and class, -1 where undefined."""
     with contextlib.redirect_stdout(io.StringIO()):
-        evaluation = (_in_hotcoco if engine == "hotcoco" else _in_pycocotools)(truth, detections)
+        is_hotcoco = engine == "hotcoco"
+        evaluation = _in_hotcoco(truth, detections) if is_hotcoco else _in_pycocotools(truth, detections, zero)
         parameters = evaluation.params
         if summary:
             parameters.maxDets = [max(1, len(detections))]
@@ -313,7 +332,7 @@ def _in_hotcoco(truth: GroundTruth, detections: Detections) -> Any:
     return hotcoco.COCOeval(annotated, annotated.load_res(rows), "bbox")
 
 
-def _in_pycocotools(truth: GroundTruth, detections: Detections) -> Any:
+def _in_pycocotools(truth: GroundTruth, detections: Detections, zero: int = -1) -> Any:
     from pycocotools.cocoeval import COCOeval
 
     kept = np.flatnonzero(truth.label >= 0)
@@ -325,6 +344,8 @@ def _in_pycocotools(truth: GroundTruth, detections: Detections) -> Any:
         area=_sizes(truth, kept),
         iscrowd=truth.crowd[kept].astype(int),
     )
+    for row in np.flatnonzero(kept == zero).tolist():
+        annotated.dataset["annotations"][row]["id"] = 0
     detected = _loaded(
         truth,
         image_id=detections.image + 1,

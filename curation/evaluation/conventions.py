@@ -30,7 +30,8 @@ VALUES = {
     "factor), or :+DX,+DY (pixels)",
     "category_ids": "+N or -N, number, name, index0, index1, coco91 (COCO's 1 to 90 for a truth of 80 classes in its "
     "order), A:B,C:D (each id and what it becomes), matched (the class of the objects that its boxes lie on)",
-    "scores": "percent, logits, inverted",
+    "scores": "percent, logits, inverted, number (texts of numbers)",
+    "records": "drop (those without four numbers in bbox, or of classes that the truth lacks)",
     "duplicates": "drop",
 }
 

@@ -1,4 +1,4 @@
-"""What may be wrong with detections, where an extension can tell: an entry point of the group ``curation.doubts``."""
+"""What may be wrong with truth and detections, where an extension can tell: entry points ``curation.doubts``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.core.entry_points import entry_points, loaded
 from curation.core.errors import CurationWarning, UsageError
-from curation.evaluation.problem import GroundTruth, Int32s
+from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s
 
 if TYPE_CHECKING:
     from curation.evaluation.result_records import Records
@@ -32,6 +32,38 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
     """Return why a file of detections may be mistaken; else ``""``."""
     told = _told()
     return "" if told is None else str(told.doubt(records, position, label, truth))
+
+
+def truth_doubt(
+    boxes: Floats,
+    sizes: Floats,
+    *,
+    crowd: Bools,
+    files: Sequence[str],
+    ids: Sequence[str],
+    image: Int32s,
+    is_json: bool,
+) -> str:
+    """Return why a ground truth may be mistaken; else ``""``.
+
+    Parameters
+    ----------
+    boxes : ndarray of float64, shape (m, 4)
+        ``x, y, w, h`` in pixels.
+    sizes : ndarray of float64, shape (n, 2)
+        Width and height of each image, NaN where unstated.
+    crowd : ndarray of bool, shape (m,)
+    files, ids : sequence of str, length n
+        File name, ``""`` where unstated, and id of each image.
+    image : ndarray of int32, shape (m,)
+        Position of each box's image.
+    is_json : bool
+        Whether the truth is one file of COCO JSON, which ``curation inspect`` mends.
+    """
+    told = _told()
+    if told is None:
+        return ""
+    return str(told.truth_doubt(boxes, sizes, crowd=crowd, files=files, ids=ids, image=image, is_json=is_json))
 
 
 def stray_hint(ids: Sequence[int | str], truth: GroundTruth) -> str:

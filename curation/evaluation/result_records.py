@@ -190,6 +190,9 @@ def decoding(file: InputFile, path: Path, form: str, what: str = "The detections
         yield
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         is_truth, hint = file.data.lstrip()[:1] == b"{" and b'"annotations"' in file.data, None
+        is_number = any(f"`{name}" in str(error) or f"].{name}" in str(error) for name in ("bbox", "score"))
+        if form == FORM and (is_number or b"NaN" in file.data or b"Infinity" in file.data):
+            hint = "curation inspect TRUTH --detections FILE names such records, and mends or leaves them out"
         if is_truth:
             hint = "give annotation files to --truth and results files to --detections"
         elif "`str` - at" in str(error) and "category_id" in str(error):

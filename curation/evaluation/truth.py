@@ -15,6 +15,7 @@ from curation.core.errors import EvaluationError
 from curation.core.ids import native_number, native_of
 from curation.core.input_files import read_plain, utf8_text
 from curation.core.near_names import warn_of_near_names
+from curation.evaluation.doubts import truth_doubt
 from curation.evaluation.problem import (
     UNKNOWN,
     UNKNOWN_NUMBER,
@@ -47,17 +48,26 @@ class Part:
         What the reader left out, by reason.
     images_in_files : int
         How many images the files hold; more than `truth` where a manifest chose among them.
+    doubt : str
+        Why the files may be mistaken (see `curation.evaluation.doubts.truth_doubt`), or ``""``.
+    zero : int
+        Position of the object whose annotation id is 0, which pycocotools never matches; -1 where none has it.
     """
 
     truth: GroundTruth
     files: tuple[FileRecord, ...]
     dropped: dict[str, int]
     images_in_files: int
+    doubt: str = ""
+    zero: int = -1
 
     @property
     def file(self) -> dict[str, Any]:
         """What a result says about this input."""
+        names = ", ".join(file.name for file in self.files)
+        doubt = {"name": names, "doubt": self.doubt} if self.doubt else {}
         return {
+            **doubt,
             "files": [{"name": file.name, "sha256": file.sha256, "rows": file.rows} for file in self.files],
             "images_in_files": self.images_in_files,
             "images": self.truth.n_images,
@@ -158,7 +168,17 @@ def _part(
         if source.categories.numbering == "yolo" and known.ids_from == "truth"
         else (),
     )
-    part = Part(truth, source.files, source.dropped, len(source.images))
+    doubt = truth_doubt(
+        truth.boxes,
+        truth.stated_sizes,
+        crowd=truth.crowd,
+        files=source.images.file_names[chosen].tolist(),
+        ids=source.images.native[chosen].tolist(),
+        image=truth.image,
+        is_json=len(source.files) == 1 and source.files[0].name.endswith(".json"),
+    )
+    zero = np.flatnonzero(objects.numbers[rows] == 0)
+    part = Part(truth, source.files, source.dropped, len(source.images), doubt, int(zero[0]) if len(zero) == 1 else -1)
     return part, position[listed].astype(np.int64)
 
 

@@ -50,6 +50,7 @@ _OPENING = re.compile(rb'"annotations"\s*:\s*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
 _MARK = b"8113420171017"
 _MOST_COPIED = 1 << 20
 _BYTE = re.compile(r"\(byte (\d+)\)")
+_RENUMBER = "curation inspect FILE --renumber NEW.json counts the annotations from 1"
 
 
 def read_coco(
@@ -123,7 +124,7 @@ def _source(
 
     read = [_objects(piece, image_of, category_of, names, where) for piece in pieces]
     objects = Objects.joined(read)
-    check_unique(objects.numbers, "annotation id", where)
+    check_unique(objects.numbers, "annotation id", where, hint=_RENUMBER)
     kept, dropped = sound_objects(objects, bad_boxes, where)
     return Source.of(
         dataset,
@@ -275,6 +276,9 @@ def _refuse_record(data: bytes, name: str, message: str) -> NoReturn:
         "A record of the annotation file is malformed",
         where=where,
         found=f"{field}: {reason}".replace("`", "").removeprefix(": "),
+        hint="curation inspect FILE counts such annotations, and names the command that leaves them out"
+        if found and found[1] == "annotations" and field.partition("[")[0] in ("image_id", "category_id", "bbox")
+        else None,
     )
 
 
@@ -450,7 +454,7 @@ def _numbers(records: Sequence[AnnotationRecord], where: Where) -> Int64s:
         return counted
     ids = _ids(records, "id", where)
     if isinstance(ids, list):
-        check_unique(ids, "annotation id", where)
+        check_unique(ids, "annotation id", where, hint=_RENUMBER)
     return counted if isinstance(ids, list) else ids
 
 

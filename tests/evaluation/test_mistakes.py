@@ -14,7 +14,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.core.errors import AnnotationFormatError, CurationError
+from curation.core.errors import AnnotationFormatError, CurationError, PredictionError
 from curation.extensions.diagnosis.diagnosis import diagnose, mended
 from tests.evaluation.mistaken import MISTAKES, NUMBERS, Rows, Truth, world, written
 from tests.real_files import real_files
@@ -129,6 +129,81 @@ def sound_files() -> Iterator[tuple[str, Truth, Rows]]:
 @pytest.mark.parametrize(("truth", "rows"), [pytest.param(*one[1:], id=one[0]) for one in sound_files()])
 def test_nothing_is_found_in_a_sound_file(truth: Truth, rows: Rows, tmp_path: Path) -> None:
     assert diagnose(*written(tmp_path, truth, rows)).findings == ()
+
+
+def permuted(seed: int, kind: str) -> tuple[Truth, Rows, Rows]:
+    """Draw a truth, the sound detections of which few are of rare classes, and these with their numbers permuted."""
+    rng = np.random.default_rng(seed)
+    numbers = sorted(rng.choice(30, int(rng.integers(3, 14)), replace=False).tolist())
+    truth, rows = world(n_images=int(rng.integers(10, 60)), seed=seed % 7, numbers=numbers, skill=0.7)
+    rare = {*rng.choice(numbers, int(rng.integers(0, len(numbers))), replace=False).tolist()}
+    sound = [row for row in rows if row["category_id"] not in rare or rng.random() < 0.12]
+    other = dict(zip(numbers, numbers, strict=True))
+    if kind == "turned by one":
+        other = dict(zip(numbers, [*numbers[1:], numbers[0]], strict=True))
+    elif kind == "two exchanged":
+        one, two = rng.choice(numbers, 2, replace=False).tolist()
+        other |= {one: two, two: one}
+    else:
+        other = dict(zip(numbers, rng.permutation(numbers).tolist(), strict=True))
+    return truth, sound, [row | {"category_id": other[row["category_id"]]} for row in sound]
+
+
+@pytest.mark.parametrize("kind", ["turned by one", "two exchanged", "permuted"])
+def test_a_mend_of_classes_restores_the_file_or_names_what_it_cannot_tell(kind: str, tmp_path: Path) -> None:
+    mended_whole = 0
+    for seed in range(25):
+        truth, sound, mistaken = permuted(seed, kind)
+        paths = written(tmp_path, truth, mistaken)
+        found = diagnose(*paths)
+        if not found.mends:
+            continue
+        back = [row["category_id"] for row in mended(*paths, found.mends)]
+        wanted = [row["category_id"] for row in sound]
+        # Never do two classes become one.
+        assert len({*back}) == len({*wanted}), seed
+        wrong = {old["category_id"] for old, new, right in zip(mistaken, back, wanted, strict=True) if new != right}
+        mended_whole += not wrong
+        if wrong:
+            (finding,) = found.findings
+            told = finding.what.partition("cannot be told by their boxes: ")[2]
+            assert {str(old) for old in wrong} <= {*told.removesuffix(", …").split(", ")} or told.endswith("…"), seed
+    assert mended_whole >= 5
+
+
+@pytest.mark.parametrize("n_rare", [0, 1, 2])
+def test_four_classes_turned_by_one_of_which_two_are_rare(n_rare: int, tmp_path: Path) -> None:
+    truth, _ = world(numbers=[1, 2, 3, 4], seed=3)
+    of_class = {number: [one for one in truth["annotations"] if one["category_id"] == number] for number in range(1, 5)}
+    truth["annotations"] = [*of_class[1], *of_class[2], *of_class[3][:n_rare], *of_class[4][:n_rare]]
+    sound = perfect(truth)
+    # Boxes beside every object: rows whose class nothing tells.
+    false = [{"image_id": truth["images"][0]["id"], "category_id": 3 + n, "bbox": [1, 1, 2, 2], "score": 0.1}
+             for n in (0, 1)]  # fmt: skip
+    sound += false
+    paths = written(tmp_path, truth, [row | {"category_id": row["category_id"] % 4 + 1} for row in sound])
+    found = diagnose(*paths)
+    (finding,) = found.findings
+    if n_rare == 2:
+        assert [one["category_id"] for one in mended(*paths, found.mends)] == [one["category_id"] for one in sound]
+    else:
+        assert found.mends == ()
+        n = 2 + 2 * n_rare
+        assert f"2 ids ({n} detections) cannot be told by their boxes: 1, 4" in finding.what or n_rare == 0
+        assert "would merge classes" in finding.command
+        with pytest.raises(PredictionError, match="do not decide"):
+            mended(*paths, ["category_ids=matched"])
+
+
+@pytest.mark.parametrize(("name", "n_images"), [("offset", 80), ("offset", 8), ("input size", 8), ("letterboxed", 8)])
+def test_what_few_boxes_estimate_is_printed_as_about(name: str, n_images: int, tmp_path: Path) -> None:
+    truth, rows = world(n_images=n_images, seed=5)
+    (finding,) = diagnose(*written(tmp_path, truth, MISTAKES[name][0](rows, truth))).findings
+    assert "about" in finding.what
+    assert "estimated from" in finding.what
+    # Boxes that lie on their objects exactly leave no doubt.
+    (finding,) = diagnose(*written(tmp_path, truth, MISTAKES[name][0](perfect(truth), truth))).findings
+    assert "about" not in finding.what
 
 
 def test_a_file_without_detections_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

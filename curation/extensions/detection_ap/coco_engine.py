@@ -29,6 +29,7 @@ from curation.evaluation.coco_ap import (
     coco_average_precision,
     coco_decided_by_order,
     labelled,
+    pycocotools_precision,
 )
 from curation.evaluation.conventions import VALUES, is_form
 from curation.evaluation.inputs import LISTED, POLICY, READING, Listed, OnePart, Policy, Reading, Truth
@@ -151,6 +152,7 @@ def evaluate(
             if against is not None and name not in _SCORELESS and "external" not in facts:
                 known = dict(zip(given.part.truth.class_numbers, given.part.truth.classes, strict=True))
                 compared = compare_with_external(found, against, known)
+                notes += _zero_notes(given, name, found["AP"])
                 facts["external"] = {key: compared[key] for key in ("file", "passed_over")}
                 tables = {**new.found.tables, "against": compared["against"]}
                 scored[-1] = replace(new, found=new.found._replace(tables=tables))
@@ -166,6 +168,20 @@ def evaluate(
         notes=notes,
         outcomes=(lambda: {"coco": [_outcomes(given)]}) if variants == ("coco",) else None,
     )
+
+
+def _zero_notes(given: OnePart, name: str, ap: float | None) -> list[str]:
+    """Return why pycocotools differs where the truth has annotation id 0."""
+    truth, detections, zero = given.part.truth, given.read.detections, given.part.zero
+    if zero < 0 or truth.label[zero] < 0 or name not in ("coco", "coco-federated"):
+        return []
+    plain = replace(truth, federated=None) if name == "coco" else truth
+    theirs = pycocotools_precision(plain, detections.take(detections.label >= 0), zero)
+    shown = ("-" if value is None else f"{percent(value):.2f} %" for value in (theirs, ap))
+    return [
+        "an annotation of the truth has id 0: pycocotools counts a detection of this object as false, and the object "
+        "as missed; its AP is therefore {} and not {}".format(*shown)
+    ]
 
 
 def _outcomes(given: OnePart) -> Outcomes:

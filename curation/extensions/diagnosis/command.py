@@ -49,9 +49,10 @@ def run(
         COCO results in any convention, a table (.csv), or a folder of YOLO's label files: which mistakes were made in
         boxes, ids and scores, with the command that mends each
     mend
-        with --detections and --out: KEY=VALUE (image_ids, boxes, category_ids, scores, duplicates; repeatable)
+        with --out: KEY=VALUE, repeatable; of --detections image_ids, boxes, category_ids, scores, records, duplicates;
+        without --detections boxes, records, crowd of FILE
     out
-        the results file to write, mended by --mend: COCO results (.json), whatever the detections are in
+        the file to write, mended by --mend: COCO results (.json), whatever the detections are in, or annotations
     engine
         of --presence: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same digest
     workers
@@ -65,24 +66,27 @@ def run(
         return _presence(file, presence, engine, workers)
     if renumber is not None:
         return _renumbered(Path(file), renumber)
-    if bool(mend) != (out is not None) or (mend and detections is None):
+    if bool(mend) != (out is not None):
         raise UsageError("--mend and --out belong together", hint=f"curation inspect {file} --detections FILE")
     # What reads detections takes its time to import.
     from curation.extensions.diagnosis import diagnosis
 
-    if detections is not None and out is not None:
+    if out is not None:
         return _mended(Path(file), detections, mend, out)
     found = diagnosis.inspect(Path(file), detections=detections)
     return Answer(found.data(), found.lines(), int(isinstance(found, diagnosis.Diagnosis) and bool(found.findings)))
 
 
-def _mended(truth: Path, detections: Path, mends: tuple[str, ...], out: Path) -> Answer:
-    from curation.extensions.diagnosis.diagnosis import mended
+def _mended(truth: Path, detections: Path | None, mends: tuple[str, ...], out: Path) -> Answer:
+    from curation.extensions.diagnosis.diagnosis import mended, mended_annotations
 
     if out.suffix.lower() != ".json":
         raise UsageError(
-            "Mended detections are written as COCO results alone", where=str(out), expected="--out FILE.json"
+            "Mended annotations and detections are written as COCO JSON", where=str(out), expected="--out FILE.json"
         )
+    if detections is None:
+        write_bytes(out, mended_annotations(truth, mends))
+        return Answer({"file": str(out)}, [f"annotations written to {out}"])
     records = mended(truth, detections, mends)
     write_bytes(out, msgspec.json.encode(records))
     return Answer({"file": str(out), "records": len(records)}, [f"{len(records):,} detections written to {out}"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -14,14 +14,16 @@ import msgspec
 import numpy as np
 
 from curation.core.arguments import checked
-from curation.core.errors import AnnotationFormatError, PredictionError
+from curation.core.errors import AnnotationFormatError, CurationError, PredictionError
 from curation.core.input_files import InputFile, is_json_lines, json_rows
 from curation.core.short_repr import short_repr
 from curation.core.text_table import Table, table_lines
 from curation.evaluation.conventions import Id, unique
 from curation.evaluation.detection_files import read_other_form
-from curation.evaluation.problem import GroundTruth, Int32s, Int64s
-from curation.evaluation.result_records import FORM, Records, Row
+from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.readers import locate
+from curation.evaluation.result_records import Records
+from curation.extensions.diagnosis.finding import Finding, finding_lines
 from curation.extensions.diagnosis.inspection import Inspection, inspect_annotations
 from curation.extensions.diagnosis.mends import (
     Columns,
@@ -32,7 +34,20 @@ from curation.extensions.diagnosis.mends import (
     mend_records,
     parse,
 )
-from curation.extensions.diagnosis.mistakes import ONE_CLASS, Finding, explain, ids_are, image_mends
+from curation.extensions.diagnosis.mistakes import ONE_CLASS, explain, ids_are, image_mends
+from curation.extensions.diagnosis.truth_file import (
+    AnnotationFile,
+    Record,
+    TruthFile,
+    mended_truth,
+    new_name,
+    objects_of,
+    plain_json,
+    read_detections,
+    refusal,
+    refused_truth,
+)
+from curation.extensions.diagnosis.truth_mistakes import fitting_forms, layout_mistake, other_mistakes
 
 _SEEN = 5_000
 """Detections that an evaluation looks at before it doubts them."""
@@ -41,34 +56,6 @@ _FEWEST = 20
 _ASK = "curation inspect TRUTH --detections FILE looks for a mistake"
 _NO_DETECTIONS = "the file holds no detections"
 _NO_BOX = [math.nan] * 4
-
-
-class _Image(msgspec.Struct, gc=False):
-    id: int | str
-    file_name: str = ""
-    width: float | None = None
-    height: float | None = None
-
-
-class _Class(msgspec.Struct, gc=False):
-    id: int | str
-    name: str = ""
-
-
-class _Row(msgspec.Struct, gc=False):
-    """An annotation, or a detection; nothing of it is checked."""
-
-    image_id: int | str | float
-    category_id: int | str | float | None = None
-    category: str | None = None
-    bbox: list[float | str | None] | None = None
-    score: float | str | None = None
-
-
-class _Annotated(msgspec.Struct):
-    images: list[_Image]
-    annotations: list[_Row]
-    categories: list[_Class] = []
 
 
 @dataclass(frozen=True)
@@ -82,9 +69,11 @@ class Diagnosis:
         ``detections``, ``images`` with one, ``images_of_truth``, ``on_objects`` (detections that lie on an object after
         all mends), ``looked_at``.
     findings : tuple of Finding
-        None for a file that is sound, however poor its detector.
+        None for files that are sound, however poor the detector; those of the truth come first.
     command : str
         Mends all findings at once; ``""`` where fewer than two have a mend.
+    notes : tuple of str
+        What is no mistake, and makes another evaluator differ.
     """
 
     __repr__ = short_repr
@@ -93,120 +82,99 @@ class Diagnosis:
     counts: dict[str, int]
     findings: tuple[Finding, ...]
     command: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def mends(self) -> tuple[str, ...]:
-        """The mends of all findings."""
-        return tuple(finding.mend for finding in self.findings if finding.mend)
+        """The mends of the detections."""
+        return _mends_of(self.findings)
 
     def data(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        return {"file": self.file, **self.counts, "findings": [finding._asdict() for finding in self.findings]}
+        findings = [finding._asdict() for finding in self.findings]
+        return {"file": self.file, **self.counts, "findings": findings, "notes": list(self.notes)}
 
     def lines(self) -> list[str]:
         """Return the findings with evidence and mend, as text."""
-        held = [(name.replace("_", " "), f"{n:,}") for name, n in self.counts.items()]
-        lines = table_lines(Table(self.file, ("", ""), tuple(held)))
+        counts = [(name.replace("_", " "), f"{n:,}") for name, n in self.counts.items()]
+        lines = table_lines(Table(self.file, ("", ""), tuple(counts)))
         if not self.findings:
             sound = "no mistake found: under no other convention would many more of these boxes lie on objects"
-            return [*lines, sound if self.counts["detections"] else _NO_DETECTIONS]
-        for number, finding in enumerate(self.findings, 1):
-            lines += [f"{number}. {finding.what}", f"   {finding.shown}", f"   {finding.command}"]
+            return [*lines, sound if self.counts["detections"] else _NO_DETECTIONS, *self.notes]
+        lines += [*finding_lines(self.findings), *self.notes]
         return [*lines, "all at once:", f"   {self.command}"] if self.command else lines
 
 
-def _held(path: Path) -> _Annotated | list[_Row] | str:
-    """Return COCO JSON, or records of results, of any convention; of a file that is neither, what is wrong with it."""
+def _mends_of(findings: Sequence[Finding]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(finding.mend for finding in findings if finding.mend and finding.side != "truth"))
+
+
+def _decoded(path: Path) -> tuple[bytes, AnnotationFile | list[Record] | str]:
+    """Return JSON, and its records of any convention; of a file that is neither COCO's, what is wrong with it."""
     if path.is_dir():
-        return "a folder"
-    data = InputFile(path).data
+        return b"", "a folder"
+    data = plain_json(InputFile(path).data)
     try:
         if data.lstrip()[:1] == b"[" or is_json_lines(data):
-            rows = json_rows(data, _Row)
-            return rows if not rows or any(row.bbox for row in rows) else "records without bbox"
-        return msgspec.json.decode(data, type=_Annotated)
+            rows = json_rows(data, Record)
+            return data, rows if not rows or any(row.bbox for row in rows) else "records without bbox"
+        return data, msgspec.json.decode(data, type=AnnotationFile)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        return str(error)[:200]
+        return data, str(error)[:200]
 
 
-def _objects_in(held: _Annotated | list[_Row] | str, path: Path) -> Objects:
-    if not isinstance(held, _Annotated):
+def _decoded_truth(path: Path) -> tuple[bytes, AnnotationFile]:
+    data, annotated = _decoded(path)
+    if not isinstance(annotated, AnnotationFile):
         raise AnnotationFormatError(
             "The truth that explains detections must be COCO JSON",
             where=str(path),
             expected="images, annotations and categories",
-            found=held if isinstance(held, str) else "a list of results",
+            found=annotated if isinstance(annotated, str) else "a list of results",
             hint="curation export writes any truth as COCO JSON; give results as --detections",
         )
-    images: dict[Any, int] = {image.id: row for row, image in reversed([*enumerate(held.images)])}
-    classes: dict[Any, int] = {category.id: row for row, category in enumerate(held.categories)}
-    kept = [
-        (images[annotation.image_id], classes[annotation.category_id], annotation.bbox)
-        for annotation in held.annotations
-        if annotation.image_id in images and annotation.category_id in classes and _is_box(annotation.bbox)
-    ]
-    kept.sort(key=lambda row: row[0])
-    sizes = [(image.width or math.nan, image.height or math.nan) for image in held.images]
-    return Objects(
-        [image.id for image in held.images],
-        [image.file_name for image in held.images],
-        np.array(sizes, np.float64).reshape(-1, 2),
-        [category.id for category in held.categories],
-        [category.name for category in held.categories],
-        np.array([image for image, _, _ in kept], np.int64),
-        np.array([category for _, category, _ in kept], np.int64),
-        np.array([box for _, _, box in kept], np.float64).reshape(-1, 4),
-    )
-
-
-def _is_box(box: Sequence[Any] | None) -> bool:
-    return box is not None and len(box) == 4 and all(isinstance(value, int | float) for value in box)
+    return data, annotated
 
 
 class _Given(NamedTuple):
     """Detections of a file, and its records, to be mended: a file of another form has those of its columns.
 
-    `refused` returns why a reader refuses records that are not all of its form; ``""`` where it does not.
+    `texts` counts records whose box, and whose score, is a text.
     """
 
     columns: Columns
     records: Callable[[], list[dict[str, Any]]]
     annotated: bool = False
-    refused: Callable[[], str] = str
+    texts: tuple[int, int] = (0, 0)
 
 
 def _detections(path: Path, truth: Objects) -> _Given:
     """Return what a file holds that `evaluate` reads, or JSON of any convention."""
-    files = zip(truth.images, truth.files, strict=True)
-    stems = tuple(PurePosixPath(file).stem if file else str(image) for image, file in files)
     images: Any = tuple(truth.images)
-    if (other := read_other_form(path, replace(truth.truth, image_names=images, image_stems=stems))) is not None:
+    if (other := read_other_form(path, replace(truth.truth, image_names=images, image_stems=truth.stems))) is not None:
         columns = _taken(other.records, np.arange(len(other.records)), truth)
         own = {str(image): image for image in truth.images}
         columns = replace(columns, images=[own.get(str(image), image) for image in columns.images])
         return _Given(columns, lambda: _records(columns))
-    held = _held(path)
-    if isinstance(held, str):
+    data, rows = _decoded(path)
+    if isinstance(rows, str):
         raise PredictionError(
             "The file holds neither annotations nor detections",
             where=str(path),
             expected="COCO JSON: images, annotations and categories; or COCO results: a JSON list (or one a line) of "
             "records with image_id, bbox and a class; JSON knows no NaN or Infinity",
-            found=held,
+            found=rows,
             hint="detections may be .csv or a folder of YOLO too",
         )
-    data = InputFile(path).data
-    if isinstance(held, list):
-        return _Given(_columns(held, truth), lambda: json_rows(data, dict), refused=partial(_why_refused, data))
-    return _Given(_columns(held.annotations, truth), lambda: msgspec.json.decode(data)["annotations"], True)
+    if isinstance(rows, list):
+        return _Given(_columns(rows, truth), lambda: json_rows(data, dict), texts=_texts(rows))
+    rows = rows.annotations
+    return _Given(_columns(rows, truth), lambda: msgspec.json.decode(data)["annotations"], True, _texts(rows))
 
 
-def _why_refused(data: bytes) -> str:
-    try:
-        json_rows(data, Row)
-    except msgspec.ValidationError as error:
-        return str(error)
-    return ""
+def _texts(rows: Sequence[Record]) -> tuple[int, int]:
+    boxes = sum(any(isinstance(value, str) for value in row.bbox or ()) for row in rows)
+    return boxes, sum(isinstance(row.score, str) for row in rows)
 
 
 def _records(columns: Columns) -> list[dict[str, Any]]:
@@ -217,15 +185,35 @@ def _records(columns: Columns) -> list[dict[str, Any]]:
     ]
 
 
-def _columns(rows: Sequence[_Row], truth: Objects) -> Columns:
+def _columns(rows: Sequence[Record], truth: Objects) -> Columns:
     own = unique(truth.names, truth.categories)
     boxes = [row.bbox if row.bbox is not None and len(row.bbox) == 4 else _NO_BOX for row in rows]
     return Columns(
-        [_id(row.image_id) for row in rows],
+        _as_evaluated([_id(row.image_id) for row in rows], truth),
         [own.get(row.category, row.category) if row.category_id is None else _id(row.category_id) for row in rows],
         np.array([[_float(value) for value in box] for box in boxes], np.float64).reshape(-1, 4),
         np.array([_float(row.score) for row in rows], np.float64),
     )
+
+
+def _as_evaluated(ids: list[Any], truth: Objects) -> list[Any]:
+    """Return image ids as the truth has them where `curation evaluate` finds the image that they name."""
+    numbers = sorted(image for image in truth.images if isinstance(image, int))
+    are_texts = len(numbers) < len(truth.images)
+    ordered = truth.images if are_texts else numbers
+    stem_of = dict(zip(truth.images, truth.stems, strict=True))
+    named = replace(
+        truth.truth,
+        image_numbers=np.arange(len(ordered)) if are_texts else np.array(numbers, np.int64),
+        image_names=tuple(map(str, ordered)) if are_texts else None,
+        image_stems=tuple(stem_of[image] for image in ordered),
+    )
+    try:
+        position, found = locate(["" if image is None else image for image in ids], named, str)
+    except CurationError:
+        return ids
+    rows = zip(ids, position.tolist(), found.tolist(), strict=True)
+    return [ordered[at] if is_found else image for image, at, is_found in rows]
 
 
 def _taken(records: Records, rows: Int64s, truth: Objects) -> Columns:
@@ -292,7 +280,17 @@ def inspect(
     ...     curation.inspect(path).problems
     {'repeated_image_ids': 1, 'images_with_repeated_ids': 2}
     """
-    return inspect_annotations(path) if detections is None else diagnose(path, detections)
+    if detections is not None:
+        return diagnose(path, detections)
+    inspection = inspect_annotations(path)
+    data, annotated = _decoded(path)
+    if not isinstance(annotated, AnnotationFile):
+        return replace(inspection, findings=tuple(refused_truth(path)))
+    objects = objects_of(annotated)
+    sizes = objects.sizes[objects.image]
+    layout = layout_mistake(fitting_forms(objects.boxes, sizes), objects.boxes, sizes)
+    file = TruthFile(path, data, annotated, layout)
+    return replace(inspection, findings=file.findings, notes=file.notes)
 
 
 def diagnose(truth: Path, detections: Path) -> Diagnosis:
@@ -311,38 +309,67 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
     MissingFileError, AnnotationFormatError, PredictionError
         A file is not there, or holds neither truth nor detections.
     """
-    held = _held(truth)
-    if isinstance(held, list) and not detections.is_dir() and isinstance(other := _held(detections), _Annotated):
+    data, annotated = _decoded(truth)
+    if (
+        isinstance(annotated, list)
+        and not detections.is_dir()
+        and isinstance(other := _decoded(detections)[1], AnnotationFile)
+    ):
         swapped = Finding(
             "Truth and detections are exchanged",
             f"{truth} is a list of results, {detections} has {len(other.images):,} images with annotations",
             None,
             command=_command(detections, truth),
         )
-        found = diagnose(detections, truth)
-        return replace(found, findings=(swapped, *found.findings))
-    objects = _objects_in(held, truth)
-    columns, _, annotated, refused = _detections(detections, objects)
-    mistakes, counts = explain(columns, objects)
-    findings = [
-        found._replace(command=_command(truth, detections, found.mend)) if found.mend else found for found in mistakes
-    ]
-    if annotated:
-        share = float(np.isfinite(columns.scores).mean()) if len(columns) else 0.0
-        what = "The detections are a file of annotations, not of results"
-        given = "give the detector's results" if share < 1 else "write its list `annotations` alone"
-        advice = f"{given}: a JSON list of image_id, category_id, bbox, score"
-        findings.insert(0, Finding(what, "records with a score", share, command=advice))
-    if not findings and (why := refused()):
-        findings.append(Finding("`curation evaluate` cannot read the records", why, None, command=f"write {FORM}"))
-    mends = [found.mend for found in mistakes if found.mend]
-    at_once = _command(truth, detections, *mends) if len(mends) > 1 else ""
-    return Diagnosis(str(detections), counts, tuple(findings), at_once)
+        diagnosis = diagnose(detections, truth)
+        return replace(diagnosis, findings=(swapped, *diagnosis.findings))
+    data, annotated = _decoded_truth(truth)
+    objects = objects_of(annotated)
+    results = _detections(detections, objects)
+    mistakes, counts = explain(results.columns, objects)
+    file = TruthFile(truth, data, annotated, next((one for one in mistakes if one.side == "truth"), None))
+    findings = [*_of_records(results), *(finding for finding in mistakes if finding.side != "truth")]
+    findings += _texts_of_numbers(results, findings)
+    mends = _mends_of(findings)
+    if file.part is not None and all(finding.mend for finding in findings):
+        records = None
+        if mends:
+            after = objects_of(msgspec.json.decode(file.data, type=AnnotationFile))
+            records = msgspec.json.encode(_mended(results, mends, after))
+        if error := read_detections(records, detections, file.part):
+            findings.append(refusal(error, "detections"))
+    command = partial(_command, file.path, detections)
+    findings = [finding._replace(command=command(finding.mend)) if finding.mend else finding for finding in findings]
+    steps = [*file.commands, *([command(*mends)] if mends else [])]
+    at_once = " && ".join(steps) if len(steps) > 1 or len(mends) > 1 or len(file.mends) > 1 else ""
+    return Diagnosis(str(detections), counts, (*file.findings, *findings), at_once, file.notes)
 
 
 def _command(truth: Path, detections: Path, *mends: str) -> str:
-    words = [word for mend in mends for word in ("--mend", mend)] + ["--out", "mended.json"] * bool(mends)
+    words = [word for mend in mends for word in ("--mend", mend)] + ["--out", new_name("mended", detections)] * bool(
+        mends
+    )
     return shlex.join(["curation", "inspect", str(truth), "--detections", str(detections), *words])
+
+
+def _of_records(results: _Given) -> list[Finding]:
+    """Return the finding on annotations that are given as detections."""
+    if not results.annotated:
+        return []
+    share = float(np.isfinite(results.columns.scores).mean()) if len(results.columns) else 0.0
+    source = "give the detector's results" if share < 1 else "write its list `annotations` alone"
+    advice = f"{source}: a JSON list of image_id, category_id, bbox, score"
+    what = "The detections are a file of annotations, not of results"
+    return [Finding(what, "records with a score", share, command=advice)]
+
+
+def _texts_of_numbers(results: _Given, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield the findings on numbers that are texts, which another mend of the same field would write as numbers."""
+    keys = {finding.mend.partition("=")[0] for finding in findings}
+    for n, key, value in zip(results.texts, ("boxes", "scores"), ("xywh", "number"), strict=True):
+        if n and key not in keys:
+            share = 1 - n / len(results.columns)
+            yield Finding(f"{key.capitalize()} are texts", f"{key} that are numbers", share, 1.0, f"{key}={value}")
 
 
 def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str, Any]]:
@@ -360,10 +387,20 @@ def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str
     MissingFileError, AnnotationFormatError, PredictionError, UsageError
         As `diagnose`; or there is no such mend.
     """
-    asked, objects = parse(mends), _objects_in(_held(truth), truth)
-    before, records, *_ = _detections(detections, objects)
-    after, rows = apply_mends(before, asked, objects)
-    return mend_records(records(), before, after, rows)
+    objects = objects_of(_decoded_truth(truth)[1])
+    return _mended(_detections(detections, objects), mends, objects)
+
+
+def _mended(results: _Given, mends: Sequence[str], objects: Objects) -> list[dict[str, Any]]:
+    chosen = parse(mends)
+    after, rows = apply_mends(results.columns, chosen, objects)
+    return mend_records(results.records(), results.columns, after, rows, chosen)
+
+
+def mended_annotations(path: Path, mends: Sequence[str]) -> bytes:
+    """Return an annotation file after mends, all else as it was (see `mended_truth`)."""
+    data, _ = _decoded_truth(path)
+    return mended_truth(data, mends)
 
 
 def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> str:
@@ -378,7 +415,7 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
     """
     if not len(records) or not (truth.label >= 0).any():
         return "" if len(records) else _NO_DETECTIONS
-    objects = objects_of(truth)
+    objects = _objects_of_truth(truth)
     step = math.ceil(len(records) / _SEEN)
     rows = np.flatnonzero((position >= 0) & (position % step == 0))
     rows = rows[np.lexsort((-records.scores[rows], position[rows]))]
@@ -393,8 +430,11 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
         return ""
     rows = np.sort(rows)
     # An evaluation has matched images already: a stem is no mistake.
-    located = replace(_taken(records, rows, objects), images=[objects.images[image] for image in position[rows]])
-    for finding in explain(located, objects)[0]:
+    columns = replace(_taken(records, rows, objects), images=[objects.images[at] for at in position[rows].tolist()])
+    for finding in explain(columns, objects)[0]:
+        if finding.side == "truth" and fitting_forms(objects.boxes, objects.sizes[objects.image]):
+            # The doubt about the truth names it.
+            return ""
         if finding.mend.partition("=")[0] in ("boxes", "image_ids", "category_ids") or finding.what.startswith(
             ONE_CLASS
         ):
@@ -404,9 +444,34 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
     return ""
 
 
+def truth_doubt(
+    boxes: Floats,
+    sizes: Floats,
+    *,
+    crowd: Bools,
+    files: Sequence[str],
+    ids: Sequence[str],
+    image: Int32s,
+    is_json: bool,
+) -> str:
+    """Return what to say of a truth with mistakes (see `curation.evaluation.doubts.truth_doubt`); else ``""``."""
+    of_box = sizes[image]
+    layout = layout_mistake(fitting_forms(boxes, of_box), boxes, of_box)
+    others = other_mistakes(
+        boxes, of_box, crowd=crowd, files=files, ids=ids, image_at=lambda row: ids[image[row]], has_layout=bool(layout)
+    )
+    findings = [*([layout] if layout else []), *others]
+    texts = [f"{finding.what} ({finding.shown})" for finding in findings]
+    if is_json and any(finding.mend for finding in findings):
+        texts.append("curation inspect TRUTH names the mend")
+    elif is_json and layout:
+        texts.append(layout.command)
+    return "; ".join(texts)
+
+
 def stray_hint(ids: Sequence[Id], truth: GroundTruth) -> str:
     """Return what image ids may be that a truth lacks: off by a constant, or names; else ``""``."""
-    objects, distinct = objects_of(truth), [*dict.fromkeys(ids)]
+    objects, distinct = _objects_of_truth(truth), [*dict.fromkeys(ids)]
     for name in image_mends(distinct, objects)[1:]:
         known = image_map(name, objects)
         if all(known(image) in objects.image_position for image in distinct):
@@ -415,7 +480,7 @@ def stray_hint(ids: Sequence[Id], truth: GroundTruth) -> str:
     return f"{ids_are('file_name')}? {_ASK}" if stems <= {*truth.image_stems} else ""
 
 
-def objects_of(truth: GroundTruth) -> Objects:
+def _objects_of_truth(truth: GroundTruth) -> Objects:
     """Return the objects of a truth that is read, crowds left out; an unknown object is of a last class, unknown."""
     kept = ~truth.crowd
     known = [

@@ -16,6 +16,7 @@ from curation.core.input_files import InputFile
 from curation.core.json_keys import refuse_repeated_keys
 from curation.core.short_repr import short_repr
 from curation.core.text_table import Table, table_lines
+from curation.extensions.diagnosis.finding import Finding, finding_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,6 +78,10 @@ class Inspection:
         ``annotations_of_unknown_images``, ``annotations_of_unknown_classes``, ``unusable_boxes``.
     class_counts : tuple of (str, int, int)
         Class, images and boxes, in the order of the file.
+    findings : tuple of Finding
+        Mistakes, with the command that mends each.
+    notes : tuple of str
+        What is no mistake, and makes another evaluator differ.
     """
 
     __repr__ = short_repr
@@ -85,6 +90,8 @@ class Inspection:
     sha256: str
     counts: dict[str, int]
     class_counts: tuple[tuple[str, int, int], ...]
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def classes(self) -> pd.DataFrame:
@@ -105,6 +112,8 @@ class Inspection:
             "sha256": self.sha256,
             **self.counts,
             "class_counts": [dict(zip(_COLUMNS, row, strict=True)) for row in self.class_counts],
+            "findings": [finding._asdict() for finding in self.findings],
+            "notes": list(self.notes),
         }
 
     def lines(self) -> list[str]:
@@ -116,7 +125,10 @@ class Inspection:
         more = len(self.class_counts) - len(rows)
         return [
             *table_lines(Table(self.file, ("", ""), tuple(held))),
-            *(table_lines(Table("Problems", ("", ""), tuple(wrong))) if wrong else ["no problems found", ""]),
+            *(table_lines(Table("Problems", ("", ""), tuple(wrong))) if wrong else []),
+            *([*finding_lines(self.findings), ""] if self.findings else []),
+            *([] if wrong or self.findings else ["no problems found", ""]),
+            *([*self.notes, ""] if self.notes else []),
             *table_lines(Table("Classes", _COLUMNS, rows)),
             *([f"… and {more:,} more: --json prints all"] if more > 0 else []),
         ]

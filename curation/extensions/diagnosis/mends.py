@@ -6,32 +6,51 @@ its other fields and its position in the file.
 
 from __future__ import annotations
 
+import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from curation.core.errors import UsageError
+from curation.core.errors import PredictionError, UsageError
 from curation.core.near_names import plain_name
+from curation.core.wording import examples
 from curation.evaluation.conventions import _BOXES, VALUES, Id, boxes_in_pixels, unique
 from curation.evaluation.matching import best_overlap
-from curation.evaluation.problem import MAX_COORDINATE, Detections, Floats, GroundTruth, Int64s
+from curation.evaluation.problem import (
+    MAX_COORDINATE,
+    UNKNOWN,
+    UNKNOWN_NUMBER,
+    Bools,
+    Detections,
+    Floats,
+    GroundTruth,
+    Int64s,
+)
 
 Mapped = Callable[[Any], Id | None]
 """What an id becomes; None where the mend knows nothing of it, and it stays."""
+Votes = dict[Id | None, Counter[int]]
+"""For each category id, boxes that lie on objects of each class, by its position in `Objects.categories`."""
 _SHIFT = r"[+-]\d{1,18}"
 _FORMS = {
     "image_ids": rf"{_SHIFT}|number|file_name|stem|(?:index|rank)[01]",
     "boxes": _BOXES.pattern,
     "category_ids": rf"{_SHIFT}|number|name|index[01]|coco91|matched|[^:,]+:-?\d{{1,18}}(?:,[^:,]+:-?\d{{1,18}})*",
-    "scores": "percent|logits|inverted",
+    "scores": "percent|logits|inverted|number",
+    "records": "drop",
     "duplicates": "drop",
 }
+MOST_ROWS = 20_000
+"""Detections that a test looks at; of more, every k-th image is looked at."""
+_MANY = 10
+_OF_IMAGE = 10
+"""Of an image with many detections, so many with the highest scores are looked at, and so many with the lowest."""
 _NOT_IN_COCO = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83, 91})
 """The numbers up to 91 that no class of COCO 2017 has."""
 
@@ -93,6 +112,12 @@ class Objects:
     image: Int64s
     category: Int64s
     boxes: Floats
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """The stem of each image's file name, its id where the file states none."""
+        files = zip(self.images, self.files, strict=True)
+        return tuple(PurePosixPath(file).stem if file else str(image) for image, file in files)
 
     @cached_property
     def image_position(self) -> dict[Id, int]:
@@ -210,20 +235,51 @@ def apply_mends(columns: Columns, mends: Mapping[str, str], truth: Objects) -> t
             sizes = np.concatenate([truth.sizes, [[1, 1]]])[truth.positions(columns.images)]
             columns = replace(columns, boxes=boxes_in_pixels(columns.boxes, value, sizes))
         elif key == "category_ids":
-            known = matched_classes(columns, truth).get if value == "matched" else category_map(value, truth)
+            known = _matched(columns, truth) if value == "matched" else category_map(value, truth)
             columns = replace(columns, classes=_mapped(columns.classes, known))
         elif key == "scores":
             columns = replace(columns, scores=_scores(columns.scores, value))
         else:
-            rows = first_of_each(columns)
-            columns = columns.take(rows)
+            kept = first_of_each(columns) if key == "duplicates" else np.flatnonzero(usable(columns, truth))
+            columns, rows = columns.take(kept), rows[kept]
     return columns, rows
 
 
+def usable(columns: Columns, truth: Objects) -> Bools:
+    """Return whether each detection has four finite numbers as its box, and a class of the truth or ``unknown``."""
+    known = {*truth.category_position, UNKNOWN, UNKNOWN_NUMBER}
+    return np.isfinite(columns.boxes).all(axis=1) & has_class(columns, known)
+
+
+def has_class(columns: Columns, known: Collection[Id | None]) -> Bools:
+    """Return whether the class of each detection is one of some."""
+    return np.fromiter((category in known for category in columns.classes), np.bool_, len(columns))
+
+
+def _matched(columns: Columns, truth: Objects) -> Mapped:
+    some = columns.take(sample(columns))
+    found = renaming(some, truth, class_votes(some, truth))
+    if found.blocking:
+        raise PredictionError(
+            "The boxes do not decide which classes all category ids stand for",
+            where="--mend category_ids=matched",
+            expected="category_ids=A:B,C:D with each id that changes and what it becomes",
+            found=f"undecided: {short_list(found.undecided)}; keep a number that another id would get: "
+            f"{short_list(found.blocking)}",
+        )
+    return found.moved.get
+
+
+def short_list(ids: Iterable[Any]) -> str:
+    """Return the first ids of several as text."""
+    ordered = sorted(ids, key=lambda category: (isinstance(category, str), category))
+    return examples([f"{category!s:.40}" for category in ordered], shown=6)
+
+
 def mend_records(
-    records: Sequence[dict[str, Any]], before: Columns, after: Columns, rows: Int64s
+    records: Sequence[dict[str, Any]], before: Columns, after: Columns, rows: Int64s, mends: Collection[str]
 ) -> list[dict[str, Any]]:
-    """Return records of a results file with the values that mends changed."""
+    """Return records of a results file with the values that mends changed; numbers that were texts are numbers then."""
     found = []
     for index, row in enumerate(rows.tolist()):
         record = dict(records[row])
@@ -232,9 +288,9 @@ def mend_records(
         if after.classes[index] != before.classes[row]:
             record.pop("category", None)
             record["category_id"] = after.classes[index]
-        if not np.array_equal(after.boxes[index], before.boxes[row], equal_nan=True):
+        if "boxes" in mends and np.isfinite(after.boxes[index]).all():
             record["bbox"] = after.boxes[index].tolist()
-        if after.scores[index] != before.scores[row] and np.isfinite(after.scores[index]):
+        if "scores" in mends and np.isfinite(after.scores[index]):
             record["score"] = float(after.scores[index])
         found.append(record)
     return found
@@ -246,6 +302,8 @@ def _mapped(ids: Sequence[Any], known: Mapped) -> list[Any]:
 
 
 def _scores(scores: Floats, value: str) -> Floats:
+    if value == "number":
+        return scores
     if value == "percent":
         return scores / 100
     if value == "logits":
@@ -283,20 +341,111 @@ def best_overlaps(boxes: Floats, positions: Int64s, truth: Objects) -> tuple[Flo
     return best, partner
 
 
-def matched_classes(columns: Columns, truth: Objects) -> dict[Id | None, Id]:
-    """Return the classes that category ids stand for, by the objects that their boxes lie on (IoU of at least 0.5).
+class Renaming(NamedTuple):
+    """What category ids stand for, by the objects that their boxes lie on.
 
-    The class is that of most of these objects, at least three and six of ten; ids of which that is not so are left
-    out, and so are ids of which two would become one class.
+    Attributes
+    ----------
+    classes : dict
+        The class of each id that the boxes decide: most of its boxes on objects, at least three and six of ten, lie on
+        this class, and those of no other id do.
+    moved : dict
+        Ids that stand for another class than the one they name; empty for a sound file, however poor its detector.
+    undecided : dict of id to int
+        Detections of each id whose class the boxes do not decide.
+    blocking : tuple
+        Ids that keep their number while another id is to get it: under `moved` two classes would become one.
     """
+
+    classes: dict[Id | None, Id]
+    moved: dict[Id | None, Id]
+    undecided: dict[Id | None, int]
+    blocking: tuple[Id | None, ...]
+
+
+def class_votes(columns: Columns, truth: Objects) -> Votes:
+    """Return, for each category id, how many of its boxes lie on objects of each class (IoU of at least 0.5)."""
     best, partner = best_overlaps(columns.boxes, truth.positions(columns.images), truth)
-    votes: defaultdict[Id | None, Counter[int]] = defaultdict(Counter)
+    votes: Votes = {category: Counter() for category in dict.fromkeys(columns.classes)}
     for row in np.flatnonzero(best >= 0.5).tolist():
         votes[columns.classes[row]][int(truth.category[partner[row]])] += 1
-    found: dict[Id | None, Id] = {}
-    for number, tally in votes.items():
-        category, most = min(tally.items(), key=lambda item: (-item[1], item[0]))
-        if most >= max(3, 0.6 * tally.total()):
-            found[number] = truth.categories[category]
-    wanted = Counter(found.values())
-    return {number: target for number, target in found.items() if wanted[target] == 1}
+    return votes
+
+
+def renaming(columns: Columns, truth: Objects, votes: Votes) -> Renaming:
+    """Return what category ids stand for; `votes` are those of `class_votes`.
+
+    Where one class is taken for another that does lie on its own objects, the detector is poor and the file sound.
+    """
+    likely = {old: number for old, tally in votes.items() if (number := _majority(tally, fewest=3)) is not None}
+    wanted = Counter(likely.values())
+    classes = {old: truth.categories[number] for old, number in likely.items() if wanted[number] == 1}
+    moved = {
+        old: new
+        for old, new in classes.items()
+        if old != new
+        and votes[old][truth.category_position.get(old, -1)] <= 0.2 * votes[old][truth.category_position[new]]
+        and classes.get(new) != new
+    }
+    if len(moved) == 1 and not moved.keys() - truth.category_position.keys():
+        # One id alone may be a class that the detector never gets right.
+        moved = {
+            old: new
+            for old, new in moved.items()
+            if votes[old].total() >= _MANY and votes[old].most_common(1)[0][1] >= 0.8 * votes[old].total()
+        }
+    moved = _left_over(moved, classes, truth, votes)
+    rows = Counter(columns.classes)
+    undecided = {old: rows[old] for old in votes if old not in moved and old not in classes}
+    targets = {*moved.values()}
+    return Renaming(classes, moved, undecided, tuple(old for old in votes if old not in moved and old in targets))
+
+
+def _left_over(
+    moved: Mapping[Id | None, Id], classes: Mapping[Id | None, Id], truth: Objects, votes: Votes
+) -> dict[Id | None, Id]:
+    """Return the classes of rare ids whose number another id gets: two boxes tell, or that one class alone is left."""
+    found = dict(moved)
+    while True:
+        targets = {*found.values()}
+        left = [old for old in votes if old not in found and old in targets]
+        named = {old: number for old in left if (number := _majority(votes[old], fewest=2)) is not None}
+        wanted = Counter(named.values())
+        new = {
+            old: category
+            for old, number in named.items()
+            if wanted[number] == 1 and (category := truth.categories[number]) not in targets
+            if classes.get(category) != category
+        }
+        if not new:
+            break
+        found |= new
+    # The last id is the class that is left, unless its boxes lie on others.
+    rest = [old for old in votes if old not in found and old not in classes]
+    free = {*truth.categories} - {*found.values()} - {*classes.values()}
+    if rest == left and len(left) == len(free) == 1:
+        (category,) = free
+        if votes[left[0]].keys() <= {truth.category_position[category]}:
+            found[left[0]] = category
+    return found
+
+
+def _majority(tally: Counter[int], *, fewest: int) -> int | None:
+    """Return the class of at least so many votes and of six in ten; None where no class has them."""
+    if not tally:
+        return None
+    number, most = min(tally.items(), key=lambda item: (-item[1], item[0]))
+    return number if most >= max(fewest, 0.6 * tally.total()) else None
+
+
+def sample(columns: Columns) -> Int64s:
+    """Return rows to look at, ascending: of an image those with the best and the worst scores, of many every k-th."""
+    import pandas as pd
+
+    image: Int64s = pd.factorize(np.array(columns.images, object))[0]
+    frame = pd.DataFrame({"image": image, "score": columns.scores}).sort_values("score", kind="stable")
+    of_image = frame.groupby("image", sort=False)
+    ends = np.minimum(of_image.cumcount(), of_image.cumcount(ascending=False)) < _OF_IMAGE
+    kept = np.sort(frame.index[ends].to_numpy(np.int64))
+    rows: Int64s = kept[image[kept] % max(1, math.ceil(len(kept) / MOST_ROWS)) == 0]
+    return rows

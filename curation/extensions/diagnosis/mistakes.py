@@ -11,67 +11,47 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from curation.core.wording import counted as counted_words
+from curation.core.wording import examples
 from curation.evaluation.conventions import LAYOUTS, UNITS, Id, boxes_in_pixels, is_form
-from curation.evaluation.problem import Bools, Floats, Int64s
+from curation.evaluation.problem import UNKNOWN, UNKNOWN_NUMBER, Bools, Floats, Int64s
+from curation.extensions.diagnosis.finding import Finding, box_words
 from curation.extensions.diagnosis.mends import (
+    MOST_ROWS,
     Columns,
     Mapped,
     Objects,
+    Renaming,
     apply_mends,
     best_overlaps,
     category_map,
+    class_votes,
     first_of_each,
+    has_class,
     image_map,
-    matched_classes,
     number_of,
+    renaming,
+    sample,
+    short_list,
 )
+from curation.extensions.diagnosis.truth_mistakes import EXCHANGED, fitting_forms, form_mistake, layout_mistake
 
-_ROWS = 20_000
-"""Detections that a test looks at; of more, every k-th image is looked at."""
-_OF_IMAGE = 10
-"""Of an image with many detections, so many with the highest scores are looked at, and so many with the lowest."""
 _MULTIPLE = 2.0
 _FEW, _MANY = 3, 10
 _LOW = 0.05
 ONE_CLASS = "All detections are of one class"
+_SURE = 100
+"""Boxes of a real detector that fix a scale or an offset; of fewer it is printed as an estimate."""
+_MOST_PAIRS = 100
+"""Category ids that a mend lists one by one."""
 _BEYOND = 1e18
 """Coordinates from here on, which no mend states, have no vote."""
-
-
-class Finding(NamedTuple):
-    """A mistake in a file of detections.
-
-    Attributes
-    ----------
-    what : str
-        What is wrong, in words.
-    evidence : str
-        What was counted.
-    now, mended : float or None
-        That share of 1 as the file is, and after the mend; None where it is no share, or nothing can mend it.
-    mend : str
-        ``KEY=VALUE`` for ``--mend``; ``""`` where none can help.
-    command : str
-        What to type.
-    """
-
-    what: str
-    evidence: str
-    now: float | None
-    mended: float | None = None
-    mend: str = ""
-    command: str = ""
-
-    @property
-    def shown(self) -> str:
-        """The evidence as text: what was counted, now and after the mend."""
-        shares = [f"{100 * share:.1f} %" for share in (self.now, self.mended) if share is not None]
-        return f"{self.evidence}: {' -> '.join(shares)}" if shares else self.evidence
 
 
 class _Reading(NamedTuple):
@@ -92,29 +72,22 @@ def explain(columns: Columns, truth: Objects) -> tuple[list[Finding], dict[str, 
     counts = {"detections": len(columns), "images": len(set(columns.images)), "images_of_truth": len(truth.images)}
     if not len(columns):
         return [], counts
-    findings: list[Finding] = []
+    some = columns.take(sample(columns))
+    layout, truth = truth_layout(some, truth)
+    findings = [layout] if layout else []
     mends: dict[str, str] = {}
-    some = columns.take(_sample(columns))
-    for test in (_geometry, _classes, _scored, _repeated, _thin):
-        held = columns if test in (_repeated, _thin) else some
+    for test in (_geometry, _classes, _unusable, _scored, _repeated, _thin):
+        held = columns if test in (_unusable, _repeated, _thin) else some
         found = [*test(apply_mends(held, mends, truth)[0], truth)]
         findings += found
         mends |= dict(finding.mend.split("=", 1) for finding in found if finding.mend)
-    best, _ = _overlaps(apply_mends(some, mends, truth)[0], truth)
-    return findings, counts | {"looked_at": len(some), "on_objects": int((best >= 0.5).sum())}
-
-
-def _sample(columns: Columns) -> Int64s:
-    """Return rows to look at, ascending: of an image those with the best and the worst scores, of many every k-th."""
-    import pandas as pd
-
-    image: Int64s = pd.factorize(np.array(columns.images, object))[0]
-    frame = pd.DataFrame({"image": image, "score": columns.scores}).sort_values("score", kind="stable")
-    of_image = frame.groupby("image", sort=False)
-    ends = np.minimum(of_image.cumcount(), of_image.cumcount(ascending=False)) < _OF_IMAGE
-    kept = np.sort(frame.index[ends].to_numpy(np.int64))
-    rows: Int64s = kept[image[kept] % max(1, math.ceil(len(kept) / _ROWS)) == 0]
-    return rows
+    after = apply_mends(some, mends, truth)[0]
+    best, _ = _overlaps(after, truth)
+    counts |= {"looked_at": len(some), "on_objects": int((best >= 0.5).sum())}
+    if len(truth.categories) > 1 and None not in after.classes:
+        undecided = renaming(after, truth, class_votes(after, truth)).undecided
+        counts |= {"classes_too_rare_to_tell": len(undecided)} if undecided else {}
+    return findings, counts
 
 
 def _overlaps(columns: Columns, truth: Objects) -> tuple[Floats, Int64s]:
@@ -164,14 +137,65 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
     elif best.ids:
         yield _strange_ids(columns, truth, best.ids)
     if best.boxes != "xywh":
-        layout, _, unit = best.boxes.partition(":")
-        square = f"the network's square input ({unit})"
-        said = {"": "pixels", "0": f"parts of the image's size ({unit})", "x": f"pixels of another scale ({unit})",
-                "l": square, "c": square}  # fmt: skip
-        kind = said.get(unit[:1], f"pixels off by {unit}")
-        what = f"Boxes are {_BOXES[layout]} in {kind}; expected x, y, width, height in pixels"
+        unit = None
+        if best.boxes not in usual and _is_rough(*by_ids[best.ids], truth, best):
+            unit = f"about {best.boxes.partition(':')[2]}, estimated from {best.hits} boxes"
+        what = f"Boxes are {box_words(best.boxes, unit)}; expected x, y, width, height in pixels"
         evidence = "detections on an object (IoU >= 0.5)"
         yield Finding(what, evidence, before.share, best.share, f"boxes={best.boxes}")
+
+
+def _is_rough(boxes: Floats, positions: Int64s, truth: Objects, best: _Reading) -> bool:
+    """Return whether an offset, or a scale that few boxes made, does not lay most of them on their objects exactly."""
+    iou, _ = best_overlaps(boxes_in_pixels(boxes, best.boxes, truth.sizes[positions]), positions, truth)
+    is_offset = "," in best.boxes
+    return (is_offset or best.hits < _SURE) and bool(np.median(iou[iou >= 0.5]) < 0.98)
+
+
+def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Objects]:
+    """Return the mistake in the layout of the truth's boxes, and the truth after its mend.
+
+    The sizes of images prove it (see `curation.extensions.diagnosis.truth_mistakes`), and detections choose between
+    several layouts that fit; or detections lie on many more objects under it than under any convention of their own.
+    """
+    sizes = truth.sizes[truth.image]
+    positions = truth.positions(columns.images)
+    n = int((positions >= 0).sum())
+    forms = [f"{layout}:{unit}".rstrip(":") for unit in UNITS for layout in LAYOUTS]
+
+    def mended(form: str) -> Objects:
+        boxes = boxes_in_pixels(truth.boxes, form, sizes)
+        boxes[:, 2:] = np.maximum(boxes[:, 2:], 0)
+        return replace(truth, boxes=boxes)
+
+    def hits(form: str, *of_detections: str) -> int:
+        held = mended(form) if form != "xywh" else truth
+        return max(_reading(columns.boxes, positions, held, "", other).hits for other in of_detections)
+
+    fitting = fitting_forms(truth.boxes, sizes)
+    if fitting:
+        # First with the detections as they are, then under any convention of theirs.
+        for others in (forms[:1], forms):
+            now, found = hits("xywh", *others), {form: hits(form, *others) for form in fitting}
+            best = max(found.values())
+            if is_settled := _multiplies(now, best, n):
+                break
+        if 2 * best < now and not {*fitting} <= {*EXCHANGED}:
+            return None, truth
+        # On square images x and y can be exchanged in all boxes: no number changes.
+        chosen = [form for form, count in found.items() if 2 * count >= best][: 1 if best else None]
+        finding = layout_mistake(chosen, truth.boxes, sizes, is_settled=is_settled)
+        return finding, mended(chosen[0]) if finding and finding.mend else truth
+    if not n or (now := hits("xywh", *forms)) >= 0.25 * n:
+        return None, truth
+    found = {form: hits(form, "xywh") for form in forms[1:]}
+    form = max(found, key=lambda name: found[name])
+    if not _multiplies(now, found[form], n, low=0.1) or not _fits_own_images(
+        columns.boxes[positions >= 0], positions[positions >= 0], mended(form), _Reading("", "xywh", found[form], n)
+    ):
+        return None, truth
+    evidence = "detections on an object (IoU >= 0.5)"
+    return form_mistake(form, evidence, hits("xywh", "xywh") / n, found[form] / n), mended(form)
 
 
 def _with_ids(columns: Columns, name: str, truth: Objects) -> Columns:
@@ -200,16 +224,6 @@ def _fits_own_images(given: Floats, own: Int64s, truth: Objects, best: _Reading)
     scale = np.nan_to_num(truth.sizes[other] / truth.sizes[own], nan=1.0)
     by_chance, _ = best_overlaps(boxes * np.tile(scale, 2), other, truth)
     return best.hits >= 2 * int((by_chance >= 0.5).sum())
-
-
-_BOXES = {
-    "xywh": "x, y, width, height",
-    "xyxy": "x1, y1, x2, y2",
-    "cxcywh": "centre x, centre y, width, height",
-    "yxhw": "y, x, height, width",
-    "yxyx": "y1, x1, y2, x2",
-    "cycxhw": "centre y, centre x, height, width",
-}
 
 
 _NAMED_IDS = {
@@ -287,7 +301,7 @@ def _fitted(boxes: Floats, positions: Int64s, truth: Objects) -> Iterator[str]:
     """Return forms of boxes by a factor, a network's input size, or an offset that pairs of boxes vote for."""
     import pandas as pd
 
-    kept = positions[np.cumsum(truth.count[positions]) <= 20 * _ROWS]
+    kept = positions[np.cumsum(truth.count[positions]) <= 20 * MOST_ROWS]
     rows, objects = (pd.DataFrame({"image": of, "row": range(len(of))}) for of in (kept, truth.image))
     pairs = rows.merge(objects, on="image", suffixes=("", "_of_object"))
     given, wanted, sizes = boxes[pairs["row"]], truth.boxes[pairs["row_of_object"]], truth.sizes[pairs["image"]]
@@ -350,22 +364,22 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
         share, advice = 1 - nameless / len(columns.classes), "write category_id into each record, or category: a name"
         yield Finding("Detections name no class", "records with category_id or category", share, command=advice)
         return
-    best, partner = _overlaps(columns, truth)
-    on = np.flatnonzero(best >= 0.5)
-    wanted = truth.category[partner[on]].tolist()
-    votes = Counter(zip([columns.classes[row] for row in on.tolist()], wanted, strict=True))
-    used, n = [*dict.fromkeys(columns.classes)], len(on)
+    votes = class_votes(columns, truth)
+    used, n = [*votes], sum(tally.total() for tally in votes.values())
 
     def right(known: Mapped) -> int:
-        return sum(count for (old, want), count in votes.items() if truth.category_position.get(known(old), -1) == want)
+        return sum(tally[truth.category_position.get(known(old), -1)] for old, tally in votes.items())
 
-    now = right(lambda old: old)
-    mends = {name: category_map(name, truth) for name in _category_mends(used, truth)}
-    fitting = {name: sum(known(old) in truth.category_position for old in used) for name, known in mends.items()}
-    found = {name: right(mends[name]) for name, n_fit in fitting.items() if name == "name" or n_fit >= 0.9 * len(used)}
+    now, rename = right(lambda old: old), renaming(columns, truth, votes)
+    moved = rename.moved
+    mends = {
+        name: known
+        for name in _category_mends(used, truth)
+        if _is_numbering(name, known := category_map(name, truth), used, truth, rename)
+    }
+    found = {name: right(known) for name, known in mends.items()}
     most = max(found.values(), default=0)
     named = next((name for name, count in found.items() if count >= 0.95 * most), "")
-    moved = _moved(columns, truth, votes)
     learnt = right(lambda old: moved.get(old, old))
     is_lacking = any(category not in truth.category_position for category in used)
     is_mended = _multiplies(now, most, n, low=0.2) or (is_lacking and most > 1.2 * now + _FEW)
@@ -374,14 +388,43 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
         what = _NUMBERINGS.get(named) or f"Category ids are off by {-int(named)}"
         yield Finding(what, evidence, now / n, most / n, f"category_ids={named}")
     elif len(used) == 1 and len(truth.categories) > 1:
-        if n >= _MANY and now <= 0.7 * n and len(set(wanted)) > 1:
-            what = f"{ONE_CLASS}, {used[0]!s:.40}, on objects of {len(set(wanted))} classes"
+        classes = sum(count > 0 for count in votes[used[0]].values())
+        if n >= _MANY and now <= 0.7 * n and classes > 1:
+            what = f"{ONE_CLASS}, {used[0]!s:.40}, on objects of {classes} classes"
             yield Finding(what, evidence, now / n, command="write each detection's own category_id")
     elif learnt >= now + _MANY:
-        is_short = len(moved) <= 12 and not any({*":,"} & {*str(old)} for old in moved)
-        pairs = ",".join(f"{old}:{new}" for old, new in sorted(moved.items(), key=lambda item: str(item[0])))
-        what = f"{len(moved)} category ids stand for other classes: the numbering of another file"
-        yield Finding(what, evidence, now / n, learnt / n, f"category_ids={pairs if is_short else 'matched'}")
+        yield _renamed(rename, Finding("", evidence, now / n, learnt / n))
+
+
+def _is_numbering(name: str, known: Mapped, used: Sequence[Id | None], truth: Objects, rename: Renaming) -> bool:
+    """Return whether a numbering fits nearly all ids, no id is known to stand for another class, and no two merge."""
+    if name == "name":
+        return True
+    new = {old: category for old in used if (category := known(old)) in truth.category_position}
+    is_contradicted = any(old in rename.classes and rename.classes[old] != category for old, category in new.items())
+    # An id that the numbering lacks, and that the truth has, would keep a number of another class.
+    merges = any(old not in new and (old in truth.category_position or old in rename.classes) for old in used)
+    return len(new) >= 0.9 * len(used) and not is_contradicted and not merges
+
+
+def _renamed(rename: Renaming, counted: Finding) -> Finding:
+    """Return the finding on ids that stand for other classes, with a mend unless ids that it cannot tell block it."""
+    moved, undecided = rename.moved, rename.undecided
+    pairs = ",".join(f"{old}:{new}" for old, new in sorted(moved.items(), key=lambda item: str(item[0])))
+    ids = counted_words(len(moved), "category id stands for another class", "category ids stand for other classes")
+    what = f"{ids}: the numbering of another file"
+    if undecided:
+        ids, rows = ("id", "detection")
+        rare, rows = counted_words(len(undecided), "id"), counted_words(sum(undecided.values()), "detection")
+        what += f"; {rare} ({rows}) cannot be told by their boxes: {short_list(undecided)}"
+    if rename.blocking:
+        advice = (
+            f"--mend category_ids=A:B,C:D for all ids at once, with the list that the detector was trained with: "
+            f"alone, {pairs[:300]} would merge classes with {short_list(rename.blocking)}"
+        )
+        return counted._replace(what=what, mended=None, command=advice)
+    is_short = len(moved) <= _MOST_PAIRS and not any({*":,"} & {*str(old)} for old in moved)
+    return counted._replace(what=what, mend=f"category_ids={pairs if is_short else 'matched'}")
 
 
 _NUMBERINGS = {
@@ -407,26 +450,26 @@ def _category_mends(used: Sequence[Id | None], truth: Objects) -> list[str]:
     return names
 
 
-def _moved(columns: Columns, truth: Objects, votes: Counter[Any]) -> dict[Id | None, Id]:
-    """Return ids that stand for other classes: each lies on objects of another class, which lies on others too.
-
-    Where one class is taken for another that does lie on its own objects, the detector is poor and the file sound.
-    """
-    learnt = matched_classes(columns, truth)
-    moved = {
-        old: new
-        for old, new in learnt.items()
-        if old != new
-        and votes[old, truth.category_position.get(old, -1)] <= 0.1 * votes[old, truth.category_position[new]]
-        and learnt.get(new) != new
-    }
-    # One id of a cycle may be too rare to tell: what is left over is its class.
-    left = [old for old in dict.fromkeys(columns.classes) if old not in moved and old in moved.values()]
-    free = [old for old in moved if old not in moved.values() and old in truth.category_position]
-    if len(left) == len(free) == 1 and free[0] is not None:
-        moved[left[0]] = free[0]
-    is_strange = any(category not in truth.category_position for category in moved)
-    return moved if len(moved) >= 2 or is_strange else {}
+def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
+    """Find records that no evaluation can use: without a box, or of a class that the truth lacks."""
+    has_box = np.isfinite(columns.boxes).all(axis=1)
+    if not has_box.all():
+        what = f"{counted_words(int((~has_box).sum()), 'record')} without four finite numbers in bbox"
+        mend = "records=drop" if has_box.any() else ""
+        command = "" if mend else "write x, y, width, height in pixels into each record"
+        yield Finding(what, "records with a box", float(has_box.mean()), 1.0 if mend else None, mend, command)
+    known = has_class(columns, {*truth.category_position, UNKNOWN, UNKNOWN_NUMBER})
+    if known.all() or not truth.categories or None in columns.classes:
+        return
+    strange = Counter(repr(columns.classes[row])[:40] for row in np.flatnonzero(~known).tolist())
+    names = examples([f"{name} ({count:,})" for name, count in strange.most_common()], shown=6)
+    rows = f"{int((~known).sum()):,} of {counted_words(len(known), 'detection')}"
+    what = f"{rows} are of classes that the truth lacks: {names}"
+    if known.any():
+        yield Finding(what, "detections of its classes", float(known.mean()), 1.0, "records=drop")
+    else:
+        command = "write category_id or category as the truth has them"
+        yield Finding(what, "detections of its classes", 0.0, command=command)
 
 
 def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:

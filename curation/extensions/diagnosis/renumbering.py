@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,25 +17,30 @@ from typing import Any
 import msgspec
 
 from curation.core.arguments import checked
+from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import AnnotationFormatError, DanglingIdError
 from curation.core.input_files import InputFile
 from curation.core.json_keys import refuse_repeated_keys
 from curation.core.storage import write_bytes
 
 
-class _Record(msgspec.Struct):
-    id: int
-    image_id: int = -1
+class _Image(msgspec.Struct):
+    id: int | str
+
+
+class _Annotation(msgspec.Struct):
+    image_id: int | str | None = None
+    id: int | str | float | None = None
 
 
 class _Ids(msgspec.Struct):
-    images: list[_Record]
-    annotations: list[_Record]
+    images: list[_Image]
+    annotations: list[_Annotation]
 
 
 @dataclass(frozen=True, slots=True)
 class Renumbered:
-    """A file with new ids: images and annotations counted from 1, in its order, all else as it was.
+    """A file with new ids: annotations counted from 1, and images where ids of theirs repeat; all else as it was.
 
     Attributes
     ----------
@@ -64,62 +69,72 @@ class Renumbered:
 def renumber(path: Path) -> Renumbered:
     """Return a COCO JSON file with new ids of images and annotations.
 
+    Image ids that do not repeat stay: detections name them.
+
     Parameters
     ----------
     path : Path
-        COCO JSON with ``images`` and ``annotations``; ids are whole numbers, and may repeat
+        COCO JSON with ``images`` and ``annotations``; ids may repeat
 
     Raises
     ------
     MissingFileError
         No such file.
     AnnotationFormatError
-        It is no COCO JSON with whole numbers as ids, or does not say which images its annotations are of: images and
-        annotations fall into different numbers of runs.
+        It is no COCO JSON; or image ids repeat, and are texts or do not say which images the annotations are of: images
+        and annotations fall into different numbers of runs.
     DanglingIdError
         An annotation names an image that is not in its run.
     """
     file = InputFile(path, kind="annotation file")
-    refuse_repeated_keys(file.data, str(path), AnnotationFormatError)
+    return replace(renumber_data(file.data, str(path)), sha256=file.sha256)
+
+
+def renumber_data(data: bytes, where: str) -> Renumbered:
+    """Return an annotation file that is in memory with new ids (see `renumber`); `where` names it in messages."""
+    refuse_repeated_keys(data, where, AnnotationFormatError)
     try:
-        ids = msgspec.json.decode(file.data, type=_Ids)
-        content: dict[str, Any] = msgspec.json.decode(file.data)
+        ids = msgspec.json.decode(data, type=_Ids)
+        content: dict[str, Any] = msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise AnnotationFormatError(
             "The annotation file cannot be renumbered",
-            where=str(path),
-            expected="COCO JSON whose ids are whole numbers",
+            where=where,
+            expected="COCO JSON whose ids are whole numbers or texts",
             found=str(error)[:200],
         ) from None
     counted = Counter(image.id for image in ids.images)
     repeated = {number for number, count in counted.items() if count > 1}
-    images, annotations = _runs(ids.images), _runs(ids.annotations)
-    if not repeated:
-        images, annotations = [range(len(ids.images))], [range(len(ids.annotations))]
-    if len(images) != len(annotations):
-        raise AnnotationFormatError(
-            "The file does not say which images its annotations belong to",
-            where=str(path),
-            expected="as many runs of rising annotation ids as of rising image ids",
-            found=f"{len(images)} runs of images, {len(annotations)} of annotations",
-            hint="renumber the files before they are joined",
-        )
-    for number, (own, rows) in enumerate(zip(images, annotations, strict=True), 1):
-        new_ids = {ids.images[row].id: row + 1 for row in own}
-        for row in rows:
-            annotation = ids.annotations[row]
-            if annotation.image_id not in new_ids:
-                raise DanglingIdError(
-                    "An annotation names an image that is not in its run",
-                    where=f"{path}: annotations[{row}] (id {annotation.id}), run {number}",
-                    expected=f"one of {len(new_ids)} images",
-                    found=f"image_id {annotation.image_id}",
-                    hint="the runs of images and annotations do not belong together: renumber the files before they "
-                    "are joined",
-                )
-            content["annotations"][row] |= {"id": row + 1, "image_id": new_ids[annotation.image_id]}
-    for row, image in enumerate(content["images"], 1):
-        image["id"] = row
+    runs = 1
+    if repeated:
+        images, annotations = (_runs(records, where) for records in (ids.images, ids.annotations))
+        runs = len(images)
+        if len(images) != len(annotations):
+            raise AnnotationFormatError(
+                "The file does not say which images its annotations belong to",
+                where=where,
+                expected="as many runs of rising annotation ids as of rising image ids",
+                found=f"{len(images)} runs of images, {len(annotations)} of annotations",
+                hint="renumber the files before they are joined",
+            )
+        for number, (of_run, rows) in enumerate(zip(images, annotations, strict=True), 1):
+            new_ids = {ids.images[row].id: row + 1 for row in of_run}
+            for row in rows:
+                annotation = ids.annotations[row]
+                if annotation.image_id not in new_ids:
+                    raise DanglingIdError(
+                        "An annotation names an image that is not in its run",
+                        where=f"{where}: annotations[{row}] (id {annotation.id}), run {number}",
+                        expected=f"one of {len(new_ids)} images",
+                        found=f"image_id {annotation.image_id}",
+                        hint="the runs of images and annotations do not belong together: renumber the files before "
+                        "they are joined",
+                    )
+                content["annotations"][row]["image_id"] = new_ids[annotation.image_id]
+        for row, image in enumerate(content["images"], 1):
+            image["id"] = row
+    for row, annotation in enumerate(content["annotations"], 1):
+        annotation["id"] = row
     counts = {
         "images": len(ids.images),
         "image_ids": len(counted),
@@ -129,10 +144,18 @@ def renumber(path: Path) -> Renumbered:
         "annotation_ids": len({annotation.id for annotation in ids.annotations}),
         "annotations_concerned": sum(annotation.image_id in repeated for annotation in ids.annotations),
     }
-    return Renumbered(msgspec.json.encode(content), file.sha256, len(images), counts)
+    return Renumbered(msgspec.json.encode(content), sha256_of_bytes(data), runs, counts)
 
 
-def _runs(records: Sequence[_Record]) -> list[range]:
+def _runs(records: Sequence[_Image] | Sequence[_Annotation], where: str) -> list[range]:
     """Return the rows of each run of rising ids."""
-    starts = [row for row, record in enumerate(records) if not row or record.id <= records[row - 1].id]
+    ids = [record.id for record in records]
+    if not all(isinstance(number, int) for number in ids):
+        raise AnnotationFormatError(
+            "Image ids repeat, and not all ids are whole numbers",
+            where=where,
+            expected="whole numbers, which rise within each of the files that were joined",
+            hint="renumber the files before they are joined",
+        )
+    starts = [row for row, number in enumerate(ids) if not row or number <= ids[row - 1]]  # type: ignore[operator]
     return [range(start, end) for start, end in pairwise([*starts, len(records)])]

@@ -1,0 +1,348 @@
+"""An annotation file that may be broken: what is wrong with it, the commands that mend it, and the mended file."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from curation.core.errors import CurationError, UsageError
+from curation.core.input_files import is_json_lines
+from curation.core.wording import counted, examples
+from curation.evaluation.conventions import boxes_in_pixels, is_form
+from curation.evaluation.inputs import Policy, Reading, detections_of, known_classes
+from curation.evaluation.problem import Bools
+from curation.evaluation.truth import Part, ground_truth
+from curation.extensions.diagnosis.finding import Finding
+from curation.extensions.diagnosis.mends import Objects
+from curation.extensions.diagnosis.renumbering import renumber_data
+from curation.extensions.diagnosis.truth_mistakes import other_mistakes
+
+VALUES = {
+    "records": "drop (annotations without four numbers in bbox, or of images or classes that the file lacks)",
+    "boxes": "LAYOUT or LAYOUT:UNIT, as of detections",
+    "crowd": "objects (crowd regions become objects)",
+}
+"""What each mend of a truth takes."""
+_DROP = "records=drop"
+
+
+class Image(msgspec.Struct, gc=False):
+    """An entry of ``images``; nothing of it is checked."""
+
+    id: int | str
+    file_name: str = ""
+    width: float | None = None
+    height: float | None = None
+
+
+class Category(msgspec.Struct, gc=False):
+    """An entry of ``categories``; nothing of it is checked."""
+
+    id: int | str
+    name: str = ""
+
+
+class Record(msgspec.Struct, gc=False):
+    """An annotation, or a detection; nothing of it is checked."""
+
+    image_id: int | str | float | None
+    category_id: int | str | float | None = None
+    category: str | None = None
+    bbox: list[float | str | None] | None = None
+    score: float | str | None = None
+    id: int | str | float | None = None
+    iscrowd: float | bool | None = 0
+
+    @property
+    def has_box(self) -> bool:
+        """Whether the box is four finite numbers."""
+        box = self.bbox
+        return box is not None and len(box) == 4 and all(isinstance(n, int | float) and math.isfinite(n) for n in box)
+
+
+class AnnotationFile(msgspec.Struct):
+    """COCO JSON of any convention."""
+
+    images: list[Image]
+    annotations: list[Record]
+    categories: list[Category] = []
+
+
+def plain_json(data: bytes) -> bytes:
+    """Return JSON as it is, but with null for the NaN and Infinity that Python writes."""
+    if not any(name in data for name in (b"NaN", b"Infinity")):
+        return data
+    try:
+        if is_json_lines(data):
+            return b"\n".join(msgspec.json.encode(json.loads(line)) for line in data.splitlines() if line.strip())
+        return msgspec.json.encode(json.loads(data))
+    except (ValueError, RecursionError):
+        return data
+
+
+def objects_of(annotated: AnnotationFile) -> Objects:
+    """Return the usable annotations of a file as columns, crowds included."""
+    images: dict[Any, int] = {image.id: row for row, image in reversed([*enumerate(annotated.images)])}
+    classes: dict[Any, int] = {category.id: row for row, category in enumerate(annotated.categories)}
+    usable = [
+        (images[record.image_id], classes[record.category_id], record.bbox)
+        for record in annotated.annotations
+        if record.has_box and record.image_id in images and record.category_id in classes
+    ]
+    usable.sort(key=lambda row: row[0])
+    sizes = [(image.width or math.nan, image.height or math.nan) for image in annotated.images]
+    return Objects(
+        [image.id for image in annotated.images],
+        [image.file_name for image in annotated.images],
+        np.array(sizes, np.float64).reshape(-1, 2),
+        [category.id for category in annotated.categories],
+        [category.name for category in annotated.categories],
+        np.array([image for image, _, _ in usable], np.int64),
+        np.array([category for _, category, _ in usable], np.int64),
+        np.array([box for _, _, box in usable], np.float64).reshape(-1, 4),
+    )
+
+
+class TruthFile:
+    """What is wrong with an annotation file, and the file after all mends.
+
+    Parameters
+    ----------
+    path : Path
+    data : bytes
+        JSON, see `plain_json`.
+    annotated : AnnotationFile
+    layout : Finding or None
+        What is wrong with the layout of its boxes, as detections or the sizes of images show it.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    mends : tuple of str
+    commands : tuple of str
+        They write the file without mistakes, one after the other.
+    path : Path
+        That file; the file itself where nothing is to be mended.
+    part : Part or None
+        The ground truth that `curation evaluate` reads from it; None where it refuses the file.
+    """
+
+    def __init__(self, path: Path, data: bytes, annotated: AnnotationFile, layout: Finding | None) -> None:
+        self.notes = (_ZERO,) if any(_is_zero(record.id) for record in annotated.annotations) else ()
+        findings = [*_record_mistakes(annotated), *([layout] if layout else []), *_other_mistakes(annotated, layout)]
+        self.mends = tuple(finding.mend for finding in findings if finding.mend)
+        self.data = mended_truth(data, self.mends) if self.mends else data
+        written = Path(new_name("mended_truth", path)) if self.mends else path
+        self.commands: tuple[str, ...] = (mend_command(path, self.mends),) if self.mends else ()
+        if repeated := _repeated_ids(annotated):
+            finding = Finding(repeated, "ids that occur once", None, side="truth")
+            try:
+                self.data = renumber_data(self.data, str(path)).data
+            except CurationError as error:
+                findings.append(finding._replace(evidence=error.what, command=error.hint or str(error.expected)))
+            else:
+                findings.append(finding._replace(command=_renumber_command(path)))
+                self.commands += (_renumber_command(written),)
+                written = Path(new_name("renumbered_truth", written))
+        self.path = written
+        self.part: Part | None = None
+        try:
+            self.part = _as_file(self.data, path, self.data is not data, _read_truth)
+        except CurationError as error:
+            if not any(finding.side == "truth" and not finding.mend and finding.now is None for finding in findings):
+                findings.append(refusal(error, "truth"))
+        self.findings = tuple(
+            finding._replace(command=mend_command(path, [finding.mend])) if finding.mend else finding
+            for finding in findings
+        )
+
+
+def refusal(error: CurationError, side: Any) -> Finding:
+    """Return the finding that `curation evaluate` refuses a file, with the way out that its error names."""
+    is_new = error.hint is not None and "curation inspect" not in error.hint
+    evidence = ": ".join(str(text) for text in (error.where, error.found) if text)
+    command = str(error.hint if is_new else f"expected: {error.expected}")
+    return Finding(f"`curation evaluate` refuses the {side}: {error.what}", evidence, None, command=command, side=side)
+
+
+def refused_truth(path: Path) -> list[Finding]:
+    """Return the finding that `curation evaluate` refuses an annotation file; nothing where it reads it."""
+    try:
+        _as_file(b"", path, False, _read_truth)
+    except CurationError as error:
+        return [refusal(error, "truth")]
+    return []
+
+
+def read_detections(data: bytes | None, path: Path, part: Part) -> CurationError | None:
+    """Return why `curation evaluate` refuses detections; None where it reads them.
+
+    Parameters
+    ----------
+    data : bytes or None
+        Mended records in JSON; by default what the path holds.
+    """
+    try:
+        _as_file(data or b"", path, data is not None, lambda file: detections_of(file, part, Policy()))
+    except CurationError as error:
+        return error
+    return None
+
+
+def _as_file(data: bytes, path: Path, is_new: bool, read: Callable[[Path], Any]) -> Any:
+    """Return what is read from a path, or from data as if the path held them."""
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if is_new:
+            path = Path(folder) / f"{path.name.partition('.')[0]}.json"
+            path.write_bytes(data)
+        return read(path)
+
+
+def _read_truth(path: Path) -> Part:
+    source = Reading(no_cache=True).open(path)
+    return ground_truth(source, known_classes(source))
+
+
+_ZERO = (
+    "an annotation of the truth has id 0: pycocotools counts a detection of this object as false, and the object as "
+    "missed; curation does not"
+)
+
+
+def _is_zero(value: Any) -> bool:
+    return value == 0 and not isinstance(value, bool)
+
+
+def _usable(annotated: AnnotationFile) -> Bools:
+    images = {image.id for image in annotated.images}
+    classes = {category.id for category in annotated.categories}
+    return np.fromiter(
+        (
+            record.has_box and record.image_id in images and (record.category_id in classes or not classes)
+            for record in annotated.annotations
+        ),
+        np.bool_,
+        len(annotated.annotations),
+    )
+
+
+def _record_mistakes(annotated: AnnotationFile) -> Iterator[Finding]:
+    n = len(annotated.annotations)
+    if n and not annotated.categories:
+        example = '"categories": [{"id": 1, "name": "circle"}, ...]'
+        what = f"The truth lists no categories: its {counted(n, 'annotation')} have no class"
+        yield Finding(what, "curation evaluate refuses it", None, command=f"write {example} into it", side="truth")
+    usable = _usable(annotated)
+    if n and not usable.all():
+        first = int(np.argmin(usable))
+        what = (
+            f"Annotations of the truth have no usable box, or are of an image or class that the file lacks: "
+            f"{int((~usable).sum()):,} of {n:,}, the first annotations[{first}]"
+        )
+        mend = _DROP if usable.any() else ""
+        yield Finding(what, "usable annotations", float(usable.mean()), 1.0 if mend else None, mend,
+                      "export them anew", side="truth")  # fmt: skip
+
+
+def _other_mistakes(annotated: AnnotationFile, layout: Finding | None) -> Iterator[Finding]:
+    sizes = {image.id: (image.width or math.nan, image.height or math.nan) for image in annotated.images}
+    rows = [record for record in annotated.annotations if record.has_box and record.image_id in sizes]
+    boxes = np.array([record.bbox for record in rows], np.float64).reshape(-1, 4)
+    of_box: list[Any] = [sizes[record.image_id] for record in rows]  # type: ignore[index]
+    yield from other_mistakes(
+        boxes,
+        np.array(of_box, np.float64).reshape(-1, 2),
+        crowd=np.array([bool(record.iscrowd) for record in rows], np.bool_),
+        files=[image.file_name for image in annotated.images],
+        ids=[image.id for image in annotated.images],
+        image_at=lambda row: str(rows[row].image_id),
+        has_layout=layout is not None,
+    )
+
+
+def _repeated_ids(annotated: AnnotationFile) -> str:
+    """Return which ids of a file repeat, ``""`` where none does."""
+    images = Counter(image.id for image in annotated.images)
+    numbers = Counter(record.id for record in annotated.annotations if record.id is not None)
+    kinds = {"image": images, "annotation": numbers}
+    texts = []
+    for kind, count in kinds.items():
+        repeated = [number for number, times in count.items() if times > 1]
+        if repeated:
+            texts.append(f"{counted(len(repeated), f'{kind} id')} ({examples(map(str, repeated))})")
+    return f"Ids of the truth occur more than once: {' and '.join(texts)}" if texts else ""
+
+
+def mend_command(path: Path, mends: Sequence[str]) -> str:
+    """Return the command that mends a truth."""
+    words = [word for mend in mends for word in ("--mend", mend)]
+    return shlex.join(["curation", "inspect", str(path), *words, "--out", new_name("mended_truth", path)])
+
+
+def _renumber_command(path: Path) -> str:
+    return shlex.join(["curation", "inspect", str(path), "--renumber", new_name("renumbered_truth", path)])
+
+
+def new_name(stem: str, path: Path) -> str:
+    """Return the name of a mended file, which is never that of the file itself."""
+    return f"{stem}.json" if path.name != f"{stem}.json" else f"{stem}_again.json"
+
+
+def mended_truth(data: bytes, mends: Sequence[str]) -> bytes:
+    """Return an annotation file in COCO JSON after mends, all else as it was.
+
+    Parameters
+    ----------
+    data : bytes
+        See `plain_json`.
+    mends : sequence of str
+        ``KEY=VALUE``, see `VALUES`.
+
+    Raises
+    ------
+    UsageError
+        There is no such mend, or one is given twice.
+    """
+    pairs = [mend.partition("=")[::2] for mend in mends]
+    for key, value in pairs:
+        allowed = {"records": value == "drop", "boxes": is_form(value), "crowd": value == "objects"}
+        if not allowed.get(key) or len({name for name, _ in pairs}) < len(pairs):
+            raise UsageError(
+                "No such mend of an annotation file, or one is given twice",
+                where=f"--mend {key}={value}"[:200],
+                expected="; ".join(f"{name}={text}" for name, text in VALUES.items()),
+                hint="curation inspect TRUTH --detections FILE --mend … mends detections",
+            )
+    chosen = dict(pairs)
+    content: dict[str, Any] = msgspec.json.decode(data)
+    annotated = msgspec.json.decode(data, type=AnnotationFile)
+    if "records" in chosen:
+        usable = _usable(annotated).tolist()
+        content["annotations"] = [row for row, keep in zip(content["annotations"], usable, strict=True) if keep]
+    sizes = {image.id: (image.width or math.nan, image.height or math.nan) for image in annotated.images}
+    for row in content["annotations"]:
+        if "crowd" in chosen:
+            row["iscrowd"] = 0
+        if "boxes" in chosen and _has_box(row) and row["image_id"] in sizes:
+            before, size = np.array([row["bbox"]], np.float64), np.array([sizes[row["image_id"]]])
+            box = boxes_in_pixels(before, chosen["boxes"], size)[0]
+            # An area that was made of the box goes with it; that of a mask stays.
+            if "area" in row and math.isclose(row["area"] or 0, float(before[0, 2] * before[0, 3]), rel_tol=1e-3):
+                row["area"] = float(box[2] * box[3])
+            row["bbox"] = box.tolist()
+    return msgspec.json.encode(content)
+
+
+def _has_box(row: dict[str, Any]) -> bool:
+    return msgspec.convert({"image_id": None, "bbox": row.get("bbox")}, Record).has_box
