@@ -206,7 +206,7 @@ def evaluate(
     found = evaluate_elephant(scene, options, part=wilderness_part, wr1=_wr1(taken, wilderness))
     scored = [
         Scored(
-            part=" + ".join(names),
+            part=reading.scored_part(" + ".join(names)),
             variant=variant,
             method=stem_of(read["closed"].file),
             truth=truth_digests(facts, *slots),
