@@ -121,6 +121,10 @@ class Reading:
         overlay = self.added(manifest) if self.exhaustive_only else None
         return ids if overlay is None else _exhaustive(overlay, ids, part)
 
+    def scored_part(self, part: str) -> str:
+        """Return what a result calls a part: another name than the list's where only some of its images are scored."""
+        return f"{part}, exhaustive images" if self.exhaustive_only else part
+
     def images_of(self, source: Source) -> tuple[str, ...] | None:
         """Return the images of a source that are scored without a manifest: None for all of them."""
         overlay = self.added() if self.exhaustive_only else None
@@ -427,7 +431,8 @@ class OnePart:
         inputs = {"test": {"truth": part.file, "detections": read.file}}
         record = manifest_record(taken, part=name)
         facts = about(known, inputs, manifest=record, option_files={"classes": classes})
-        return cls(part, read, facts, (*notes, *unlisted), name or "test", frequencies, accepted.boxes)
+        scored_part = reading.scored_part(name or source.part)
+        return cls(part, read, facts, (*notes, *unlisted), scored_part, frequencies, accepted.boxes)
 
     def scored(self, variant: str, found: Measured, operating_point: dict[str, str]) -> Scored:
         """Return what was measured with what tells whether another result is comparable."""

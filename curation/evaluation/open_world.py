@@ -646,7 +646,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         facts = _about(taken, part, inputs, rules, repeats, {"classes": classes, "images": images})
         scored = [
             Scored(
-                part=name if taken is None else part or f"{name}-test",
+                part=reading.scored_part(name if taken is None else part or f"{name}-test"),
                 task=name,
                 variant=variant,
                 method=stem_of(facts["inputs"][name]["detections"]),

@@ -33,8 +33,9 @@ WILDERNESS_DEFINITION = (
     "wilderness images as there are, with replacement, the two sets apart. A detection keeps its outcome (matching "
     "is per image); an image drawn twice counts twice. The threshold of each class and recall is read again from the "
     "replicate's closed ranking (first score with 10*TP >= k*n). Wilderness draws keep their slots: level k is the "
-    "first n_k images drawn, WR1 the first n_closed. A replicate in which a number is undefined is counted, and left "
-    "out of its interval."
+    "first n_k images drawn, ratio 1.0 the first n_closed. A list of wilderness images, such as WR1, is drawn apart: "
+    "as many images as it has, from these. A replicate in which a number is undefined is counted, and left out of its "
+    "interval."
 )
 CLASS_DEFINITION = (
     "Percentile bootstrap over classes. Each replicate draws as many known, negative and unknown classes as have "
@@ -180,6 +181,7 @@ def wilderness_intervals(
     seed: int = 0,
     confidence: str = "0.95",
     difficult: Difficult = "ignore",
+    listed: tuple[str, Bools] | None = None,
 ) -> dict[str, Any]:
     """Return confidence intervals of WI, AWI and mAP over levels; `WILDERNESS_DEFINITION` says what is drawn.
 
@@ -202,12 +204,16 @@ def wilderness_intervals(
         Decimal text between 0 and 1.
     difficult : {"ignore", "count"}
         As `matches` was made.
+    listed : (str, ndarray of bool), optional
+        The name of a list of wilderness images, and which they are. By default as many as the closed set has, the
+        first by id (``ratio 1.0``).
 
     Returns
     -------
     dict
         ``intervals``: a row each of WI (by recall, reading and level), AWI (by recall and reading, ``ratio`` being
-        ``excl_level0`` or ``incl_level0``), ``mAP11`` and ``mAP_area`` in % (``ratio`` being ``closed`` or ``wr1``).
+        ``excl_level0`` or ``incl_level0``), ``mAP11`` and ``mAP_area`` in % (``ratio`` being ``closed``, or the name of
+        the list that is added).
         ``estimate`` is from the images as they are, ``undefined`` the number of replicates left out; None where
         undefined, with a ``reason``. Also ``definition``, ``generator``, ``replicates``, ``seed`` and ``confidence``.
 
@@ -220,6 +226,9 @@ def wilderness_intervals(
     """
     _check_levels(levels, wilderness.n_images)
     tail = tail_of(confidence)
+    first = np.arange(closed.n_images)
+    name, members = ("ratio 1.0", first) if listed is None else (listed[0], np.flatnonzero(listed[1]))
+    is_drawn_apart = not np.array_equal(members, first)
     sampler = _Wilderness(
         positives=_positives(closed, matches, difficult),
         rankings=[
@@ -230,14 +239,18 @@ def wilderness_intervals(
         sizes=np.array(list(levels.values()), np.int64),
         above=np.array([float(name) > 0 for name in levels], np.bool_),
         recalls=tuple(recalls_tenths),
+        listed=members if is_drawn_apart else None,
     )
-    found = resample(sampler.statistics, (closed.n_images, wilderness.n_images), replicates=replicates, seed=seed)
+    sizes = (closed.n_images, wilderness.n_images, *([len(members)] if is_drawn_apart else []))
+    found = resample(sampler.statistics, sizes, replicates=replicates, seed=seed)
     cells = {name: found.intervals(name, tail) for name in found.estimate}
     settings = settings_of(WILDERNESS_DEFINITION, "image count", replicates, seed, confidence)
-    return settings | {"intervals": list(_interval_rows(cells, list(levels), tenth_names(recalls_tenths)))}
+    return settings | {"intervals": list(_interval_rows(cells, list(levels), tenth_names(recalls_tenths), name))}
 
 
-def _interval_rows(cells: Mapping[str, Any], levels: Sequence[str], recalls: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _interval_rows(
+    cells: Mapping[str, Any], levels: Sequence[str], recalls: Sequence[str], added: str
+) -> Iterator[dict[str, Any]]:
     ratios = {"WI": levels, "AWI": ("excl_level0", "incl_level0")}
     rows = [
         (name, recall, reading, ratio, cells[name][row, column, k])
@@ -249,7 +262,7 @@ def _interval_rows(cells: Mapping[str, Any], levels: Sequence[str], recalls: Seq
     rows += [
         (name, "", "", ratio, cells["mAP"][row, column])
         for row, name in enumerate(("mAP11", "mAP_area"))
-        for column, ratio in enumerate(("closed", "wr1"))
+        for column, ratio in enumerate(("closed", added))
     ]
     for name, recall, reading, ratio, cell in rows:
         missing = cell["estimate"] is None or cell["low"] is None
@@ -277,12 +290,14 @@ class _Wilderness:
     sizes: Int64s
     above: Bools
     recalls: Sequence[int]
+    listed: Int64s | None
 
     def statistics(self, drawn: Sequence[Int64s]) -> dict[str, Floats]:
         """Return WI (recall, reading, level), AWI (recall, reading, with level 0) and mAP (flavour, place)."""
         weights, slots = weights_of(drawn[0], self.positives.shape[1]), drawn[1]
         positives = self.positives @ weights
-        wr1 = weights_of(slots[: len(weights)], self.n_wilderness)
+        chosen = slots[: len(weights)] if self.listed is None else self.listed[drawn[2]]
+        added = weights_of(chosen, self.n_wilderness)
         recalls, levels = len(self.recalls), len(self.sizes)
         # Per recall and class with a threshold: TP, TP + FP, then FP_o of each level.
         points: list[list[Int64s]] = [[] for _ in range(recalls)]
@@ -291,7 +306,7 @@ class _Wilderness:
             if n == 0:
                 continue
             tp, kept = ranking.closed_counts(weights)
-            wild = ranking.wilderness_counts(wr1)
+            wild = ranking.wilderness_counts(added)
             precisions.append([_average_precisions(tp, kept, n), _average_precisions(tp, kept + wild, n)])
             for row, tenths in enumerate(self.recalls):
                 reached = np.flatnonzero(tp * 10 >= tenths * n)
@@ -301,7 +316,7 @@ class _Wilderness:
                     points[row].append(np.concatenate([[tp[point], kept[point]], opened]))
         impact = np.stack([_impacts(np.array(rows, np.int64).reshape(-1, levels + 2)) for rows in points])
         mean = np.array(precisions).mean(axis=0).T if precisions else np.full((2, 2), np.nan)
-        if self.n_wilderness < len(weights):
+        if self.listed is None and self.n_wilderness < len(weights):
             mean[:, 1] = np.nan
         return {"WI": impact, "AWI": _averages(impact, self.above), "mAP": mean}
 

@@ -363,17 +363,18 @@ class Result:
     def summary(self) -> Table:
         """Return the ranked measures, a row each thing that was scored."""
         chosen = ranked(self.report.measures)
-        found = [
-            {measure.key_of(row.parameters): row.value for measure, row in values_of(scored, chosen)}
-            for scored in self.scored
-        ]
-        keys = dict.fromkeys(key for numbers in found for key in numbers)
+        found: dict[str, dict[str, Number | None]] = {scored.label: {} for scored in self.scored}
+        for scored in self.scored:
+            found[scored.label] |= {
+                measure.key_of(row.parameters): row.value for measure, row in values_of(scored, chosen)
+            }
+        keys = dict.fromkeys(key for numbers in found.values() for key in numbers)
         measures = {key: next(measure for measure in chosen if measure.matches(key)) for key in keys}
         columns = [
             Column(key, measure.unit, f"{key} {_ARROWS[measure.better]}" if measure.better else key)
             for key, measure in measures.items()
         ]
-        rows = [(scored.label, *map(numbers.get, keys)) for scored, numbers in zip(self.scored, found, strict=True)]
+        rows = [(label, *map(numbers.get, keys)) for label, numbers in found.items()]
         return Table("summary", (Column("scored", head=""), *columns), rows, title=self.report.protocol)
 
     def lines(self, width: int | None = None, *, whole: bool = True) -> list[str]:
@@ -503,7 +504,7 @@ class Result:
         return found
 
     def __repr__(self) -> str:
-        labels = ", ".join(scored.label for scored in self.scored[:4]) + (", …" if len(self.scored) > 4 else "")
+        labels = examples(dict.fromkeys(scored.label for scored in self.scored), 4)
         of = f"{self.report.protocol} ({labels})" if labels else self.report.protocol
         return f"<Result of {of}: {sum(1 for _ in self._numbers())} numbers>"
 
@@ -561,7 +562,7 @@ def tidy_tables(result: Result) -> Iterator[Table]:
 
 def _measures_table(result: Result, measures: Sequence[Measure]) -> Table:
     """Return the numbers of some measures, a column each thing scored, with what a measure is in a few words."""
-    labels = [scored.label for scored in result.scored]
+    labels = list(dict.fromkeys(scored.label for scored in result.scored))
     numbers: dict[tuple[str, str, str], dict[str, str]] = {}
     for scored in result.scored:
         for measure, row in values_of(scored, measures):

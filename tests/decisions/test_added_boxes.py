@@ -10,6 +10,7 @@ import pytest
 import curation
 from curation.cli import main
 from curation.core.errors import DecisionConflictError, DecisionError, DigestMismatchError, ManifestError, UsageError
+from curation.evaluation.leaderboard_rows import rows_of
 from curation.manifest.added_boxes import AddedBoxes, parse_added_boxes
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.manifest.verify import verify_lists, verify_sources
@@ -252,6 +253,8 @@ def test_exhaustive_images_alone_can_be_scored(world: TaskWorld, tmp_path: Path)
     given = {"task": "t1", "truth": world.val_json, "detections": found}
     some = curation.evaluate.owod(manifest=made, **given, exhaustive_only=True)
     assert some.data["inputs"]["t1"]["truth"]["images"] == 3
+    # A leaderboard must not rank these beside numbers of the whole list.
+    assert [row.part for row in rows_of(some)] == ["t1-test, exhaustive images"]
     # Without a manifest the file of the boxes says which images.
     classes = tmp_path / "tasks.json"
     rest = ["truck", "elephant", "pizza"]

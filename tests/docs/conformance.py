@@ -115,7 +115,8 @@ def of_elephant(result: Mapping[str, Any], section: Mapping[str, Any]) -> dict[s
     errors, owod = {key: one for key, one in result["a_ose"].items() if isinstance(one, dict)}, result["owod"]
     averages = {recall: one.get("macro", one) for recall, one in section["AWI"].items()}
     return {
-        **{name: found[0] for name, found in section.items() if name.startswith("mAP")},
+        **{name: found[0] for name, found in section.items() if name.startswith("mAP") and isinstance(found, list)},
+        **{name: found for name, found in section.items() if name.endswith("_open")},
         "AWI": {recall: one["excl_level0"] for recall, one in averages.items()},
         "AOSE": {recall: one["total"] for recall, one in errors.items()},
         "AOSE_objects": {recall: one["instances"] for recall, one in errors.items()},
@@ -134,7 +135,9 @@ def columns_of(runs: Iterable[Run], columns: dict[str, Column]) -> list[Compared
         vouched(result, comparisons)
         used = set()
         report = report_of(run.protocol)
-        for scored in scored_of(result):
+        # Two parts of one variant share a section.
+        sections = {(scored.label, *scored.settings.items()): scored for scored in scored_of(result)}
+        for scored in sections.values():
             name = f"`{scored.variant}`, {run.engine}" if run.engine else f"`{scored.variant}`"
             column = columns.setdefault(name, Column())
             for measure in report.measures:

@@ -8,6 +8,8 @@ from curation.benchmarks.elephant.measures import ALL_CLASSES, INTERPOLATED, KIN
 from curation.evaluation.measures import Measured, Value
 
 Row = Mapping[str, Any]
+PARTS = {"closed": "closed", "ratio 1.0": "wr1"}
+"""Expectations call the closed set with as many wilderness images WR1, whether or not there is a list of this name."""
 
 
 def fraction(value: float | None) -> float | None:
@@ -38,14 +40,17 @@ def listed(rows: Iterable[Row], *keys: str, value: str) -> dict[str, Any]:
 
 def of_json(data: Row) -> dict[str, Any]:
     """Return the sections of a result, as its JSON has them."""
-    variants = [one["variant"] for one in data["scored"]]
+    variants = list(dict.fromkeys(one["variant"] for one in data["scored"]))
     sections = {
         variant: variant_section(
             {one.name: [row for row in data[one.name] if row["variant"] == variant] for one in TABLES},
-            next(one["decided_by_order"] for one in data["scored"] if one["variant"] == variant),
+            max(one["decided_by_order"] for one in data["scored"] if one["variant"] == variant),
         )
         for variant in variants
     }
+    for row in data["measures"]:
+        if row["measure"].endswith("_open"):
+            sections[row["variant"]][row["measure"]] = fraction(row["value"])
     for variant, section in sections.items():
         if variant.startswith("paper"):
             section["difficult"] = "count" if "difficult_counted" in variant else "ignore"
@@ -61,6 +66,10 @@ def of_evaluated(found: Evaluated) -> dict[str, Any]:
     """Return the same of what `evaluate_elephant` returns."""
     first = next(iter(found.variants.values()))
     sections = {name: of_measured(one) for name, one in found.variants.items()}
+    for name, one in found.variants.items():
+        sections[name] |= {
+            value.measure: fraction(value.value) for value in one.values if value.measure.endswith("_open")
+        }
     return sections | shared_sections(found.shared, first.values)
 
 
@@ -199,10 +208,11 @@ def diagnosis(rows: Sequence[Row], overlaps: Sequence[Row] = ()) -> dict[str, An
     on = confusion(overlaps, rows)
     for row in rows:
         sections = found.setdefault(row["recall"], {"closed": None, "wr1": None})
-        if sections[row["part"]] is None:
+        part = PARTS[row["part"]]
+        if sections[part] is None:
             empty: dict[str, Any] = {"per_class": {}, "shares": {"per_class": {}}, "left_out": {}}
-            sections[row["part"]] = empty | on.get(row["recall"], {}).get(row["part"], {})
-        section = sections[row["part"]]
+            sections[part] = empty | on.get(row["recall"], {}).get(part, {})
+        section = sections[part]
         counts = None if row["correct"] is None else {kind: row[kind] for kind in KINDS}
         total = counts and sum(counts.values()) - counts["ignored"]
         shares = {kind: n / total for kind, n in counts.items() if kind != "ignored"} if counts and total else None
@@ -219,12 +229,12 @@ def confusion(rows: Sequence[Row], diagnosed: Sequence[Row]) -> dict[str, Any]:
     """Return what the detections of each class lie on, of the recalls, parts and classes that were diagnosed."""
     found: dict[str, Any] = {}
     for row in diagnosed:
-        section = found.setdefault(row["recall"], {"closed": None, "wr1": None})
-        section[row["part"]] = section[row["part"]] or {"confusion": {}, "background": {}}
+        section, part = found.setdefault(row["recall"], {"closed": None, "wr1": None}), PARTS[row["part"]]
+        section[part] = section[part] or {"confusion": {}, "background": {}}
         if row["class"] != ALL_CLASSES:
-            section[row["part"]]["background"][row["class"]] = 0
+            section[part]["background"][row["class"]] = 0
     for row in rows:
-        section = found[row["recall"]][row["part"]]
+        section = found[row["recall"]][PARTS[row["part"]]]
         if row["true"]:
             section["confusion"].setdefault(row["detected"], {})[row["true"]] = row["detections"]
         else:
@@ -258,7 +268,7 @@ def bootstrap(data: Row) -> dict[str, Any]:
         cell = {key: fraction(row[key]) if percent else row[key] for key in ("estimate", "low", "high")}
         cell |= {"undefined": row["undefined"]} | ({"reason": row["reason"]} if row["reason"] else {})
         if percent:
-            found.setdefault(row["measure"], {})[row["ratio"]] = cell
+            found.setdefault(row["measure"], {})[PARTS[row["ratio"]]] = cell
         elif row["measure"] == "AWI":
             by_reading = found.setdefault("AWI", {}).setdefault(row["recall"], {})
             by_reading.setdefault(row["over_classes"], {})[row["ratio"]] = cell

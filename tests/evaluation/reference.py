@@ -118,7 +118,7 @@ def paper(world: World, difficult: str = "ignore") -> dict[str, object]:
     sizes = level_sizes(world.n_closed, world.n_wild)
     n = [count_positives(world.closed, label, difficult) for label in range(world.n_classes)]
     means: dict[str, list[Fraction | None]] = {"mAP11": [], "mAP_area": [], "mAP11_ties_in_input_order": []}
-    for size in sizes:
+    for size in [*sizes, world.n_wild]:
         values: dict[str, list[Fraction]] = {name: [] for name in means}
         for label in range(world.n_classes):
             if not n[label]:
@@ -135,7 +135,8 @@ def paper(world: World, difficult: str = "ignore") -> dict[str, object]:
         for name in means:
             means[name].append(mean(values[name]))
     impacts = {f"0.{tenths}": impact(world, result, n, sizes, tenths) for tenths in (1, 3, 5)}
-    return {"n_wild_images": sizes, **means, "WI": impacts}
+    opened = {f"{name}_open": values.pop() for name, values in means.items()}
+    return {"n_wild_images": sizes, **means, **opened, "WI": impacts}
 
 
 def threshold(world: World, result: dict[int, str], n: int, label: int, tenths: int) -> int | None:
@@ -196,7 +197,8 @@ def official(world: World, *, single: bool = False) -> dict[str, object]:
     result: dict[str, list[object]] = {"n_wild_images": [], "mAP": [], "0.1": [], "0.3": [], "0.5": []}
     # What is wilderness leaves the count that the levels refer to; without any image left, all levels are level 0.
     n = world.n_closed - len(wild)
-    for size in level_sizes(n, len(wild) + world.n_wild, single=single)[:50] if n else [0]:
+    sizes = level_sizes(n, len(wild) + world.n_wild, single=single)[:50] if n else [0]
+    for size in [*sizes, len(wild) + world.n_wild]:
         present = [(guess, correct) for place, guess, correct in events if place < size]
         labels = [label for label in range(world.n_classes) if any(g.label == label for g, _ in present)]
         curves = {
@@ -209,7 +211,8 @@ def official(world: World, *, single: bool = False) -> dict[str, object]:
             recall = Fraction(tenths, 10)
             means = mean([precision_from(curves[c], positives[c], recall) for c in labels])
             result[f"0.{tenths}"].append(means)
-    return dict(result)
+    opened = {name: values.pop() for name, values in result.items()}
+    return {**result, "mAP_open": opened["mAP"]}
 
 
 def owod(world: World) -> dict[str, object]:

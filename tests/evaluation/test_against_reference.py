@@ -49,6 +49,8 @@ def test_profile_paper(difficult: Any, world: World) -> None:
     section = ours["paper" if difficult == "ignore" else "paper_difficult_counted"]
     theirs: Any = reference.paper(world, difficult)
     assert section["n_wild_images"] == theirs["n_wild_images"]
+    for flavour in ("mAP11_open", "mAP_area_open"):
+        assert all_same([section[flavour]], [theirs[flavour]]), flavour
     for flavour in ("mAP11", "mAP_area", "mAP11_ties_in_input_order"):
         assert all_same(section[flavour], theirs[flavour]), flavour
     for recall, impact in theirs["WI"].items():

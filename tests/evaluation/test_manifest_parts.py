@@ -17,6 +17,7 @@ from curation.core.errors import CurationError
 from curation.manifest.header import LabelView
 from curation.sources.source import Source
 from tests.audit.benchmark_world import World
+from tests.sources.voc_files import write_voc
 from tests.toy_manifests import write_toy
 
 KNOWN = ["person", "dog", "truck", "bench"]
@@ -160,6 +161,12 @@ def test_a_list_that_repeats_an_image_scores_it_once() -> None:
             "mAP11"
         ]
     )
+
+
+def test_without_a_manifest_the_part_is_that_of_the_truth(tmp_path: Path) -> None:
+    root = write_voc(tmp_path / "VOC2007", ["000001"], part="val")
+    result = curation.evaluate.voc(truth=root, detections=[], image_set="val")
+    assert result.scored[0].part == "val"
 
 
 def called(name: str) -> Any:

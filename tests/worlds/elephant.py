@@ -189,7 +189,7 @@ def paper(drawn: World, difficult: str) -> dict[str, Any]:
             }
             for key, values in readings.items()
         }
-    keys = ("n_wild_images", "mAP11", "mAP_area", "mAP11_ties_in_input_order")
+    keys = ("n_wild_images", "mAP11", "mAP_area", "mAP11_ties_in_input_order", "mAP11_open", "mAP_area_open")
     return {
         **{key: found[key] for key in keys},
         "npos": positives,
@@ -217,6 +217,7 @@ def official(drawn: World, *, single: bool) -> dict[str, Any]:
         "levels": levels(found),
         "n_wild_images": found["n_wild_images"],
         "mAP": found["mAP"],
+        "mAP_open": found["mAP_open"],
         "mean_interp_precision": {recall: found[recall] for recall in recalls},
         "WI": impacts,
         "AWI": {

@@ -22,6 +22,7 @@ from curation.benchmarks.elephant.measures import (
     SHARED,
     TABLE_4_BETAS,
     TABLES,
+    WR1,
     Record,
 )
 from curation.core import figure_style as style
@@ -37,7 +38,7 @@ from curation.evaluation.matching import Matches, OperatingPoints, assign, recal
 from curation.evaluation.measures import Measured
 from curation.evaluation.open_set import LEVEL_COUNTS, LevelCounts
 from curation.evaluation.outcomes import Outcomes
-from curation.evaluation.problem import MOST_LISTED, Scene
+from curation.evaluation.problem import MOST_LISTED, GroundTruth, Scene
 from curation.evaluation.resample import wilderness_intervals
 from curation.evaluation.result import (
     Figure,
@@ -202,20 +203,27 @@ def evaluate(
         manifest=inputs.manifest_record(taken, wilderness_part=wilderness_part),
         option_files={"classes": classes},
     )
-    found = evaluate_elephant(scene, options)
+    found = evaluate_elephant(scene, options, part=wilderness_part, wr1=_wr1(taken, wilderness))
     scored = [
         Scored(
-            part="closed + " + ("wilderness" if taken is None else wilderness_part),
+            part=reading.scored_part(" + ".join(names)),
             variant=variant,
             method=stem_of(read["closed"].file),
-            truth=truth_digests(facts),
-            predictions={part: read[part].file for part in PARTS},
-            operating_point={"recalls": ", ".join(tenth_names(options.tenths))},
+            truth=truth_digests(facts, *slots),
+            predictions={slot: read[slot].file for slot in slots},
+            operating_point=point,
             # A class file goes before the manifest's classes: its digest is part of the truth.
             pinned=classes is None,
-            found=measured,
+            found=of_part,
         )
         for variant, measured in found.variants.items()
+        for names, slots, point, of_part in zip(
+            (["closed"], ["closed", wilderness_part]),
+            (["closed"], PARTS),
+            ({}, {"recalls": ", ".join(tenth_names(options.tenths))}),
+            measures.by_part(measured),
+            strict=True,
+        )
     ]
     return Result(
         REPORT,
@@ -223,7 +231,7 @@ def evaluate(
         scored=scored,
         columns=lambda: precision_recall(closed, inside, difficult=options.difficult),
         notes=[*(f"{part}: {note}" for part, (_, notes) in boxed.items() for note in notes), *unlisted],
-        outcomes=lambda: {PAPER.name: single_outcomes(scene, options)},
+        outcomes=lambda: {PAPER.name: single_outcomes(scene, options, part=wilderness_part)},
     )
 
 
@@ -246,6 +254,15 @@ def _lists(manifest: Manifest | None, wilderness_part: str, reading: Reading) ->
     return {"closed": closed, "wilderness": wilderness}
 
 
+def _wr1(manifest: Manifest | None, wilderness: GroundTruth) -> measures.Added | None:
+    """Return the images of a manifest's list ``wr1``, None unless all of them are scored."""
+    if manifest is None or WR1 not in manifest.lists:
+        return None
+    listed = set(manifest.ids(WR1))
+    images = np.array([name in listed for name in wilderness.image_ids], bool)
+    return measures.Added(WR1, images) if int(images.sum()) == len(listed) else None
+
+
 class Evaluated(NamedTuple):
     """What `evaluate_elephant` finds: of each variant, and what is the same under all of them."""
 
@@ -253,8 +270,17 @@ class Evaluated(NamedTuple):
     shared: dict[str, Any]
 
 
-def evaluate_elephant(scene: Scene, options: ElephantOptions = OPTIONS) -> Evaluated:
+def evaluate_elephant(
+    scene: Scene, options: ElephantOptions = OPTIONS, *, part: str = "wilderness", wr1: measures.Added | None = None
+) -> Evaluated:
     """Return every number of the protocol as rows; undefined ones are None with a reason.
+
+    Parameters
+    ----------
+    part : str
+        What the wilderness images of the scene are called.
+    wr1 : Added, optional
+        Those of list ``wr1``, where they are known.
 
     Returns
     -------
@@ -279,13 +305,16 @@ def evaluate_elephant(scene: Scene, options: ElephantOptions = OPTIONS) -> Evalu
 
     matches, points = matched(options.difficult)
     levels = open_set.wilderness_levels(closed.n_images, wilderness.n_images, counts=options.level_counts)
+    added = measures.at_ratio_1(scene) if wr1 is None else wr1
+    # Where the list is the whole part, the rows of its levels are enough.
+    listed = None if wr1 is None or wr1.images.all() else wr1
     owod, errors = measures.owod(scene.parts), measures.open_set_errors(scene.parts, points)
     found: dict[str, Measured] = {}
     for name, variant, difficult, counts in steps(list(_variants(options)), "variants"):
         if variant == OFFICIAL.name:
-            measured = measures.official(scene, recalls_tenths=options.tenths, counts=counts)
+            measured = measures.official(scene, recalls_tenths=options.tenths, counts=counts, listed=listed)
         else:
-            measured = measures.paper(scene, *matched(difficult), levels)
+            measured = measures.paper(scene, *matched(difficult), levels, listed)
         found[name] = measured._replace(values=[*measured.values, *errors.values, *owod.values])
     gaps = measures.background_gap(closed, scene.inside, matches)
     bootstrap: dict[str, Any] = {"intervals": []}
@@ -301,11 +330,12 @@ def evaluate_elephant(scene: Scene, options: ElephantOptions = OPTIONS) -> Evalu
             replicates=options.bootstrap,
             seed=options.seed,
             difficult=options.difficult,
+            listed=wr1,
         )
     tables: dict[str, list[Record]] = {
         "images": [
             {
-                "part": part,
+                "part": name,
                 "images": truth.n_images,
                 "without_annotation": truth.n_images - len(distinct(truth.image)),
                 "objects": len(truth.label),
@@ -314,19 +344,19 @@ def evaluate_elephant(scene: Scene, options: ElephantOptions = OPTIONS) -> Evalu
                 "difficult": int(truth.difficult.sum()),
                 "crowd": int(truth.crowd.sum()),
             }
-            for part, (truth, _) in zip(PARTS, scene.parts, strict=True)
+            for name, (truth, _) in zip(("closed", part), scene.parts, strict=True)
         ],
         "detections": [
-            {"part": part, "class": name, "detections": count}
-            for part, (_, boxes) in zip(PARTS, scene.parts, strict=True)
+            {"part": of_part, "class": name, "detections": count}
+            for of_part, (_, boxes) in zip(("closed", part), scene.parts, strict=True)
             for name, count in zip(
                 closed.classes, np.bincount(boxes.label, minlength=len(closed.classes)).tolist(), strict=True
             )
         ],
         **errors.tables,
         **owod.tables,
-        "diagnosis": measures.diagnose(scene, matches, points),
-        "overlaps": measures.overlaps(scene, points),
+        "diagnosis": measures.diagnose(scene, matches, points, added),
+        "overlaps": measures.overlaps(scene, points, added),
         "fbeta": measures.fbeta_operating_points(
             scene,
             matches,
@@ -360,7 +390,9 @@ def evaluate_elephant(scene: Scene, options: ElephantOptions = OPTIONS) -> Evalu
     )
 
 
-def single_outcomes(scene: Scene, options: ElephantOptions = OPTIONS) -> tuple[Outcomes, ...]:
+def single_outcomes(
+    scene: Scene, options: ElephantOptions = OPTIONS, *, part: str = "wilderness"
+) -> tuple[Outcomes, ...]:
     """Return what became of each detection of both parts: matched as the paper says, A-OSE as it is counted here.
 
     ``kept_at`` tells which detections stand at or above the closed set's threshold of a recall; on the wilderness these
@@ -370,9 +402,9 @@ def single_outcomes(scene: Scene, options: ElephantOptions = OPTIONS) -> tuple[O
     points = thresholds(assign(scene.closed, scene.inside, rules), scene.inside, options.tenths)
     limits = dict(zip(recall_names(points), points.threshold, strict=True))
     outcomes = []
-    for part, (truth, found) in zip(PARTS, scene.parts, strict=True):
+    for name, (truth, found) in zip(("closed", part), scene.parts, strict=True):
         kept = {recall: found.scores >= limit[found.label] for recall, limit in limits.items()}
-        outcomes.append(outcomes_by_class(truth, found, rules, strict=OWOD.strict, part=part, kept_at=kept))
+        outcomes.append(outcomes_by_class(truth, found, rules, strict=OWOD.strict, part=name, kept_at=kept))
     return tuple(outcomes)
 
 
@@ -395,7 +427,7 @@ _ERROR_COLOURS = {
     "mixed_unknown": "#B8B8B8",
     "unknown_unknown": "#D55E00",
 }
-_PART_TITLES = {"closed": "closed set", "wr1": "closed set + as many wilderness images"}
+_PART_TITLES = {"closed": "closed set", WR1: "closed set + WR1", "ratio 1.0": "closed set + as many wilderness images"}
 _FLAVOURS = {"mAP11": "mAP (11-point)", "mAP_area": "mAP (area)", "mAP": "mAP (11-point, official)"}
 
 
@@ -428,6 +460,11 @@ def wilderness_curve(
         PNG, SVG, CSV.
     """
     require_content(results, stem, "results")
+    # The list has no place among the levels, which are nested.
+    results = {
+        detector: {name: [row for row in result[name] if row["ratio"] != WR1] for name in ("levels", "impact")}
+        for detector, result in results.items()
+    }
     recalls = list(dict.fromkeys(row["recall"] for result in results.values() for row in result["impact"]))
     official = {name: result["impact"][0]["over_classes"] == INTERPOLATED for name, result in results.items()}
     shown_reading = INTERPOLATED if all(official.values()) else reading
@@ -667,7 +704,7 @@ def background_histogram(gaps: Sequence[Record], bins: Sequence[Record], stem: P
 
 def drawings(result: Result) -> Iterator[Figure]:
     """Yield the figures of a result: those of its first variant, and those of its closed matching."""
-    data, first = result.data, result.scored[0]
+    data, first = result.data, next(scored for scored in result.scored if scored.found.tables)
     method, tables = first.method, first.found.tables if first.found else {}
     by_name = {
         name: [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
@@ -676,7 +713,8 @@ def drawings(result: Result) -> Iterator[Figure]:
     recalls = dict.fromkeys(row["recall"] for row in data["diagnosis"])
     recall = "0.3" if "0.3" in recalls else next(iter(recalls))
     overlaps = [row for row in data["overlaps"] if row["recall"] == recall]
-    part = "wr1" if any(row["part"] == "wr1" for row in data["diagnosis"]) else "closed"
+    # With wilderness images, where there are enough.
+    part = data["diagnosis"][-1]["part"]
     lies_on = [row for row in overlaps if row["part"] == part]
     known = [row["class"] for row in by_name["classes"]]
     # The intervals are those of the paper's variant: they are not drawn around another.
@@ -717,7 +755,8 @@ REPORT = Report(
     drawings=drawings,
     # 2: official: closed images without annotation leave N.
     # 3: average precision is in %.
-    algorithm=3,
+    # 4: measures of the closed set are rows of their own; wr1 is the manifest's list.
+    algorithm=4,
     # Figures have CSV files of what is drawn of the others.
     files=("measures", *(table.name for table in TABLES), "fbeta", "open_set_errors", "diagnosis", "background_gaps"),
     figures=("wilderness_curve", "error_diagnosis", "confusion", "precision_recall", "background_gap"),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import compress, repeat
 from typing import Any, Literal, NamedTuple
@@ -69,9 +70,35 @@ OWOD = Rules(
     text=True,
 )
 Parts = tuple[tuple[GroundTruth, Detections], ...]
+WR1 = "wr1"
+"""The list of the paper: as many wilderness images as the closed set has. Its rows bear this name, and no others."""
 INTERPOLATED = "mean_interpolated_precision"
 """How the official code averages wilderness impact over classes: precision first, then one ratio."""
 MEASURES = fact(__package__, "measures", tuple[Measure, ...])
+
+
+class Added(NamedTuple):
+    """Wilderness images that are added to the closed set.
+
+    Attributes
+    ----------
+    name : str
+        The name of their list; ``ratio 1.0`` of as many images as the closed set has, the first by id.
+    images : ndarray of bool, shape (n_wilderness,)
+    """
+
+    name: str
+    images: Bools
+
+
+def at_ratio_1(scene: Scene) -> Added | None:
+    """Return the wilderness images of ratio 1.0, None where the wilderness has fewer."""
+    n_closed, n_wilderness = scene.closed.n_images, scene.wilderness.n_images
+    return Added("ratio 1.0", np.arange(n_wilderness) < n_closed) if n_wilderness >= n_closed else None
+
+
+def _is_printed(ratio: str) -> bool:
+    return ratio == WR1 or ratio.endswith(".0")
 
 
 def _columns(names: str, unit: str = "") -> tuple[Column, ...]:
@@ -83,11 +110,11 @@ TABLES = (
         Column("ratio"), Column("n_wild_images", "count", "wilderness images"),
         Column("n_wild_detections", "count", text=False), Column("n_classes_with_detections", "count", text=False),
         *_columns("mAP11 mAP_area", "%"), Column("mAP11_ties_in_input_order", "%", text=False), Column("mAP", "%"),
-    ), title="Levels of wilderness", printed=lambda row: row[0].endswith(".0")),
+    ), title="Levels of wilderness", printed=lambda row: _is_printed(row[0])),
     Tidy("impact", (
         *_columns("recall over_classes ratio"), Column("WI", "ratio"),
         Column("mean_interp_precision", "ratio", text=False),
-    ), title="Wilderness impact", printed=lambda row: row[1] in ("macro", INTERPOLATED) and row[2].endswith(".0")),
+    ), title="Wilderness impact", printed=lambda row: row[1] in ("macro", INTERPOLATED) and _is_printed(row[2])),
     Tidy("average_impact", (
         Column("recall"), Column("over_classes", head="over classes"),
         Column("excl_level0", "ratio", "levels above 0"), Column("incl_level0", "ratio", "with level 0"),
@@ -128,26 +155,43 @@ SHARED = (
 DEFINITIONS = {
     **fact(__package__, "definitions", dict[str, str]),
     **{f"WI.{name}": text for name, text in open_set.READINGS.items()},
-    **formulas(MEASURES, "AWI", "mAP11", "mAP11_ties_in_input_order", "mAP_area", "AOSE"),
+    **formulas(
+        MEASURES, "AWI", "mAP11", "mAP11_ties_in_input_order", "mAP_area", "mAP11_open", "mAP_area_open", "AOSE"
+    ),
 }
 
 
-def paper(scene: Scene, matches: Matches, points: OperatingPoints, levels: Levels) -> Measured:
-    """Return mAP and wilderness impact at each level as the paper's text says.
+_FLAVOURS = ("mAP11", "mAP_area", "mAP11_ties_in_input_order")
+_CLOSED = (*_FLAVOURS, "mAP")
+"""The measures of the closed set alone."""
+
+
+def by_part(measured: Measured) -> tuple[Measured, Measured]:
+    """Return the numbers of the closed set, and those of closed set and wilderness with all tables."""
+    closed = [value for value in measured.values if value.measure in _CLOSED]
+    opened = [value for value in measured.values if value.measure not in _CLOSED]
+    return Measured(closed, {}), measured._replace(values=opened)
+
+
+def paper(
+    scene: Scene, matches: Matches, points: OperatingPoints, levels: Levels, listed: Added | None = None
+) -> Measured:
+    """Return mAP and wilderness impact at each level, and on a list of wilderness images, as the paper's text says.
 
     AP is of all images of a level (`curation.evaluation.curves.average_precision_by_level`), in %; wilderness impact
     of the threshold of the closed set (`curation.evaluation.open_set.wilderness_impact`).
     """
-    classes = scene.closed.classes
-    precision = average_precision_by_level(classes, scene.inside, matches, scene.outside, levels)
+    classes, n_wilderness = scene.closed.classes, scene.wilderness.n_images
+    # The last level may leave some images out: the measures of the open set are of all images.
+    whole = replace(levels, names=(*levels.names, "all"), images=np.append(levels.images, n_wilderness))
+    precision = average_precision_by_level(classes, scene.inside, matches, scene.outside, whole)
     tables = open_set.wilderness_impact(classes, matches, points, scene.outside, levels)
     first_level = levels.first_level(scene.outside.image)
     n_detections = np.bincount(first_level, minlength=len(levels) + 1)[:-1].cumsum().tolist()
-    flavours = ("mAP11", "mAP_area", "mAP11_ties_in_input_order")
-    by_level = zip(*(precision[name] for name in flavours), strict=True)
-    averages = [dict(zip(flavours, map(percent, row), strict=True)) for row in by_level]
+    *averages, (mean_11, mean_area, _) = zip(*(precision[name] for name in _FLAVOURS), strict=True)
     tables["levels"] = [
-        {"ratio": ratio, "n_wild_images": images, "n_wild_detections": found, **average}
+        {"ratio": ratio, "n_wild_images": images, "n_wild_detections": found}
+        | dict(zip(_FLAVOURS, map(percent, average), strict=True))
         for ratio, images, found, average in zip(
             levels.names, levels.images.tolist(), n_detections, averages, strict=True
         )
@@ -161,8 +205,17 @@ def paper(scene: Scene, matches: Matches, points: OperatingPoints, levels: Level
         {"class": name, "objects": n, "left_out": "" if n else "no ground truth"}
         for name, n in zip(classes, matches.n_positive.tolist(), strict=True)
     ]
+    if listed is not None:
+        alone = scene._replace(outside=scene.outside.take(listed.images[scene.outside.image]))
+        one_level = Levels((listed.name,), np.array([n_wilderness]), levels.counts)
+        for name, column in paper(alone, matches, points, one_level).tables.items():
+            rows = [dict(zip(column, row, strict=True)) for row in zip(*column.values(), strict=True)]
+            tables[name] += [row for row in rows if row.get("ratio") == listed.name]
+        tables["levels"][-1]["n_wild_images"] = int(listed.images.sum())
     values = [
-        *(Value(name, tables["levels"][0][name]) for name in flavours),
+        *(Value(name, tables["levels"][0][name]) for name in _FLAVOURS),
+        Value("mAP11_open", percent(mean_11)),
+        Value("mAP_area_open", percent(mean_area)),
         *(
             Value("AWI", row["excl_level0"], {"recall": row["recall"]})
             for row in tables["average_impact"]
@@ -182,9 +235,15 @@ def _tables(rows: Mapping[str, Sequence[Record]]) -> dict[str, dict[str, list[An
 
 
 def official(
-    scene: Scene, *, recalls_tenths: Sequence[int] = (1, 3, 5), counts: open_set.LevelCounts = "integer"
+    scene: Scene,
+    *,
+    recalls_tenths: Sequence[int] = (1, 3, 5),
+    counts: open_set.LevelCounts = "integer",
+    listed: Added | None = None,
 ) -> Measured:
     """Return mAP and wilderness impact at each level as the paper's own code (``eval.py``, ``WIC.py``) computes them.
+
+    A list of wilderness images, where there is one, has a row of its own behind the levels.
 
     The code differs from the paper's text: matching against objects of any class, float32 IoU, difficult objects
     ordinary, interpolated precision instead of a threshold, a ratio of class means, and images without annotation
@@ -206,18 +265,22 @@ def official(
     entered = np.append(first_level[inside.image], levels.first_level(outside.image + n_wild))
     matches = assign(closed, inside, OFFICIAL)
     pool = Pool.of(inside, matches, outside)
-    shape = (len(levels), len(closed.classes))
-    average, detected = np.zeros(shape), np.zeros(shape, bool)
     recalls = matching.tenth_names(recalls_tenths)
-    precision = {recall: np.zeros(shape) for recall in recalls}
-    for number, ranking in pool.rankings(entered, len(levels)):
-        curve = ranking.curve("input_order")
-        average[:, number] = eleven_point(curve)
-        detected[:, number] = ranking.level.min(initial=len(levels)) <= np.arange(len(levels))
-        for recall, tenths in zip(recalls, recalls_tenths, strict=True):
-            precision[recall][:, number] = precision_at_recall(curve, tenths)
+    # By level; of all images; and of the closed ones with those of the list.
+    groups = [(entered, len(levels)), (np.zeros_like(entered), 1)]
+    ratios, images = list(levels.names), levels.images.tolist()
+    if listed is not None:
+        groups.append((np.append(np.zeros(len(inside), np.int64), ~listed.images[outside.image]), 1))
+        ratios.append(listed.name)
+        images.append(n_wild + int(listed.images.sum()))
+    numbers = [_official_by_level(pool, *group, len(closed.classes), recalls_tenths) for group in groups]
+    average, detected, *precisions = (np.concatenate(columns) for columns in zip(*numbers, strict=True))
+    is_row = np.arange(len(average)) != len(levels)
+    everything = percent(_means(average, detected)[len(levels)])
+    average, detected = average[is_row], detected[is_row]
+    precision = dict(zip(recalls, (column[is_row] for column in precisions), strict=True))
     mean_average = list(map(percent, _means(average, detected)))
-    by_level = zip(levels.names, levels.images.tolist(), detected.sum(axis=1).tolist(), mean_average, strict=True)
+    by_level = zip(ratios, images, detected.sum(axis=1).tolist(), mean_average, strict=True)
     names = ("ratio", "n_wild_images", "n_classes_with_detections", "mAP")
     rows: dict[str, list[Record]] = {
         "levels": [dict(zip(names, row, strict=True)) for row in by_level],
@@ -232,21 +295,39 @@ def official(
             {"count": "n_closed_as_wilderness", "value": n_wild},
         ],
     }
-    values = [Value("mAP", mean_average[0], undefined="no class has a detection on the closed images")]
+    values = [
+        Value("mAP", mean_average[0], undefined="no class has a detection on the closed images"),
+        Value("mAP_open", everything),
+    ]
     for recall, table in precision.items():
         mean = _means(table, detected)
         impact = [mean[0] / value - 1 if mean[0] and value else None for value in mean]
         reading = {"recall": recall, "over_classes": INTERPOLATED}
         rows["impact"] += [
             reading | {"ratio": ratio, "WI": value, "mean_interp_precision": measured}
-            for ratio, value, measured in zip(levels.names, impact, mean, strict=True)
+            for ratio, value, measured in zip(ratios, impact, mean, strict=True)
         ]
-        rows["average_impact"].append(reading | open_set.average_impact(impact))
-        reason = "the mean interpolated precision is 0 or has no class" if None in impact else ""
+        rows["average_impact"].append(reading | open_set.average_impact(impact[: len(levels)]))
+        reason = "the mean interpolated precision is 0 or has no class" if None in impact[: len(levels)] else ""
         values.append(Value("AWI", rows["average_impact"][-1]["excl_level0"], {"recall": recall}, undefined=reason))
     # Objects go to the detection that is listed first, ranks of equal scores too.
     by_order = _to_first_listed(matches, inside.scores) + pool.decided_by_order()
     return Measured(values, _tables(rows), decided_by_order=by_order)
+
+
+def _official_by_level(
+    pool: Pool, entered: Int64s, n_levels: int, n_classes: int, recalls_tenths: Sequence[int]
+) -> list[Any]:
+    """Return AP, which classes have detections, and the precision at each recall, each of shape (levels, classes)."""
+    shape = (n_levels, n_classes)
+    average, detected, *precisions = np.zeros(shape), np.zeros(shape, bool), *(np.zeros(shape) for _ in recalls_tenths)
+    for number, ranking in pool.rankings(entered, n_levels):
+        curve = ranking.curve("input_order")
+        average[:, number] = eleven_point(curve)
+        detected[:, number] = ranking.level.min(initial=n_levels) <= np.arange(n_levels)
+        for precision, tenths in zip(precisions, recalls_tenths, strict=True):
+            precision[:, number] = precision_at_recall(curve, tenths)
+    return [average, detected, *precisions]
 
 
 def _to_first_listed(matches: Matches, scores: Floats) -> int:
@@ -502,9 +583,14 @@ LEAST_IOU = 0.1
 
 
 def diagnose(
-    scene: Scene, matches: Matches, points: OperatingPoints, similar: Sequence[Sequence[str]] = HOIEM_SIMILAR
+    scene: Scene,
+    matches: Matches,
+    points: OperatingPoints,
+    added: Added | None,
+    *,
+    similar: Sequence[Sequence[str]] = HOIEM_SIMILAR,
 ) -> list[Record]:
-    """Return how many kept detections are of each kind, per recall, on the closed set and on closed set + WR1.
+    """Return how many kept detections are of each kind, per recall, without and with wilderness images.
 
     A detection is kept when its score is at or above the closed set's threshold of its class; `similar` are sets of
     similar classes.
@@ -512,17 +598,17 @@ def diagnose(
     Returns
     -------
     list of dict
-        Rows of ``diagnosis``: of each recall, the parts ``closed`` and ``wr1`` (with the first n_closed wilderness
-        images in ascending id order; no rows where there are fewer), each class and `ALL_CLASSES`: counts by the keys
-        of `KINDS`, None for a class without threshold, which ``left_out`` says.
+        Rows of ``diagnosis``: of each recall, the part ``closed`` and that of the name of `added` (the closed set with
+        these images), each class and `ALL_CLASSES`: counts by the keys of `KINDS`, None for a class without threshold,
+        which ``left_out`` says.
     """
-    scene, kept = _kept_at_any(scene, points)
+    scene, kept = _kept_at_any(scene, points, added)
     kinds = (
         _closed_kinds(scene.closed, scene.inside, matches.outcome[kept], similar),
         np.where(_objects_under(scene.wilderness, scene.outside) >= 0, UNKNOWN_UNKNOWN, MIXED_UNKNOWN),
     )
     rows = []
-    for recall, part, counts, limits in _by_part(scene, points, kinds, len(KINDS)):
+    for recall, part, counts, limits in _by_part(scene, points, added, kinds, len(KINDS)):
         at = {"recall": recall, "part": part}
         for name, line, limit in zip(scene.closed.classes, counts.tolist(), limits, strict=True):
             kept_none = bool(np.isnan(limit))
@@ -533,8 +619,8 @@ def diagnose(
     return rows
 
 
-def overlaps(scene: Scene, points: OperatingPoints) -> list[Record]:
-    """Return what the kept detections of each class lie on, per recall, on the closed set and on closed set + WR1.
+def overlaps(scene: Scene, points: OperatingPoints, added: Added | None) -> list[Record]:
+    """Return what the kept detections of each class lie on, per recall, without and with wilderness images.
 
     Each kept detection goes to the object of highest IoU of any class, crowd and difficult ones included, when that
     IoU is at or above `LEAST_IOU`; else to the background.
@@ -545,7 +631,7 @@ def overlaps(scene: Scene, points: OperatingPoints) -> list[Record]:
         Rows of ``overlaps``, with the counts above zero: of each recall and part (see `diagnose`), the class detected
         and the true one, a known one or the original class of an unknown object; ``""`` for the background.
     """
-    scene, _ = _kept_at_any(scene, points)
+    scene, _ = _kept_at_any(scene, points, added)
     columns = column_names(scene)
     number = {name: position for position, name in enumerate(columns)}
 
@@ -564,37 +650,36 @@ def overlaps(scene: Scene, points: OperatingPoints) -> list[Record]:
             "true": (*columns, "")[column],
             "detections": int(counts[row, column]),
         }
-        for recall, part, counts, _ in _by_part(scene, points, cells, len(columns) + 1)
+        for recall, part, counts, _ in _by_part(scene, points, added, cells, len(columns) + 1)
         for row, column in np.argwhere(counts).tolist()
     ]
 
 
-def _kept_at_any(scene: Scene, points: OperatingPoints) -> tuple[Scene, Bools]:
-    """Return the scene with the detections that some threshold keeps, and which of the closed ones these are."""
+def _kept_at_any(scene: Scene, points: OperatingPoints, added: Added | None) -> tuple[Scene, Bools]:
+    """Return the scene with the detections that some threshold keeps, and which of the closed ones these are.
+
+    Of the wilderness it has the images of `added` alone.
+    """
     lowest = np.fmin.reduce(points.threshold, axis=0, initial=np.inf)
-    inside, outside = (_kept_in_wr1(detections, lowest, scene.closed.n_images) for _, detections in scene.parts)
+    inside, outside = (detections.scores >= lowest[detections.label] for _, detections in scene.parts)
+    outside = outside & added.images[scene.outside.image] if added else np.zeros_like(outside)
     return scene._replace(inside=scene.inside.take(inside), outside=scene.outside.take(outside)), inside
 
 
-def _kept_in_wr1(detections: Detections, limits: Floats, n_closed: int) -> Bools:
-    """Return which detections reach the threshold of their class on the first `n_closed` images of their part."""
-    return np.asarray((detections.scores >= limits[detections.label]) & (detections.image < n_closed))
-
-
 def _by_part(
-    scene: Scene, points: OperatingPoints, cells: Sequence[Int64s], width: int
+    scene: Scene, points: OperatingPoints, added: Added | None, cells: Sequence[Int64s], width: int
 ) -> Iterator[tuple[str, str, Int64s, Floats]]:
-    """Yield recall, ``closed`` or ``wr1``, the counts of kept detections, shape (K, width), and the thresholds."""
-    n_classes, n_closed = len(scene.closed.classes), scene.closed.n_images
+    """Yield recall, part, the counts of kept detections, shape (K, width), and the thresholds."""
+    n_classes = len(scene.closed.classes)
     for recall, limits in zip(recall_names(points), points.threshold, strict=True):
         counts = []
         for (_, detections), column in zip(scene.parts, cells, strict=True):
-            kept = _kept_in_wr1(detections, limits, n_closed)
+            kept = detections.scores >= limits[detections.label]
             cell = detections.label[kept].astype(np.int64) * width + column[kept]
             counts.append(np.bincount(cell, minlength=n_classes * width).reshape(-1, width))
         yield recall, "closed", counts[0], limits
-        if scene.wilderness.n_images >= n_closed:
-            yield recall, "wr1", counts[0] + counts[1], limits
+        if added is not None:
+            yield recall, added.name, counts[0] + counts[1], limits
 
 
 def _closed_kinds(truth: GroundTruth, detections: Detections, outcome: Any, similar: Sequence[Sequence[str]]) -> Int64s:

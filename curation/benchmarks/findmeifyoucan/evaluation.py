@@ -316,7 +316,7 @@ def evaluate(
     about = _about(taken, splits, options, classes, class_reading, shared_ids)
     scored = [
         Scored(
-            part=name,
+            part=reading.scored_part(name),
             split=name,
             variant=variant,
             method=stem_of(split.read.file),

@@ -388,7 +388,7 @@ def evaluate(
     facts = _about(inputs, manifests, variants, part)
     scored = [
         Scored(
-            part=part if case in manifests else case,
+            part=reading.scored_part(part if case in manifests else case),
             case=case,
             variant=variant,
             method=stem_of(facts["inputs"][case]["detections"]),
