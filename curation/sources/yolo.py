@@ -48,13 +48,13 @@ def yolo_file(path: Path) -> Path | None:
     """
     if path.suffix.lower() in _YAML_SUFFIXES and path.is_file():
         return path
-    if found := next((path / name for name in YAML_NAMES if (path / name).is_file()), None):
-        return found
+    if usual := next((path / name for name in YAML_NAMES if (path / name).is_file()), None):
+        return usual
     if not any((path / name).is_dir() for name in ("images", "labels")):
         return None
     files = [file for suffix in _YAML_SUFFIXES for file in sorted(path.glob(f"*{suffix}")) if _names_classes(file)]
-    named = [file for file in files if len(files) == 1 or file.stem == path.name]
-    return named[0] if len(named) == 1 else None
+    candidates = [file for file in files if len(files) == 1 or file.stem == path.name]
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def _names_classes(path: Path) -> bool:
@@ -317,8 +317,12 @@ def _keypoint_values(stated: Mapping[str, Any], where: str) -> int:
     if shape is None:
         return 0
     if not (isinstance(shape, list) and [*map(type, shape)] == [int, int] and shape[0] > 0 and shape[1] in (2, 3)):
-        what, expected = "The YAML does not state the shape of keypoints", "kpt_shape: [number of keypoints, 2 or 3]"
-        raise AnnotationFormatError(what, where=where, expected=expected, found=f"{shape!r:.100}")
+        raise AnnotationFormatError(
+            "The YAML does not state the shape of keypoints",
+            where=where,
+            expected="kpt_shape: [number of keypoints, 2 or 3]",
+            found=f"{shape!r:.100}",
+        )
     return math.prod(shape)
 
 
