@@ -124,6 +124,10 @@ class AnnotationFormatError(SourceError):
     """An annotation file is not in the format it should be in (syntax, types, missing fields, truncation)."""
 
 
+class ForeignClassError(AnnotationFormatError):
+    """An object has a class that its dataset does not have."""
+
+
 class DamagedFileError(AnnotationFormatError):
     """An annotation file is damaged: it is cut off, or its bytes are no text."""
 

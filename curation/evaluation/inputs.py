@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from itertools import compress
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
-from curation.core.errors import EvaluationError, UsageError
+from curation.core.errors import CurationWarning, EvaluationError, ForeignClassError, UsageError
 from curation.core.grouping import distinct
 from curation.core.progress import stage
 from curation.evaluation.measures import Measured, Scored
@@ -43,11 +44,14 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes
+from curation.sources.voc import locate_voc
 from curation.sources.yolo import yolo_file
 
 Given = TypeVar("Given")
 Truth = Path | Source
 """A COCO JSON file, a dataset root, or a source that is open already."""
+_OWN_VOC = "annotations"
+"""Name of a truth in VOC's layout with classes of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,16 +84,22 @@ class Reading:
 
         if isinstance(truth, Source):
             return truth
-        dataset, is_yolo = "coco", yolo_file(truth) is not None
-        if truth.is_dir() and not is_yolo and not any((truth / name).is_dir() for name in ("annotations", "labels")):
-            dataset = "voc2012" if truth.name.upper() == "VOC2012" else "voc2007"
-        return as_source(
-            truth,
-            dataset=dataset,
-            part=self.image_set if is_yolo or truth.is_dir() else part,
+        read = partial(
+            as_source,
+            part=self.image_set if truth.is_dir() or yolo_file(truth) else part,
             cache=not self.no_cache,
             bad_boxes=self.bad_boxes,
         )
+        layouts = ("annotations", "labels")
+        if not truth.is_dir() or yolo_file(truth) or any((truth / name).is_dir() for name in layouts):
+            return read(truth, dataset="coco")
+        dataset = "voc2012" if truth.name.upper() == "VOC2012" else "voc2007"
+        try:
+            return read(truth, dataset=dataset)
+        except ForeignClassError as error:
+            message = f"{truth} is read as a dataset of its own: VOC does not have the classes {error.found}"
+            warnings.warn(message, CurationWarning, stacklevel=2)
+            return read(locate_voc(truth, dataset), dataset=_OWN_VOC)
 
     def added(self, manifest: Manifest | None = None) -> AddedBoxes | None:
         """Return the boxes that reviewers added: those that were named, else those of a manifest, if any.

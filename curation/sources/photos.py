@@ -299,7 +299,7 @@ def shown_size(photo: Image) -> tuple[int, int]:
         exif, (width, height) = Exif(), photo.size
         # A tag that cannot be read is none, as for OpenCV.
         with suppress(Exception):
-            exif.load(photo.info.get("exif"))
+            exif.load(photo.info.get("exif", b""))
         orientation = exif.get(_ORIENTATION)
     return (height, width) if orientation in _SIDEWAYS else (width, height)
 

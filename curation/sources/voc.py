@@ -16,7 +16,7 @@ import numpy as np
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
-from curation.core.errors import AnnotationFormatError, MissingFileError
+from curation.core.errors import AnnotationFormatError, ForeignClassError, MissingFileError
 from curation.core.input_files import utf8_text
 from curation.core.storage import inside, read_bytes
 from curation.core.wording import counted
@@ -31,6 +31,7 @@ _SETS = "ImageSets/Main"
 _XML = "Annotations"
 _POSITION = {pose.lower(): position for position, pose in enumerate(POSES)}
 _FLAGS = ("difficult", "truncated", "occluded")
+_UNSET = ("", "0", 0)
 _OF_OBJECT = frozenset(("name", "pose", "truncated", "difficult", "occluded", "xmin", "ymin", "xmax", "ymax"))
 _LARGEST_XML = 16 << 20
 _LONGEST_TEXT = 4096
@@ -223,6 +224,8 @@ def _fields(elements: Iterable[Element], names: Collection[str], where: str) -> 
 
 
 _Flag = Literal["", "0", "1"]
+_Extent = Annotated[float, msgspec.Meta(ge=0, le=1)]
+"""A flag, or how much of the object is cut off or hidden."""
 
 
 class _Image(msgspec.Struct):
@@ -239,8 +242,8 @@ class _Object(msgspec.Struct, kw_only=True):
     ymax: float
     pose: Literal["", "unspecified", "frontal", "rear", "left", "right"] = ""
     difficult: _Flag = ""
-    truncated: _Flag = ""
-    occluded: _Flag = ""
+    truncated: _Extent = 0
+    occluded: _Extent = 0
 
 
 def _converted(fields: dict[str, str], kind: type[_Kind], where: str) -> _Kind:
@@ -248,6 +251,12 @@ def _converted(fields: dict[str, str], kind: type[_Kind], where: str) -> _Kind:
         return msgspec.convert(fields, kind, strict=False)
     except msgspec.ValidationError as error:
         _refuse("A field of the annotation file is malformed", where, str(error).replace("$.", ""))
+
+
+def _with_defaults(fields: dict[str, str]) -> dict[str, str]:
+    """Return the fields of an object: flags without a text are as absent ones, and poses are in lower case."""
+    stated = {name: text for name, text in fields.items() if text or name not in _FLAGS}
+    return stated | {"pose": fields.get("pose", "").lower()}
 
 
 def parse_voc(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
@@ -266,7 +275,7 @@ def parse_voc(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBox
         return f"{names[rows_of[row][0]]}: object[{rows_of[row][1]}]"
 
     rows = [
-        _converted(fields | {"pose": fields.get("pose", "").lower()}, _Object, where(row))
+        _converted(_with_defaults(fields), _Object, where(row))
         for row, fields in enumerate(fields for record in records for fields in record.objects)
     ]
     categories = _categories([row.name for row in rows], dataset, where)
@@ -277,7 +286,7 @@ def parse_voc(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBox
         [number[row.name] for row in rows],
         np.column_stack([low_x - 1, low_y - 1, high_x - low_x + 1, high_y - low_y + 1]),
         pose=np.array([_POSITION[row.pose] for row in rows], np.int8),
-        **{flag: np.array([getattr(row, flag) == "1" for row in rows], np.bool_) for flag in _FLAGS},
+        **{flag: np.array([getattr(row, flag) not in _UNSET for row in rows], np.bool_) for flag in _FLAGS},
     )
     kept, dropped = sound_objects(objects, bad_boxes, where)
     return Source.of(
@@ -305,7 +314,7 @@ def _categories(names: Sequence[str], dataset: str, where: Where) -> Categories:
     strangers = sorted(set(found) - set(known))
     if known and strangers:
         first = next(row for row, name in enumerate(names) if name in strangers)
-        raise AnnotationFormatError(
+        raise ForeignClassError(
             f"An object has a class that {dataset} does not have",
             where=where(first),
             expected=", ".join(known),

@@ -48,13 +48,13 @@ def yolo_file(path: Path) -> Path | None:
     """
     if path.suffix.lower() in _YAML_SUFFIXES and path.is_file():
         return path
-    if found := next((path / name for name in YAML_NAMES if (path / name).is_file()), None):
-        return found
+    if usual := next((path / name for name in YAML_NAMES if (path / name).is_file()), None):
+        return usual
     if not any((path / name).is_dir() for name in ("images", "labels")):
         return None
     files = [file for suffix in _YAML_SUFFIXES for file in sorted(path.glob(f"*{suffix}")) if _names_classes(file)]
-    named = [file for file in files if len(files) == 1 or file.stem == path.name]
-    return named[0] if len(named) == 1 else None
+    candidates = [file for file in files if len(files) == 1 or file.stem == path.name]
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def _names_classes(path: Path) -> bool:
@@ -174,11 +174,16 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
         check_name(native, photo)
     shown = tqdm(photos, "photo sizes", leave=False, disable=None)
     sizes = np.array([size_of_photo(root / photo) for photo in shown], np.int32).reshape(-1, 2)
-    lines = [
+    written = [
         (image, f"{label}: line {number}", values)
         for image, label in enumerate(labels.values())
         for number, values in label_lines(files.data.get(label, b""), label, AnnotationFormatError, _LINE)
     ]
+    # A line that is written again is one object, as for Ultralytics.
+    distinct: dict[tuple[float, ...], tuple[int, str, Sequence[float]]] = {}
+    for line in written:
+        distinct.setdefault((line[0], *line[2]), line)
+    lines = list(distinct.values())
     boxes = np.array(
         [_box(values, len(names), n_keypoint_values, where) for _, where, values in lines], np.float64
     ).reshape(-1, 4)
@@ -187,6 +192,8 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
         _refuse_oriented_boxes([values for *_, values in lines], sizes[image], str(named), stated.get("task"))
     objects = Objects.of(image, [int(values[0]) for _, _, values in lines], boxes * np.tile(sizes, 2)[image])
     kept, dropped = sound_objects(objects, bad_boxes, lambda row: lines[row][1])
+    if len(written) > len(lines):
+        dropped = dropped | {"repeated lines of label files": len(written) - len(lines)}
     if ".txt" not in str(stated.get(part)) and (spare := _without_photo(root, labels)):
         dropped = dropped | {"label files without a photo": spare}
     listing = "".join(f"{w} {h} {photo}\n" for (w, h), photo in zip(sizes, photos, strict=True)).encode()
@@ -310,8 +317,12 @@ def _keypoint_values(stated: Mapping[str, Any], where: str) -> int:
     if shape is None:
         return 0
     if not (isinstance(shape, list) and [*map(type, shape)] == [int, int] and shape[0] > 0 and shape[1] in (2, 3)):
-        what, expected = "The YAML does not state the shape of keypoints", "kpt_shape: [number of keypoints, 2 or 3]"
-        raise AnnotationFormatError(what, where=where, expected=expected, found=f"{shape!r:.100}")
+        raise AnnotationFormatError(
+            "The YAML does not state the shape of keypoints",
+            where=where,
+            expected="kpt_shape: [number of keypoints, 2 or 3]",
+            found=f"{shape!r:.100}",
+        )
     return math.prod(shape)
 
 

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -6,11 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import curation
 from curation.core.errors import (
     AnnotationFormatError,
     BoxError,
     CurationError,
+    CurationWarning,
     DuplicateIdError,
+    ForeignClassError,
     MissingFileError,
     PathEscapeError,
 )
@@ -244,6 +248,70 @@ def test_a_bad_image_set_is_named(tmp_path: Path, data: bytes, error: type[Curat
     with pytest.raises(error) as caught:
         read_voc(tmp_path, "voc2007", "test")
     assert str(caught.value.where).startswith("ImageSets/Main/test.txt")
+
+
+@pytest.mark.parametrize("name", ["mine", "VOC2007", "VOCdevkit/VOC2012"])
+def test_a_truth_in_the_layout_of_voc_may_have_classes_of_its_own(name: str, tmp_path: Path) -> None:
+    """Extents in place of flags, no flag of difficulty, and file names of another machine: AP is pycocotools'."""
+    coco, evaluation = pytest.importorskip("pycocotools.coco"), pytest.importorskip("pycocotools.cocoeval")
+    rng = np.random.default_rng(5)
+    classes = ["bus", "car", "truck", "truvk", "*"]
+    documents: dict[str, str | bytes] = {}
+    rows: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
+    for image in range(1, 16):
+        objects = []
+        for _ in range(4):
+            label = int(rng.integers(len(classes)))
+            low, size = rng.integers(1, 200, 2), rng.integers(20, 100, 2)
+            high = low + size
+            corners = dict(zip(("xmin", "ymin", "xmax", "ymax"), [*low.tolist(), *high.tolist()], strict=True))
+            extents = {"truncated": round(float(rng.uniform()), 4), "occluded": ""} if rng.integers(2) else {}
+            objects.append(an_object(name=classes[label], **extents, **corners))
+            # VOC counts pixels from 1, and the last one belongs to the box.
+            box = [*(low - 1).tolist(), *(size + 1).tolist()]
+            annotations.append({"id": len(annotations) + 1, "image_id": image, "category_id": label, "bbox": box})
+            annotations[-1] |= {"area": box[2] * box[3], "iscrowd": 0}
+            shift = rng.normal(0, 5, 4).tolist()
+            rows.append({"image_id": image, "category_id": label, "score": float(rng.uniform())})
+            rows[-1]["bbox"] = [side + more for side, more in zip(box, shift, strict=True)]
+        documents[f"{image:05d}"] = document(*objects, stem=f"C:\\Users\\me\\img_{image}")
+    truth = coco.COCO()
+    categories = [{"id": number, "name": label} for number, label in enumerate(classes)]
+    images = [{"id": image} for image in range(1, 16)]
+    truth.dataset = {"info": {}, "images": images, "annotations": annotations, "categories": categories}
+    truth.createIndex()
+    expected = evaluation.COCOeval(truth, truth.loadRes([dict(row) for row in rows]), "bbox")
+    expected.evaluate()
+    expected.accumulate()
+    expected.summarize()
+    root = write(tmp_path / name, documents)
+    (tmp_path / "found.json").write_text(
+        json.dumps(
+            [
+                {"image_id": f"{row['image_id']:05d}", "category": classes[row["category_id"]]}
+                | {key: row[key] for key in ("bbox", "score")}
+                for row in rows
+            ]
+        )
+    )
+    with pytest.warns(CurationWarning, match="'truck'.*'truvk'"):
+        result = curation.evaluate.coco(truth=root, detections=tmp_path / "found.json")
+    assert result["AP"] == pytest.approx(expected.stats[0] * 100, abs=1e-4)
+    assert result["AP"] > 20
+    # A dataset that is named is what its name says.
+    with pytest.raises(ForeignClassError, match="voc2007 does not have"):
+        read_voc(root, "voc2007", "test")
+
+
+def test_an_extent_above_zero_sets_a_flag(tmp_path: Path) -> None:
+    extents = ["0", "0.0", "", "0.5828", "1", "1.0"]
+    source = read(tmp_path, document(*(an_object(truncated=extent, occluded=extent) for extent in extents)))
+    objects = source.require_objects("the test")
+    assert objects.truncated.tolist() == objects.occluded.tolist() == [False] * 3 + [True] * 3
+    for extent in ("1.5", "-1", "nan", "yes"):
+        with pytest.raises(AnnotationFormatError, match="truncated"):
+            read(tmp_path / extent, document(an_object(truncated=extent)))
 
 
 rows = st.fixed_dictionaries(

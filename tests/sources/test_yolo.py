@@ -73,6 +73,18 @@ def test_label_files_without_a_photo_are_counted(tmp_path: Path) -> None:
     assert open_source(root, dataset="toy", part="val").dropped == {"label files without a photo": 1}
 
 
+def test_a_line_that_is_written_again_is_one_object(tmp_path: Path) -> None:
+    """As for Ultralytics, which removes duplicate labels; equal boxes of two classes or images are not repeated."""
+    root = write_yolo(tmp_path)
+    first, second = "0 0.5 0.5 0.25 0.25\n", "1 0.5 0.5 0.25 0.25\n"
+    (root / "labels/val/c_3.txt").write_text(f"{first}{second}0 0.50 .5 0.250 0.25\n{second}{first}")
+    (root / "labels/val/b_2.txt").write_text(first)
+    source = open_source(root, dataset="toy", part="val")
+    objects = source.require_objects("a test")
+    assert [*zip(objects.image, objects.category, strict=True)] == [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1)]
+    assert source.dropped == {"repeated lines of label files": 3}
+
+
 def test_a_polygon_is_the_box_around_it(tmp_path: Path) -> None:
     root = write_yolo(tmp_path)
     (root / "labels/val/c_3.txt").write_text("1 0.25 0.5 0.5 0.25 0.75 0.5 0.5 0.75\n")
