@@ -1,6 +1,10 @@
 """The manifests of this repository: each is whole, exact where it lists images, and can be made again."""
 
 import json
+import shutil
+import subprocess
+from collections import defaultdict
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -138,3 +142,40 @@ def test_no_list_of_the_authors_is_here() -> None:
 def test_every_digest_stands_in_the_changelog() -> None:
     changes = (ROOT.parent / "CHANGELOG.md").read_text(encoding="utf-8").partition("### Manifests")[2]
     assert all(read_manifest(folder).digest in changes for folder in FOLDERS.values())
+
+
+EDITED_IN_PLACE_UNTIL = datetime(2026, 11, 22, tzinfo=UTC)
+"""19 manifests changed their digest under version 1.0.0 on 2026-11-21, before any release; none may since."""
+
+
+def git(*words: str, data: bytes = b"") -> bytes:
+    return subprocess.run(("git", "-C", str(ROOT.parent), *words), input=data, capture_output=True, check=True).stdout
+
+
+def test_no_committed_manifest_changes_its_digest_under_an_equal_version() -> None:
+    if shutil.which("git") is None or not (ROOT.parent / ".git").exists():
+        pytest.skip("no git checkout: there is no history to read")
+    if git("rev-parse", "--is-shallow-repository").strip() != b"false":
+        pytest.skip("a shallow clone: its history is cut")
+    changes = ("--name-only", "--no-renames", "--diff-filter=AM", "--", "manifests")
+    log = git("log", "--reverse", "--format=commit %H %cI", *changes)
+    places, commit, date = list[tuple[datetime, str]](), "", ""
+    for line in log.decode().splitlines():
+        if line.startswith("commit "):
+            _, commit, date = line.split()
+        elif line.endswith("/manifest.json"):
+            places.append((datetime.fromisoformat(date), f"{commit}:{line}"))
+    data = git("cat-file", "--batch", data="".join(f"{place}\n" for _, place in places).encode())
+    digests: dict[str, dict[str, datetime]] = defaultdict(dict)
+    for moment, _ in places:
+        head, _, rest = data.partition(b"\n")
+        size = int(head.split()[2])
+        header, data = json.loads(rest[:size]), rest[size + 1 :]
+        name = f"{header['name']}@{header['version']}"
+        if moment < EDITED_IN_PLACE_UNTIL:
+            digests[name].clear()
+        digests[name].setdefault(header["digest"], moment)
+    for name, folder in FOLDERS.items():
+        digests[name].setdefault(read_manifest(folder).digest, datetime.now(UTC))
+    assert {name: found for name, found in digests.items() if len(found) > 1} == {}
+    assert FOLDERS.keys() <= digests.keys()

@@ -18,6 +18,7 @@ from curation.manifest.header import (
     LabelView,
     Order,
     Origin,
+    Paper,
     ParameterValue,
     PartEntry,
     PartRole,
@@ -162,6 +163,15 @@ def manifest_of(
         **fields,
     )
     return Manifest(header, {part.entry.name: part.ids for part in several if isinstance(part, Part)})
+
+
+def rule_note(rule: str, paper: Paper) -> str:
+    """Return the note of a user's own benchmark: its rule, whom the rule follows, and that the data are the user's.
+
+    Such a manifest names no paper as its own: its lists are in none.
+    """
+    author = paper.authors.partition(",")[0].rpartition(" ")[2]
+    return f"Rule {rule} (after {author} et al. {paper.year}); data: user."
 
 
 def all_images(source: Source) -> Int64s:

@@ -263,6 +263,8 @@ class Header(_Record, frozen=True):
         Lower-case words joined by ``-``, at most one ``/``: ``elephant/val2017``.
     version : str
         Semantic version ``MAJOR.MINOR.PATCH``.
+    paper : Paper or None
+        The publication whose benchmark this is; None for a benchmark of the user's own, whose `notes` name the rule.
     taxonomy : str
         ``closed-set``, ``OSOD-I``, ``OSOD-II``, ``OSOD-III``, ``OWOD``, ``OVD`` or ``OSC``.
     origin : str
@@ -284,7 +286,7 @@ class Header(_Record, frozen=True):
     name: Name
     version: Version
     title: str
-    paper: Paper
+    paper: Paper | None
     taxonomy: Taxonomy
     origin: Origin
     classes: tuple[ClassEntry, ...]

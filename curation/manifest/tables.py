@@ -61,9 +61,11 @@ def part_table(header: Header, *, digest_length: int = 19) -> Table:
 
 def _identity(manifest: Manifest) -> Table:
     header = manifest.header
+    paper = header.paper
+    told = "none" if paper is None else f"{paper.title}. {paper.authors}. {paper.venue} {paper.year}"
     rows = [
         ("title", header.title),
-        ("paper", f"{header.paper.title}. {header.paper.authors}. {header.paper.venue} {header.paper.year}"),
+        ("paper", told),
         ("taxonomy", header.taxonomy),
         ("origin", header.origin),
         ("digest", manifest.digest),

@@ -17,12 +17,29 @@ from curation.core.ids import parse_image_id
 from curation.manifest.header import (
     BOX_COUNTS,
     LARGEST_INDEX,
+    NAME,
     UNKNOWN_ID,
+    VERSION,
     Header,
     Lists,
     PartEntry,
     version_numbers,
 )  # fmt: skip
+
+_LONGEST_NAME = 120
+
+
+def check_name(header: Header) -> None:
+    """Raise `ManifestError` unless the name and version of a manifest can be those of folders.
+
+    A name that climbs (``..``) would lead out of the folder in which the manifest is written.
+    """
+    named = isinstance(header.name, str) and len(header.name) <= _LONGEST_NAME and re.fullmatch(NAME, header.name)
+    if not named:
+        expected = "lower-case words joined by -, at most one /, such as mylab/parts"
+        raise _inconsistent("name", expected, ascii(header.name)[:80])
+    if not (isinstance(header.version, str) and re.fullmatch(VERSION, header.version)):
+        raise _inconsistent("version", "MAJOR.MINOR.PATCH, such as 1.0.0", ascii(header.version)[:80])
 
 
 def check_header(header: Header, *, where: str) -> None:

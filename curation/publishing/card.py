@@ -76,7 +76,7 @@ def card_text(request: Request, configs: Configs, date: str = "") -> str:
         differing=sum(row.paper != row.obtained for member in members for row in member.manifest.header.figures),
         not_for=_NOT_FOR,
         hub=HUB,
-        papers={paper: links(paper) for paper in dict.fromkeys(member.manifest.header.paper for member in members)},
+        papers={paper: links(paper) for paper in papers_of(members)},
         class_groups=_class_groups,
         folded=40,
         own_bibtex=own_bibtex(repository, tag, members, date),
@@ -86,6 +86,12 @@ def card_text(request: Request, configs: Configs, date: str = "") -> str:
         shown=_shown,
     )
     return text.rstrip("\n") + "\n"
+
+
+def papers_of(members: Sequence[Member]) -> list[Paper]:
+    """Return the papers of some manifests, each once."""
+    papers = [member.manifest.header.paper for member in members]
+    return list(dict.fromkeys(paper for paper in papers if paper is not None))
 
 
 def card_header(data: Mapping[str, Any]) -> str:

@@ -84,7 +84,7 @@ def croissant_bytes(
         url=HUB + repository,
         version=tag,
         license=[HUB + repository, *sorted(urls)],
-        cite_as="\n".join(dict.fromkeys(header.paper.bibtex for header in headers)),
+        cite_as="\n".join(dict.fromkeys(header.paper.bibtex for header in headers if header.paper)) or None,
         creators=[mlc.Organization(ctx=ctx, name=owner)],
         publisher=[mlc.Organization(ctx=ctx, name=owner)],
         date_published=date or None,
@@ -191,13 +191,14 @@ def _activities(member: Member, date: str) -> Iterator[dict[str, Any]]:
     """Yield what made a manifest: its rule, and its review where people corrected it."""
     header = member.manifest.header
     moment = {"prov:atTime": date} if date else {}
+    author = f"The rule of {header.paper.authors}: {header.paper.title}. " if header.paper else ""
     parameters = "; ".join(f"{name}: {value}" for name, value in header.rule.parameters.items())
     yield {
         "@type": "prov:Activity",
         "@id": f"#{member.config}/rule",
         "prov:type": {"@id": _COLLECTION},
         "prov:label": f"{header.rule.protocol}, algorithm version {header.rule.algorithm_version}",
-        "sc:description": f"The rule of {header.paper.authors}: {header.paper.title}. {parameters}"[:_LONGEST],
+        "sc:description": (author + parameters)[:_LONGEST],
         **moment,
         "prov:wasAttributedTo": _agent("SoftwareAgent", "curation"),
         "prov:generated": {"@id": f"{member.folder}/manifest.json"},

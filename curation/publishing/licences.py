@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +13,7 @@ import msgspec
 
 from curation.core.errors import PublishError
 from curation.manifest.header import SourceEntry
+from curation.manifest.manifest import HEADER_FILE, packaged_manifests, read_stated
 from curation.sources.datasets import family
 
 Permission = Literal["yes", "no", "unstated"]
@@ -63,28 +65,33 @@ _UNKNOWN = Terms("not stated", "not stated", "unstated", url="")
 
 
 def terms_of(entry: SourceEntry, stated: Mapping[str, str] | None = None) -> Terms:
-    """Return the terms of a source: those of the table for a dataset, or an id namespace, that it knows.
+    """Return the terms of a source: those of the table for a dataset that it knows by digest, exact name or namespace.
 
     Parameters
     ----------
     stated : mapping of str to str, optional
-        SPDX identifiers by the name of the source, for the publisher's own data. No statement changes the terms of a
-        dataset of the table.
+        SPDX identifiers by the name of the source, for the publisher's own data. They go before the table, unless the
+        files of the source are those of a dataset of the table, or that dataset's labels may not be passed on.
 
     Raises
     ------
     PublishError
-        The table knows the dataset, or the licence is not one of `STATED`.
+        The statement contradicts the licence of a known dataset, or the licence is not one of `STATED`.
     """
-    known = TERMS.get(family(entry.dataset)) or TERMS.get(family(entry.namespace))
+    proved = next((found for file in entry.files if (found := _packaged_files().get(file.sha256))), "")
+    names = (proved, entry.dataset, entry.namespace)
+    known = next((TERMS[family(name)] for name in names if family(name) in TERMS), None)
     licence = (stated or {}).get(entry.name)
-    if licence is None:
+    if licence is None or (known is not None and licence == known.annotations):
         return known or _UNKNOWN
-    if known is not None:
+    if known is not None and (proved or known.labels == "no"):
+        proof = f"{proved}, proved by digest" if proved else f"the dataset is called {entry.dataset}"
         raise PublishError(
-            "The terms of this dataset are its owner's to state",
+            f"The licence of this dataset is fixed ({proof})",
             where=f"--licence {entry.name}={licence[:60]}",
             expected=f"annotations {known.annotations}, photos {known.media} ({known.url})",
+            hint=f"drop --licence {entry.name}={licence[:60]}"
+            + ("" if proved else "; data of your own need a name of their own"),
         )
     if licence not in STATED:
         raise PublishError(
@@ -101,6 +108,13 @@ def terms_of(entry: SourceEntry, stated: Mapping[str, str] | None = None) -> Ter
         url=f"https://spdx.org/licenses/{licence}.html",
         reason="" if free else f"{licence} forbids commercial use or changes",
     )
+
+
+@cache
+def _packaged_files() -> Mapping[str, str]:
+    """Return the dataset of each raw file that packaged manifests were made from, by its digest."""
+    headers = (read_stated(path.parent) for path in sorted(packaged_manifests().rglob(HEADER_FILE)))
+    return {file.sha256: entry.dataset for header in headers for entry in header.sources for file in entry.files}
 
 
 def require_labels(entry: SourceEntry, terms: Terms) -> None:

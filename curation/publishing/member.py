@@ -12,6 +12,7 @@ from typing import cast
 from curation.core.errors import CurationError, PublishError
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
+from curation.manifest.validation import check_header
 from curation.manifest.verify import same_bytes, verify_sources
 from curation.publishing.licences import Terms, require_labels, terms_of
 from curation.publishing.parquet import PlannedTable
@@ -215,6 +216,7 @@ def check_member(member: Member) -> None:
     """
     header = member.manifest.header
     where = f"{header.name} {header.version}"
+    check_header(header, where=where)
     terms = member.terms()
     for entry in header.sources:
         if entry.name in member.sources:

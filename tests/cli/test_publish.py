@@ -90,7 +90,7 @@ def test_a_pulled_manifest_does_what_any_manifest_does(
         (["--repo", "nonsense"], "name of a dataset repository"),
         (["--repo", "lab/x", "--tag", "v1"], "Invalid version tag"),
         (["--repo", "lab/x", "--source", "mtsd=x"], "Unknown source"),
-        (["--repo", "lab/x", "--licence", "coco=CC-BY-4.0"], "owner's to state"),
+        (["--repo", "lab/x", "--licence", "coco=WTFPL"], "not one that this program knows"),
         (["--repo", "lab/x", "--licence", "mine=CC-BY-4.0"], "Unknown source"),
         (["--repo", "lab/x", "--layout", "findmeifyoucan"], "near, far and farther"),
         (["--repo", "lab/x", "--set", "class_tree=x"], "belong to --layout findmeifyoucan"),

@@ -35,6 +35,7 @@ from curation.benchmarks.parts import (
     compared,
     make_part,
     manifest_of,
+    rule_note,
     source_entry,
     unread_entry,
 )
@@ -97,7 +98,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     digest, and refuses if a figure comes out otherwise.
     """
     pair = _chosen(parameters)
-    if pair.name not in {known.name for known in PAIRS.values()}:
+    if _is_users(pair):
         raise ProtocolError("Only a published pair can be declared", where="--set pair", expected=", ".join(PAIRS))
     published = {**parameters, "start": "published", "decisions": AUTHORS_DECISIONS}
     return _manifest(pair, sources, published)
@@ -279,8 +280,7 @@ def _start(
             found="--set start=rule",
             hint="--set start=published",
         )
-    own = pair.name not in {known.name for known in PAIRS.values()}
-    if own or (by_hand and pool.rule):
+    if _is_users(pair) or (by_hand and pool.rule):
         return by_rule, tuple(ids[positions].tolist()), ""
     no_rule = "" if pool.rule else ", for which there is no rule"
     return by_rule, None, f"needs --source {pool.published}=LIST, the published start list{no_rule}"
@@ -502,7 +502,7 @@ def _categories(source: Source, names: Collection[str]) -> Bools:
 def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
     splits = [split_pool(pair, pool, sources, parameters) for pool in pair.pools]
     classes = _classes(pair, sources)
-    parts = [part for split in splits for part in _parts(split, classes, parameters)]
+    parts = [part for split in splits for part in _parts(pair, split, classes, parameters)]
     declared = any(isinstance(part, PartEntry) for part in parts)
     digest = recorded_digest(parameters["decisions"])
     configuration = sha256_of_bytes(msgspec.json.encode(pair, order="deterministic"))
@@ -510,7 +510,7 @@ def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str
         parts,
         name=default_name(pair, parameters),
         title=pair.title or pair.name,
-        paper=PAPER,
+        paper=None if _is_users(pair) else PAPER,
         taxonomy="OSOD-II",
         origin="declared" if declared else "reviewed" if digest else "regenerated",
         classes=classes,
@@ -519,7 +519,7 @@ def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str
         algorithm_version=ALGORITHM_VERSION,
         parameters={**parameters, "configuration_sha256": configuration},
         figures=figures_of(pair, splits, parameters),
-        notes=notes_of(pair, splits, parameters),
+        notes=(*([rule_note("near-far", PAPER)] if _is_users(pair) else ()), *notes_of(pair, splits, parameters)),
         decisions=digest,
     )
 
@@ -527,10 +527,15 @@ def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str
 def default_name(pair: Pair, parameters: Mapping[str, Any]) -> str:
     """Return the manifest's name: ``findmeifyoucan/voc``, and ``-coco``, ``-rule``, ``-automatic`` for less."""
     marks = [name for name in parameters["pools"].split(",") if name]
-    if pair.name in {known.name for known in PAIRS.values()}:
+    if not _is_users(pair):
         marks += ["rule"] if parameters["start"] == "rule" else []
         marks += [] if parameters["decisions"] else ["automatic"]
     return "-".join([pair.name, *marks])
+
+
+def _is_users(pair: Pair) -> bool:
+    """Return whether a pair is declared by the user, and none of the paper's."""
+    return pair.name not in {known.name for known in PAIRS.values()}
 
 
 def _classes(pair: Pair, sources: Mapping[str, Source]) -> tuple[ClassEntry, ...]:
@@ -550,7 +555,9 @@ def _classes(pair: Pair, sources: Mapping[str, Source]) -> tuple[ClassEntry, ...
     return (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in others))
 
 
-def _parts(split: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, Any]) -> list[Part | PartEntry]:
+def _parts(
+    pair: Pair, split: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, Any]
+) -> list[Part | PartEntry]:
     """Return the lists of a pool, those that cannot be had without images and digest."""
     pool = split.pool
     # Every annotation is an unknown object, crowd and group boxes included.
@@ -578,7 +585,8 @@ def _parts(split: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str
     if by_rule:
         parts.append(made(by_rule, "rule", located_in(split.rule, pool.start)))
     if parameters["start"] == "published" and split.start is not split.rule:
-        parts.append(made(f"{pool.name}-start", "start", located_in(split.start, pool.start), by_rule))
+        kind = "user_start" if _is_users(pair) else "start"
+        parts.append(made(f"{pool.name}-start", kind, located_in(split.start, pool.start), by_rule))
     for part in pool.parts:
         kind = "near" if part == pool.near_part else pool.distance
         parts.append(made(part, kind, None if split.missing_of(part) else split.selections(part)))

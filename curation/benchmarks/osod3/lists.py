@@ -44,7 +44,16 @@ from curation.benchmarks.osod3.problems import (
     rotation,
     split_classes,
 )
-from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
+from curation.benchmarks.parts import (
+    Part,
+    Selection,
+    compared,
+    make_part,
+    manifest_of,
+    rule_note,
+    source_entry,
+    unread_entry,
+)
 from curation.benchmarks.selection import hash_rank
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import ProtocolError, UsageError
@@ -212,11 +221,13 @@ def _manifest(
     figures: Iterable[Figure] = (),
     notes: Iterable[str],
 ) -> Manifest:
+    # A super-class of the user's own is none of the paper's.
+    is_users = parameters["problem"] == "openimages" and parameters["superclass"].startswith("[")
     return manifest_of(
         parts,
         name=roles.name,
         title=roles.title,
-        paper=PAPER,
+        paper=None if is_users else PAPER,
         taxonomy="OSOD-III",
         origin=origin,
         classes=roles.entries,
@@ -225,7 +236,7 @@ def _manifest(
         algorithm_version=ALGORITHM_VERSION,
         parameters={**parameters, **roles.recorded},
         figures=(*roles.figures, *figures),
-        notes=notes,
+        notes=(*([rule_note("superclass", PAPER)] if is_users else ()), *notes),
     )
 
 

@@ -26,6 +26,7 @@ from curation.benchmarks.owod.splits import (
     COCO_VAL,
     KNOWN_VIEW,
     OFFICIAL_IMAGES,
+    PAPERS,
     TEST_VIEW,
     TRAIN_VIEW,
     VAL_LIST,
@@ -35,7 +36,16 @@ from curation.benchmarks.owod.splits import (
     split_of,
 )
 from curation.benchmarks.owod.tasks import fitting_validation
-from curation.benchmarks.parts import Part, Selection, all_images, compared, make_part, manifest_of, source_entry
+from curation.benchmarks.parts import (
+    Part,
+    Selection,
+    all_images,
+    compared,
+    make_part,
+    manifest_of,
+    rule_note,
+    source_entry,
+)
 from curation.benchmarks.selection import Shown, hash_rank, shown
 from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import Figure, LabelView, PartEntry, PartRole, TaskEntry, roles_at
@@ -329,7 +339,7 @@ def _rules(given: Given, task: TaskEntry, number: int) -> dict[PartRole, str]:
     rules: dict[PartRole, str] = {
         "train": _RULES["train"].format(
             task=task.name,
-            number=number,
+            script="" if split.declared else f" (create_t{number}_imageset.py)",
             crowd=", crowd regions included" if parameters["crowd"] == "select" else ", crowd regions apart",
             less=", less the validation images of all tasks" if validation != "none" else "",
             order=_order(given),
@@ -345,7 +355,8 @@ def _rules(given: Given, task: TaskEntry, number: int) -> dict[PartRole, str]:
 
 def _val_rule(given: Given, task: TaskEntry, number: int, size: int) -> str:
     first, last = (number - 1) * size + 1, number * size
-    rule = _RULES[f"val_{given.split.validation_rule(given.parameters)}"]
+    kind = given.split.validation_rule(given.parameters)
+    rule = _RULES["val_listed" if given.split.declared and kind == "published" else f"val_{kind}"]
     return rule.format(size=size, task=task.name, salt=_salt(given, "val"), first=first, last=last)
 
 
@@ -423,7 +434,9 @@ def _notes_of(given: Given, parts: Sequence[Part]) -> Iterator[str]:
             "APPROXIMATE: the training lists come from a table of image and class, not from the annotations. An image "
             "is missing where the table misses its class."
         )
-    if train is not None and not split.first_train and split.validation_rule(given.parameters) == "hash":
+    if split.declared is not None:
+        yield rule_note("tasks", PAPERS["reowod"])
+    elif train is not None and not split.first_train and split.validation_rule(given.parameters) == "hash":
         yield (
             "The validation lists are this project's (hash rank): the authors' random ones have no stated seed. With "
             "others taken out, the training lists are others too; --set val=published takes the authors'."

@@ -70,7 +70,7 @@ class Split:
 
     name: str
     title: str
-    paper: Paper
+    paper: Paper | None
     tasks: tuple[TaskEntry, ...]
     classes: tuple[ClassEntry, ...]
     has_validation: bool = True
@@ -212,7 +212,7 @@ def split_of(parameters: Mapping[str, Any]) -> Split:
         return Split(
             name=CUSTOM,
             title=declared.title or declared.name,
-            paper=PAPERS["reowod"],
+            paper=None,
             tasks=declared.entries(),
             classes=declared.classes(),
             train="train",

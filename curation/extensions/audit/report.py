@@ -363,8 +363,8 @@ class Report:
         if lists and not any(map(len, lists)):
             return "every list is empty"
         if target.kind == "manifest":
-            # A manifest states which of its lists are not available, and DS2 is undecidable for them.
-            return "no list is available" if not lists else ""
+            # A manifest states which of its lists are not available: the first line says so, and DS2 is undecidable.
+            return ""
         if seen.lists + seen.unread < 2 or not seen.lists:
             return ""
         if seen.lists == 1:
@@ -421,6 +421,8 @@ class Report:
     def _pairs_text(self) -> str:
         """The lists and pairs that were not compared, in brackets."""
         seen, texts = self.coverage, list[str]()
+        if missing := sum(not listed.available for listed in self.target.files):
+            texts.append(f"{counted(missing, 'list')} not available")
         if seen.lists + seen.unread == 1 and self.target.published:
             texts.append("no other list to compare it with")
         if seen.pairs > seen.compared:

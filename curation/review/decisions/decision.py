@@ -11,6 +11,7 @@ import msgspec
 from curation.core.errors import DecisionError, ImageIdError
 from curation.core.ids import parse_image_id
 from curation.manifest.header import DIGEST, PART_NAME
+from curation.sources.datasets import namespace_of
 
 Stage = Literal["auto_override", "manual", "candidate"]
 Action = Literal["keep", "remove", "keep_near", "to_near", "to_far", "add_near", "add_far", "reject", "unsure"]
@@ -27,6 +28,24 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 
 _SEVERAL_PEOPLE = re.compile(r"[,;|&+/]|\sand\s", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|\+00:00))?", re.ASCII)
+
+
+_SPLITS = ("near", "far", "farther")
+
+
+def namespace_of_pool(dataset: str) -> str:
+    """Return the namespace of the ids of a pool, or of one of its splits.
+
+    >>> namespace_of_pool("coco"), namespace_of_pool("coco-far")
+    ('coco', 'coco')
+
+    Raises
+    ------
+    ImageIdError
+        See `namespace_of`.
+    """
+    pool, _, split = dataset.rpartition("-")
+    return namespace_of(pool if split in _SPLITS else dataset)
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

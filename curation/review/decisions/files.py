@@ -21,8 +21,7 @@ from curation.core.input_files import InputFile
 from curation.core.storage import write_bytes
 from curation.core.text_table import printable
 from curation.review.decisions.authors_files import parse_selection
-from curation.review.decisions.decision import STAGES, Action, Decision, check_decision, row_of
-from curation.sources.datasets import namespace_of
+from curation.review.decisions.decision import STAGES, Action, Decision, check_decision, namespace_of_pool, row_of
 
 MAX_BYTES = 256 << 20
 FIELDS = Decision.__struct_fields__
@@ -228,7 +227,7 @@ def checked_decision(fields: Any, where: str) -> Decision:
         ) from None
     if (image := decision.image_id) and ":" not in image:
         with suppress(CurationError):
-            namespace = namespace_of(decision.dataset)
+            namespace = namespace_of_pool(decision.dataset)
             decision = msgspec.structs.replace(decision, image_id=f"{namespace}:{native_of(image, namespace)}")
     check_decision(decision, where=where)
     return decision

@@ -30,11 +30,10 @@ from curation.review.decisions.cleaned_lists import (
     manifest_of_list,
     parts_spoken_of,
 )
-from curation.review.decisions.decision import is_line
+from curation.review.decisions.decision import is_line, namespace_of_pool
 from curation.review.decisions.files import DecisionFile, read_decision_files, write_decisions
 from curation.review.decisions.resolution import Resolution, refuse_conflicts, resolve, standing_verdicts
 from curation.review.decisions.verdict_tables import TableOptions, read_verdicts
-from curation.sources.datasets import namespace_of
 from curation.sources.source_specs import Reading, Sources
 
 _RANK = {"none": 0, "patch": 1, "minor": 2, "major": 3}
@@ -156,7 +155,7 @@ def _namespace_in(manifest: Manifest | None, dataset: str) -> str:
         found = {source.namespace for source in manifest.header.sources if source.name in slots}
         if len(found) == 1:
             return found.pop()
-    return namespace_of(dataset)
+    return namespace_of_pool(dataset)
 
 
 @dataclass(frozen=True, slots=True)
