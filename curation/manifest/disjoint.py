@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.grouping import grouped
+from curation.core.grouping import distinct, grouped
 from curation.core.short_repr import short_repr
 from curation.core.wording import counted, examples
 from curation.manifest.header import LabelView, PartEntry
@@ -69,6 +69,7 @@ _CHANCE = 1e-6
 """Probability below which equal records of images with equal names are no accident."""
 _NEARLY_WHOLE = 0.95
 _FEWEST_BOXES = 3
+_DENSE = 4
 _FEWEST_RECORDS = 5
 _ANY = LabelView()
 _STEPS = 100.0
@@ -103,8 +104,8 @@ class Overlap:
     left, right : tuple of str
         Names of the parts that hold them.
     images : Shared
-    labels : sequence of str
-        How messages name the rows of `images`.
+    columns : ImageColumns
+        What is known of them.
     stated : bool
         Whether the header says of each such part that it is a subset of the other.
     """
@@ -114,11 +115,11 @@ class Overlap:
     left: tuple[str, ...]
     right: tuple[str, ...]
     images: Shared
-    labels: Sequence[str]
+    columns: ImageColumns
     stated: bool = False
 
     def __len__(self) -> int:
-        return len(np.unique(self.images.right))
+        return len(distinct(self.images.right))
 
     @property
     def proven(self) -> bool:
@@ -134,7 +135,7 @@ class Overlap:
     def pairs(self) -> list[str]:
         """The shared images by their names, both names where they differ."""
         rows = zip(self.images.left.tolist(), self.images.right.tolist(), strict=True)
-        names = ((self.labels[left], self.labels[right]) for left, right in rows)
+        names = ((self.columns.label(left), self.columns.label(right)) for left, right in rows)
         return [left if left == right else f"{left} = {right}" for left, right in names]
 
     def summary(self, shown: int = SHOWN) -> str:
@@ -153,7 +154,7 @@ class ImageColumns:
 
     Attributes
     ----------
-    labels : sequence of str, length n
+    labels : sequence of str or pyarrow.LargeStringArray, length n
         How messages name them. Rows are different ids.
     sources : sequence of Source
     home, position : ndarray of int32, shape (n,)
@@ -164,7 +165,7 @@ class ImageColumns:
 
     __repr__ = short_repr
 
-    labels: Sequence[str]
+    labels: Sequence[str] | pa.LargeStringArray
     sources: Sequence[Source]
     home: Int32s
     position: Int32s
@@ -198,11 +199,25 @@ class ImageColumns:
                 column[row] = photos[self.position[row]]
         return replace(self, photos=equal_photos(column)) if any(column) else self
 
+    def label(self, row: int) -> str:
+        """Return how messages name an image: its id, and its file name where the id does not tell it."""
+        text = str(self.labels[row])
+        if self.home[row] < 0:
+            return text
+        name = str(self.sources[self.home[row]].images.file_names[self.position[row]])
+        is_told = name in ("", text) or PurePosixPath(name).stem == text.partition(":")[2]
+        return text if is_told else f"{text} ({name})"
+
     @property
     def known(self) -> tuple[str, ...]:
         """Those of `COMPARED` that are known of the images."""
         located = bool((self.home >= 0).all())
-        states = (True, located and (self.stems >= 0).any(), located and self.records.any(), self.photos is not None)
+        states = (
+            True,
+            located and bool(self.sources) and (self.stems >= 0).any(),
+            located and self.records.any(),
+            self.photos is not None,
+        )
         return tuple(name for name, known in zip(COMPARED, states, strict=True) if known)
 
     @cached_property
@@ -339,12 +354,14 @@ def shared_images(images: ImageColumns, left: Int64s, right: Int64s) -> list[Sha
     left, right : ndarray of int64
         Rows of `images`, each once.
     """
-    both = np.intersect1d(left, right)
+    both = right[np.isin(right, left, kind="table")]
     shared = [Shared("id", True, both, both)]
-    left, right = np.setdiff1d(left, both), np.setdiff1d(right, both)
+    if not images.sources:
+        return [entry for entry in shared if len(both)]
+    left, right = _without(left, both), _without(right, both)
     for step in (_same_file, _same_photo, _same_record, _same_name, _same_source_photo, _same_boxes):
         for entry in step(images, left, right):
-            left, right = np.setdiff1d(left, entry.left), np.setdiff1d(right, entry.right)
+            left, right = _without(left, entry.left), _without(right, entry.right)
             shared.append(entry)
     kinds = grouped((entry for entry in shared if len(entry.left)), lambda entry: (entry.evidence, entry.proven))
     return [
@@ -400,7 +417,7 @@ def _same_name(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Sh
         yield Shared("record", True, first[proven], second[proven])
         yield Shared("name", False, first[sign], second[sign])
         met = np.concatenate([first[proven | sign], second[proven | sign]])
-        left, right = np.setdiff1d(left, met), np.setdiff1d(right, met)
+        left, right = _without(left, met), _without(right, met)
 
 
 def _same_source_photo(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
@@ -423,11 +440,25 @@ def _same_boxes(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[S
         yield Shared("boxes", False, first[same], second[same])
 
 
+def _without(side: Int64s, rows: Int64s) -> Int64s:
+    """Return the rows of a side that are not among some others."""
+    return side[~np.isin(side, rows, kind="table")] if len(rows) else side
+
+
 def _meet(column: Int64s, left: Int64s, right: Int64s) -> tuple[Int64s, Int64s]:
     """Return the rows of the right side whose value a row of the left side has, and the first such row there."""
     left, right = left[column[left] != -1], right[column[right] != -1]
-    order = np.argsort(column[left], kind="stable")
-    ranked = column[left][order]
+    if not len(left) or not len(right):
+        return left[:0], right[:0]
+    values, most = column[left], int(column.max())
+    if column.min() >= -1 and most < _DENSE * len(column):
+        # Codes of texts: a table is many times faster than a search.
+        row_of = np.full(most + 1, -1, np.int64)
+        row_of[values[::-1]] = left[::-1]
+        first = row_of[column[right]]
+        return first[first >= 0], right[first >= 0]
+    order = np.argsort(values, kind="stable")
+    ranked = values[order]
     place = np.searchsorted(ranked, column[right])
     hits = np.flatnonzero(place < len(ranked))
     hits = hits[ranked[place[hits]] == column[right][hits]]
@@ -610,22 +641,22 @@ def manifest_columns(
     import pyarrow as pa
 
     lists = [manifest.lists[part.name] for part in parts]
-    encoded = pa.array([image for ids in lists for image in ids], pa.large_string()).dictionary_encode()
+    arrays = [pa.array(ids, pa.large_string()) for ids in lists]
+    encoded = pa.concat_arrays(arrays).dictionary_encode()
     codes = np.split(np.asarray(encoded.indices, np.int64), np.cumsum([len(ids) for ids in lists]))[:-1]
-    labels = encoded.dictionary.to_pylist()
+    labels = encoded.dictionary
     home, position = np.full((2, len(labels)), -1, np.int32)
     names = list(sources)
     for part, rows in zip(parts, codes, strict=True):
         opened = [name for name in part.sources if name in sources]
-        rows = np.unique(rows)
+        rows = distinct(rows)
         rows = rows[home[rows] < 0]
         if opened and len(rows):
-            ids = [labels[row] for row in rows.tolist()]
-            number, place = positions_of(ids, [sources[name] for name in opened])
+            number, place = positions_of(labels.take(rows).to_pylist(), [sources[name] for name in opened])
             slots = np.array([names.index(name) for name in opened], np.int32)
             home[rows], position[rows] = np.where(number < 0, -1, slots[number]), place
     columns = ImageColumns(labels, list(sources.values()), home, position)
-    return columns, {part.name: np.unique(rows) for part, rows in zip(parts, codes, strict=True)}
+    return columns, {part.name: distinct(rows) for part, rows in zip(parts, codes, strict=True)}
 
 
 def compared_pairs(
@@ -659,7 +690,7 @@ def part_overlaps(
         sides = [_on_side(parts, left), _on_side(parts, right)]
         if not all(sides):
             continue
-        together = [np.unique(np.concatenate([rows[part.name] for part in side])) for side in sides]
+        together = [distinct(np.concatenate([rows[part.name] for part in side])) for side in sides]
         for shared in shared_images(images, *together):
             overlaps += _attributed(images, shared, sides, rows)
     return overlaps
@@ -687,7 +718,7 @@ def _attributed(
     pruned = shared._replace(left=shared.left[mask], right=shared.right[mask])
     part_of = {(part.subset_of, part.name) for side in sides for part in side if part.subset_of}
     stated = all(pair in part_of or pair[::-1] in part_of for pair in between)
-    yield Overlap(*names, pruned, images.labels, stated)
+    yield Overlap(*names, pruned, images, stated)
 
 
 def is_on_side(name: str, role: str, side: str) -> bool:

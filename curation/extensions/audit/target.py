@@ -19,8 +19,8 @@ from curation.core.short_repr import short_repr
 from curation.extensions.audit.classes import ClassNames, TaskClasses
 from curation.extensions.audit.identity import IMAGE_SUFFIX, Images, images_of
 from curation.extensions.audit.lists import AuditedList, ListSet
-from curation.manifest.disjoint import DISJOINT, ImageColumns, is_on_side
-from curation.manifest.header import ClassEntry, LabelView, SourceEntry
+from curation.manifest.disjoint import DISJOINT, ImageColumns, Shared, is_on_side, part_overlaps
+from curation.manifest.header import ClassEntry, LabelView, PartEntry, SourceEntry
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
 from curation.sources.entries import PublishedList
 from curation.sources.integrity import select
@@ -235,6 +235,19 @@ class AuditTarget:
         columns = ImageColumns(self.ids, [source.raw for source in self.sources], self.home, place)
         names = enumerate(source.name for source in self.sources)
         return columns.with_photos({number: self.paths[name] for number, name in names if name in self.paths})
+
+    @cached_property
+    def shared_under_other_ids(self) -> list[Shared]:
+        """Images of two roles that are one by what the sources state of them, without those of one id."""
+        if not self.sources:
+            return []
+        parts = [
+            PartEntry(name=part.name, role=part.role, sources=(), selection="", view=LabelView())  # type: ignore[arg-type]
+            for part in self.lists
+        ]
+        rows = {part.name: part.unique.astype(np.int64) for part in self.lists}
+        overlaps = part_overlaps(self.columns, parts, rows, self.disjoint)
+        return [overlap.images for overlap in overlaps if overlap.images.evidence != "id"]
 
     @cached_property
     def images(self) -> Images | None:

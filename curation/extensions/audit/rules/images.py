@@ -28,7 +28,7 @@ from curation.extensions.audit.lists import AuditedList
 from curation.extensions.audit.roles import read_role
 from curation.extensions.audit.rule import Check, Finding, Outcome, joined, not_applicable, undecidable
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditedSource, AuditTarget, ComparedPair
-from curation.manifest.disjoint import REASONS, shared_images
+from curation.manifest.disjoint import REASONS
 from curation.signals.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
 from curation.sources.datasets import namespace_of
 from curation.sources.photos import PhotoFolder
@@ -417,17 +417,17 @@ def _equal(target: AuditTarget, pair: ComparedPair) -> str:
 
 def _under_other_ids(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
     """Return the images that two lists hold under two ids, by what the sources state: names, sizes and boxes."""
-    if not target.sources:
-        return []
-    sides = [part.unique.astype(np.int64) for part in (pair.first, pair.second)]
     findings = []
-    for shared in shared_images(target.columns, *sides):
+    for shared in target.shared_under_other_ids:
         # Names of a folder's lists have rules of their own, which look at folders and groups too.
-        if shared.evidence == "id" or not (shared.proven or target.kind == "manifest"):
+        if not (shared.proven or target.kind == "manifest"):
             continue
-        rows = zip(shared.left.tolist(), shared.right.tolist(), strict=True)
-        pairs = sorted(f"{target.ids[left]} and {target.ids[right]}" for left, right in rows)
-        count = len(np.unique(shared.right))
+        here = np.isin(shared.left, pair.first.unique) & np.isin(shared.right, pair.second.unique)
+        if not here.any():
+            continue
+        rows = zip(shared.left[here].tolist(), shared.right[here].tolist(), strict=True)
+        pairs = sorted(f"{target.columns.label(left)} and {target.columns.label(right)}" for left, right in rows)
+        count = len(distinct(shared.right[here]))
         text = f"{counted(count, 'image')} under two ids: {REASONS[shared.evidence]}"
         finding = Finding(
             "fail" if shared.proven else "warn", pair.about, count, text if shared.proven else f"perhaps {text}",
