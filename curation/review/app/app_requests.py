@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
+from curation.core.json_keys import RepeatedKeyError, each_key_once
 from curation.review.app.dataset import MISSING
 
 MEDIA = "/media"
@@ -78,7 +79,21 @@ _MUTATIONS = {
 }
 """What a query may change: the session, and saved views of the reviewer's own."""
 _DATASET_NAMES = {"dataset", "datasetName", "dataset_name"}
+_DATASET_IDS = {"dataset_id", "datasetId"}
 _MOST_QUERIES = 256
+
+_CLASS = "_cls"
+_CLASSES = re.compile(r"fiftyone\.core\.(stages|aggregations)\.[A-Z][A-Za-z]*|Space|Panel|Detections?")
+"""What a request may name as a class: steps of a view, questions about one, the layout of a page, and boxes."""
+_EXTENDED = {"extended", "extendedStages", "extended_stages"}
+"""May hold classes as keys."""
+_HARMFUL = {
+    *("$accumulator", "$function", "$where", "$out", "$merge", "$graphLookup", "$lookup", "$unionWith"),
+    *("$code", "$symbol"),
+}
+"""What runs a program in MongoDB, writes, or reads the collections of other datasets; and disguises of a text."""
+_WRITTEN = "dist_field"
+"""A field that a search for similar images would write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +137,15 @@ def refuse_body(path: str, body: bytes, reviewed: Reviewed) -> Refusal | None:
     if not body:
         return None
     try:
-        asked = json.loads(body)
+        # As FiftyOne decodes it.
+        asked = json.loads(body.decode(), object_pairs_hook=each_key_once)
     except (ValueError, RecursionError):
-        return Refusal("The request is not JSON", status=400)
+        return Refusal("The request is not JSON, or an object of it holds a key twice", status=400)
     if not isinstance(asked, dict):
         return Refusal("The request is not a JSON object", status=400)
+    if (refusal := refuse_values(asked, reviewed)) is not None:
+        return refusal
     if path.startswith(OPERATORS):
-        if asked.get("dataset_id") not in (None, reviewed.id):
-            return _other_dataset(reviewed)
         operator = asked.get("operator_uri") or ""
         # FiftyOne makes a text of {"$symbol": …} too.
         if not isinstance(operator, str):
@@ -138,10 +154,44 @@ def refuse_body(path: str, body: bytes, reviewed: Reviewed) -> Refusal | None:
             return Refusal(
                 "Operators that change the dataset or read the disk are not allowed in a review", operator[:80]
             )
-    if path == GRAPHQL:
-        return _refuse_query(asked, reviewed)
-    if any(asked.get(name) not in (None, "", reviewed.name) for name in _DATASET_NAMES):
-        return _other_dataset(reviewed)
+    return _refuse_query(asked, reviewed) if path == GRAPHQL else None
+
+
+def refuse_values(request: Any, reviewed: Reviewed) -> Refusal | None:
+    """Return why a value may not pass, at whatever depth it stands; None where all may.
+
+    FiftyOne imports the module of whatever class a request names, and makes an object of it.
+
+    Parameters
+    ----------
+    request : object
+        Plain values, as JSON has them. Texts that are JSON themselves are read too, as FiftyOne does.
+    """
+    waiting: list[Any] = [request]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+            try:
+                waiting.append(json.loads(value, object_pairs_hook=each_key_once))
+            except RepeatedKeyError:
+                return Refusal("A text of the request is JSON that holds a key twice", status=400)
+            except (ValueError, RecursionError):
+                continue
+        elif isinstance(value, dict):
+            if _HARMFUL & value.keys() or value.get(_WRITTEN) is not None:
+                return Refusal("Views of a review run no program, write nothing and read no other dataset")
+            if _CLASS in value and not _is_class(value[_CLASS]):
+                return Refusal("A request names a class that a review does not need", ascii(value[_CLASS])[:80])
+            for name in _EXTENDED & value.keys():
+                classes = [key for key in value[name] if "." in key] if isinstance(value[name], dict) else ()
+                if not all(_is_class(key) for key in classes):
+                    return Refusal("A request names a class that a review does not need", ascii(classes[0])[:80])
+            for names, ours in ((_DATASET_NAMES, reviewed.name), (_DATASET_IDS, reviewed.id)):
+                if any(isinstance(value[name], str) and value[name] not in ("", ours) for name in names & value.keys()):
+                    return _other_dataset(reviewed)
+            waiting += value.values()
     return None
 
 
@@ -177,6 +227,9 @@ def _read_query(text: str) -> _Query | None:
         def enter_argument(self, node: Any, *_: Any) -> None:
             if node.name.value in {*_DATASET_NAMES, "name"} and isinstance(node.value, graphql.VariableNode):
                 datasets.add(node.value.name.value)
+            if node.name.value == _CLASS:
+                # The App's own queries name classes in their variables, where they are checked.
+                changes.add(_CLASS)
 
         enter_object_field = enter_argument
 
@@ -200,6 +253,10 @@ def _refuse_query(asked: Mapping[str, Any], reviewed: Reviewed) -> Refusal | Non
     return None
 
 
+def _is_class(value: object) -> bool:
+    return isinstance(value, str) and _CLASSES.fullmatch(value) is not None
+
+
 def parameters(query: bytes) -> dict[str, list[str]]:
     """Return the parameters of an address as FiftyOne will read them."""
     return parse_qs(query.decode("latin-1"), keep_blank_values=True)
@@ -209,25 +266,52 @@ def restrict_stages(fiftyone: Any) -> None:
     """Let FiftyOne build, from what the App sends, stages of a view and nothing else, for the life of this process.
 
     By itself it makes an object of whatever class a request names, with the arguments that stand there, and hands
-    MongoDB whatever pipeline a request holds: ``$out`` and ``$merge`` write.
+    MongoDB whatever pipeline a request holds: ``$out`` and ``$merge`` write. This holds whatever way the name took
+    past `refuse_values`, in a saved view as well.
     """
-    stages = fiftyone.core.stages
-    make = stages.ViewStage._from_dict.__func__
-    if make.__module__ == __name__:
-        return
+    datasets = fiftyone.core.odm.get_db_conn().datasets
+    for module, base in (
+        (fiftyone.core.stages, fiftyone.core.stages.ViewStage),
+        (fiftyone.core.aggregations, fiftyone.core.aggregations.Aggregation),
+    ):
+        make = base._from_dict.__func__
+        if make.__module__ != __name__:
+            base._from_dict = classmethod(_restricted(make, module, base, datasets))
 
-    def from_dict(cls: Any, made: Any) -> Any:
-        module, _, name = str(made["_cls"]).rpartition(".")
-        kind = getattr(stages, name, None) if module == stages.__name__ else None
-        if not (isinstance(kind, type) and issubclass(kind, stages.ViewStage)):
-            raise stages.ViewStageError("not a stage of a view")
-        stage = make(cls, made)
-        steps = stage.pipeline if isinstance(stage, stages.Mongo) else ()
-        if any({"$out", "$merge"} & set(step) for step in steps):
-            raise stages.ViewStageError("a view may not write")
-        return stage
 
-    stages.ViewStage._from_dict = classmethod(from_dict)
+def _restricted(make: Any, module: Any, base: type, datasets: Any) -> Any:
+    def from_dict(cls: Any, request: Any) -> Any:
+        where, _, name = str(request[_CLASS]).rpartition(".")
+        kind = getattr(module, name, None) if where == module.__name__ else None
+        if not (isinstance(kind, type) and issubclass(kind, base)):
+            raise ValueError("not a stage of a view, nor an aggregation")
+        if _is_harmful(request):
+            raise ValueError("a view may not run a program, write, or read another dataset")
+        # A stage may name the dataset that was generated for it; FiftyOne would take, and at times delete, any other.
+        state = dict(request.get("kwargs") or ()).get("_state")
+        name = state.get("name") if isinstance(state, dict) else None
+        stored = datasets.find_one({"name": str(name)}, {"sample_collection_name": 1}) if name else None
+        if stored is not None and str(stored.get("sample_collection_name", "")).startswith("samples."):
+            raise ValueError("a view may not read another dataset")
+        return make(cls, request)
+
+    return from_dict
+
+
+def _is_harmful(request: Any) -> bool:
+    waiting = [request]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            if _HARMFUL & value.keys():
+                return True
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            # Arguments are pairs of a name and a value.
+            if len(value) == 2 and value[0] == _WRITTEN and value[1] is not None:
+                return True
+            waiting += value
+    return False
 
 
 def _other_dataset(reviewed: Reviewed) -> Refusal:
@@ -309,11 +393,13 @@ def read_edit(path: str, query: str, headers: Mapping[str, str], body: bytes, *,
     if headers.get("content-type", "").partition(";")[0].strip().lower() != _PATCH_TYPE:
         return Refusal("An edit is a JSON Patch", f"Content-Type: {_PATCH_TYPE}", 415)
     try:
-        operations = json.loads(body)
+        operations = json.loads(body.decode(), object_pairs_hook=each_key_once)
     except (ValueError, RecursionError):
         operations = None
     if not isinstance(operations, list) or not 0 < len(operations) <= _MOST_OPERATIONS:
         return Refusal("The edit is not a list of JSON Patch operations", status=400)
+    if (refusal := refuse_values(operations, Reviewed("", dataset))) is not None:
+        return refusal
     label = parts.get("label", "")
     allowed = _PATH_IN_A_BOX if label else _PATH
     if not all(_is_operation(op, allowed) for op in operations):

@@ -28,6 +28,7 @@ from curation.review.app.app_requests import (
     read_edit,
     refuse,
     refuse_body,
+    refuse_values,
 )
 
 Scope = MutableMapping[str, Any]
@@ -126,6 +127,9 @@ class Guard:
             return
         if refusal is None:
             refusal = refuse(scope["method"], scope["path"], self._reviewed)
+        if refusal is None:
+            named = parameters(scope["query_string"]).items()
+            refusal = refuse_values([{name: value} for name, values in named for value in values], self._reviewed)
         if refusal is not None:
             await send.refuse(refusal)
             return
