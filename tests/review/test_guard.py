@@ -2,12 +2,22 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from curation.review.app.app_requests import JUDGE, EditRequest, Refusal, Reviewed, read_edit
+from curation.review.app.app_requests import (
+    JUDGE,
+    EditRequest,
+    Refusal,
+    Reviewed,
+    read_edit,
+    refuse,
+    refuse_body,
+    restrict_stages,
+)
 from curation.review.app.guard import Guard, real_files
 from curation.review.app.live_review import LiveReview
 
@@ -268,3 +278,84 @@ def test_the_files_of_a_dataset_are_what_its_paths_lead_to(fiftyone: Any, review
     dataset.set_values("mask_path", [str(other), str(link)] + [None] * (len(dataset) - 2))
     assert real_files(dataset) >= {*photos, str(other)}
     assert str(link) not in real_files(dataset)
+
+
+PASSING = {
+    *("GET /features", "GET /fiftyone", "GET /media", "GET /plugins"),
+    *("GET /ontologies", "GET /ontologies/x/attributes", "GET /ontologies/x/taxonomy"),
+    *(f"GET /dataset/{DATASET}/sample/x/{one}" for one in ("intrinsics", "static_transforms", "tags")),
+    *(f"GET /dataset/{DATASET}/sample/x/group/{one}" for one in ("intrinsics", "static_transforms")),
+    *(f"GET /dataset/{DATASET}/{one}" for one in ("groups/x", "groups/x/slices/x", "tags", "tags/counts")),
+    *(f"POST /embeddings/{one}" for one in ("plot", "selection", "extended-stage", "color-by-choices")),
+    *(f"POST /embeddings/v2/{one}" for one in ("runs-status", "run-info", "geometry", "ids", "color", "masks")),
+    *("POST /embeddings/v2/lasso-stage", "POST /embeddings/v2/sample-info"),
+    *("POST /operators", "POST /operators/execute", "POST /operators/execute/generator"),
+    *(f"POST /operators/{one}" for one in ("resolve-type", "resolve-placements", "resolve-execution-options")),
+    "POST /operators/subscribe-execution-store",
+    *(f"POST /{one}" for one in ("aggregate", "event", "events", "geo", "sort", "tagging", "values")),
+}
+"""Routes of FiftyOne that a review answers; `read_edit` decides on each edit (PATCH)."""
+CLOSED = {
+    *("DELETE", "OPTIONS", "PUT"),
+    *("/frames", "/get-similar-labels-frames", "/runtime-assets", "/screenshot", "/tag", "/video-labels"),
+    *(f"POST /dataset/{DATASET}/sample/x/{one}" for one in ("commit-mask", "tags")),
+}
+
+
+@pytest.mark.mongo
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_every_route_and_mutation_of_fiftyone_is_decided(fiftyone: Any) -> None:
+    app = pytest.importorskip("fiftyone.server.app")
+    reviewed, passing = Reviewed("r", DATASET), set()
+    for route, endpoint in app.routes:
+        path = re.sub(r"\{[^}]*\}", "x", route.replace("{dataset_id}", DATASET))
+        for method in ("get", "post", "put", "patch", "delete", "options"):
+            if hasattr(endpoint, method) and refuse(method.upper(), path, reviewed) is None:
+                passing.add(f"{method.upper()} {path}")
+            elif hasattr(endpoint, method):
+                asked = f"{method.upper()} {path}"
+                assert any(part in asked for part in CLOSED), f"a new route of FiftyOne: {asked}"
+    assert {one for one in passing if not one.startswith("PATCH")} == PASSING
+    mutations = set(app.schema._schema.mutation_type.fields)
+    refused = {"deleteSavedView", "setDatasetColorScheme", "updateSavedView"}
+    for name in mutations:
+        query = json.dumps({"query": f"mutation{{{name}}}"}).encode()
+        assert (refuse_body("/graphql", query, reviewed) is None) == (name not in refused)
+
+
+@pytest.mark.mongo
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_a_request_names_past_the_guard_is_no_class_and_no_program(
+    fiftyone: Any, review: LiveReview, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages, aggregations = fiftyone.core.stages, fiftyone.core.aggregations
+    bases = (stages.ViewStage, aggregations.Aggregation)
+    for base in bases:
+        monkeypatch.setattr(base, "_from_dict", base.__dict__["_from_dict"])
+    restrict_stages(fiftyone)
+    touch = [["args", ["touch", str(tmp_path / "made")]]]
+    other = {"name": review.dataset.name, "stages": []}
+    refused = (
+        {"_cls": "subprocess.Popen", "kwargs": touch},
+        {"_cls": "fiftyone.core.stages.etau", "kwargs": []},
+        {"_cls": "fiftyone.core.stages.ViewStageError", "kwargs": []},
+        {"_cls": "fiftyone.core.stages.Mongo", "kwargs": [["pipeline", [{"$out": "x"}]]]},
+        {"_cls": "fiftyone.core.stages.Mongo", "kwargs": [["pipeline", [{"$facet": {"x": [{"$lookup": {}}]}}]]]},
+        {"_cls": "fiftyone.core.stages.Match", "kwargs": [["filter", {"$where": "1"}]]},
+        {"_cls": "fiftyone.core.stages.ToPatches", "kwargs": [["field", "known"], ["_state", other]]},
+        {"_cls": "fiftyone.core.stages.SortBySimilarity", "kwargs": [["query", "x"], ["dist_field", "verdict"]]},
+        {"_cls": "fiftyone.core.aggregations.Values", "kwargs": [["field_or_expr", {"$function": {}}]]},
+    )
+    for request in refused:
+        for base in bases:
+            with pytest.raises(ValueError, match=r"not a stage|may not"):
+                base._from_dict(request)
+    nested = {"_cls": "fiftyone.core.stages.Flatten", "kwargs": [["stages", [refused[0]]]]}
+    with pytest.raises(ValueError, match="not a stage"):
+        stages.ViewStage._from_dict(nested)
+    assert not (tmp_path / "made").exists()
+    patches = review.dataset.to_patches("known").limit(3)
+    for made in patches._serialize():
+        stages.ViewStage._from_dict(made)
+    counted = aggregations.Count("batch")._serialize()
+    assert review.dataset.aggregate(aggregations.Aggregation._from_dict(counted)) == len(review.dataset)

@@ -463,6 +463,118 @@ def test_no_secret_is_in_a_command_line_an_environment_or_a_file_of_others(
 
 
 OPENED = "opened.txt"
+STAGES, AGGREGATIONS = "fiftyone.core.stages", "fiftyone.core.aggregations"
+MADE = {"_cls": "planted.Run", "kwargs": []}
+
+
+def stage(name: str, **arguments: object) -> dict[str, Any]:
+    """Return a stage of a view as the App sends it."""
+    return {"_cls": f"{STAGES}.{name}", "kwargs": [[key, value] for key, value in arguments.items()]}
+
+
+def _on_closed(path: str, **more: object) -> tuple[str, object]:
+    return path, {"dataset": "closed", "path": "batch", "view": [], **more}
+
+
+def _query(text: str, **variables: object) -> tuple[str, object]:
+    return "/graphql", {"query": text, "variables": variables}
+
+
+def _operator(name: str, **more: object) -> tuple[str, object]:
+    return "/operators/execute", {"operator_uri": f"@curation/review/{name}", "dataset_name": "closed", **more}
+
+
+def _mongo(*steps: object) -> tuple[str, object]:
+    return _on_closed("/values", view=[stage("Mongo", pipeline=list(steps))])
+
+
+_SAMPLES = '{samples(dataset: "closed", first: 1, '
+_SET_VIEW = 'setView(subscription: "", datasetName: "closed", '
+_STATE = {"state": {"dataset": "closed", "view": [MADE], "config": {}}}
+_PLOT = {"datasetName": "closed", "brainKey": "x", "labelField": None, "slices": None}
+_PROGRAM = {"$function": {"body": "function() { return 1 }", "args": [], "lang": "js"}}
+_OTHER = {"dataset_id": "5f0000000000000000000000", "stages": []}
+ATTACKS: dict[str, tuple[str, object]] = {
+    "an aggregation": _on_closed("/aggregate", aggregations=[MADE]),
+    "an aggregation in another": _on_closed(
+        "/aggregate",
+        aggregations=[
+            {"_cls": f"{AGGREGATIONS}.FacetAggregations", "kwargs": [["field_name", "x"], ["aggregations", [MADE]]]}
+        ],
+    ),
+    "a function of a module of stages": _on_closed("/values", view=[{"_cls": f"{STAGES}.reprlib.aRepr", "kwargs": []}]),
+    "a view of aggregate": _on_closed("/aggregate", view=[MADE]),
+    "a view of values": _on_closed("/values", view=[MADE]),
+    "a view of sort": _on_closed("/sort", view=[MADE], extended={}),
+    "a view of tagging": _on_closed("/tagging", view=[MADE]),
+    "a view of geo": _on_closed("/geo", view=[MADE]),
+    "a view of embeddings": ("/embeddings/plot", {**_PLOT, "view": [MADE]}),
+    "a view of new embeddings": ("/embeddings/v2/masks", {**_PLOT, "view": [MADE]}),
+    "extended stages of values": _on_closed("/values", extended={"planted.Run": {}}),
+    "extended stages of embeddings": (
+        "/embeddings/selection",
+        {**_PLOT, "view": [], "filters": {}, "extended": {"planted.Run": {}}, "extendedSelection": None},
+    ),
+    "a stage in a stage": _on_closed("/values", view=[stage("Flatten", stages=[MADE])]),
+    "a stage in a joined view": _on_closed("/values", view=[stage("Concat", samples={"stages": [MADE]})]),
+    "an event": ("/event", {"subscription": "x", "event": "state_update", "data": _STATE}),
+    "a text of an event": ("/event", {"subscription": "x", "event": "state_update", "data": json.dumps(_STATE)}),
+    "an initializer": ("/events", {"subscription": "x", "events": [], "initializer": _STATE["state"]}),
+    "an operator's view": _operator("in_order", view=[MADE]),
+    "an operator's extended stages": _operator("in_order", extended={"planted.Run": {}}),
+    "an operator's parameter": _operator("in_order", params={"deep": [{"deeper": MADE}]}),
+    "an operator's layout": _operator("in_order", spaces={"_cls": "planted.Run", "children": []}),
+    "a placement": ("/operators/resolve-placements", {"dataset_name": "closed", "view": [MADE]}),
+    "a variable": _query("query($v: BSONArray!)" + _SAMPLES + "view: $v){__typename}}", v=[MADE]),
+    "a part of a variable": _query(
+        "query($c: String)" + _SAMPLES + "view: [{_cls: $c, kwargs: []}]){__typename}}", c="planted.Run"
+    ),
+    "a default": _query('query($v: BSONArray! = [{_cls: "planted.Run"}])' + _SAMPLES + "view: $v){__typename}}"),
+    "stages to add": _query(
+        "mutation($f: StateForm){" + _SET_VIEW + "form: $f)}", f={"addStages": [{"_cls": "planted.Run"}]}
+    ),
+    "extended stages of a form": _query(
+        "mutation($f: StateForm){" + _SET_VIEW + "form: $f)}", f={"extended": {"planted.Run": {}}}
+    ),
+    "a saved view": _query(
+        'mutation($v: BSONArray){createSavedView(subscription: "", viewName: "closed", viewStages: $v){id}}', v=[MADE]
+    ),
+    "a layout": _query(
+        'mutation($s: BSON!){setSpaces(subscription: "", spaces: $s)}', s={"_cls": "planted.Run", "children": []}
+    ),
+    "a disguised class": _on_closed("/values", view=[{"_cls": {"$symbol": "planted.Run"}, "kwargs": []}]),
+    "a class as code": _on_closed("/values", view=[{"_cls": {"$code": "planted.Run"}, "kwargs": []}]),
+    "a list of classes": _on_closed("/values", view=[{"_cls": ["planted.Run"], "kwargs": []}]),
+    "a key twice": (
+        "/values",
+        '{"dataset": "closed", "path": "batch", "view": [{"_cls": "planted.Run", "kwargs": [], "_cls": "Space"}]}',
+    ),
+    "a key that is spelled otherwise": (
+        "/values",
+        '{"dataset": "closed", "path": "batch", "view": [{"\\u005fcls": "planted.Run", "kwargs": []}]}',
+    ),
+    "a writing step": _mongo({"$out": "made"}),
+    "a merging step": _mongo({"$merge": {"into": "made"}}),
+    "a step that joins": _mongo({"$lookup": {"from": "datasets", "pipeline": [], "as": "x"}}),
+    "a step that reads another collection": _mongo({"$unionWith": "datasets"}),
+    "a step in a step": _mongo({"$facet": {"x": [{"$lookup": {"from": "datasets", "pipeline": [], "as": "x"}}]}}),
+    "a program": _mongo({"$addFields": {"x": _PROGRAM}}),
+    "a program in a filter": _on_closed("/values", view=[stage("Match", filter={"$where": "sleep(9)"})]),
+    "a program of an aggregation": _on_closed(
+        "/aggregate", aggregations=[{"_cls": f"{AGGREGATIONS}.Values", "kwargs": [["field_or_expr", _PROGRAM]]}]
+    ),
+    "another dataset": _on_closed("/values", view=[stage("Concat", samples=_OTHER)]),
+    "another dataset by name": _on_closed("/values", view=[stage("Concat", samples={"dataset": "x", "stages": []})]),
+    "the runs of another dataset": ("/embeddings/v2/runs-status", {"datasetId": "5f0000000000000000000000"}),
+    "the state of another dataset": (
+        "/event",
+        {"subscription": "x", "event": "state_update", "data": {"state": {"dataset": "another"}}},
+    ),
+    "the page of another dataset": ("/events", {"subscription": "x", "events": [], "initializer": {"dataset": "x"}}),
+    "a field to write": _on_closed("/sort", extended={"brain_key": "x", "query": "x", "dist_field": "verdict"}),
+    "a class in the address": ("/values?view=" + quote(json.dumps([MADE])), {"dataset": "closed", "path": "batch"}),
+}
+"""Requests that bear the token: FiftyOne would import what they name, run or write it, or read another dataset."""
 
 
 @pytest.fixture(scope="module")
@@ -472,7 +584,12 @@ def server(
     """Anna's server of one review, which no test ends, and the folder of the review; what a browser opens is beside."""
     folder = tmp_path_factory.mktemp("served") / "closed"
     given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
-    with serving({**review_environment, "BROWSER": recording_browser(folder.parent)}, folder, *given) as one:
+    # A class that leaves a mark where it is made, and a module that leaves one where it is imported.
+    code = "from pathlib import Path\nPath(__file__).with_name('mark').touch()\nclass Run:\n    pass\n"
+    folder.with_name("planted.py").write_text(code)
+    path = os.pathsep.join([review_environment["PYTHONPATH"], str(folder.parent)])
+    environment = {**review_environment, "BROWSER": recording_browser(folder.parent), "PYTHONPATH": path}
+    with serving(environment, folder, *given) as one:
         yield one, folder
 
 
@@ -601,15 +718,39 @@ class TestAnAppThatIsClosed:
         status, _, said = server[0].ask(path, method, data)
         assert (status, said.count("This is a curation review")) in ((403, 1), (403, 2), (400, 2))
 
-    def test_a_view_is_made_of_stages_and_writes_nothing(self, server: tuple[Served, Path], tmp_path: Path) -> None:
+    @pytest.mark.parametrize("attack", ATTACKS)
+    def test_a_request_names_no_class_runs_no_program_and_reads_no_other_dataset(
+        self, server: tuple[Served, Path], attack: str
+    ) -> None:
+        one, folder = server
+        path, data = ATTACKS[attack]
+        status, _, said = one.ask(path, "POST", data, content_type="application/json")
+        assert (status, said.count("This is a curation review")) in ((403, 2), (400, 2)), said
+        assert not folder.with_name("mark").exists()
+
+    def test_the_planted_module_leaves_a_mark(self, server: tuple[Served, Path], tmp_path: Path) -> None:
+        (tmp_path / "planted.py").write_bytes(server[1].with_name("planted.py").read_bytes())
+        subprocess.run([sys.executable, "-c", "import planted"], check=True, cwd=tmp_path)
+        assert (tmp_path / "mark").exists()
+
+    def test_what_the_app_asks_passes(self, server: tuple[Served, Path]) -> None:
+        """Views, questions, layouts and texts of the App's own kind, the same routes as the attacks."""
         one, _ = server
-        touch = {"_cls": "subprocess.Popen", "kwargs": [["args", ["touch", str(tmp_path / "made")]]]}
-        out = {"_cls": "fiftyone.core.stages.Mongo", "kwargs": [["pipeline", [{"$out": "made"}]]]}
-        for stage in (touch, out):
-            status, _, said = one.ask("/values", "POST", {"dataset": "closed", "path": "batch", "view": [stage]})
-            # What broke inside is the terminal's business.
-            assert (status, "Traceback" in said, "The server failed" in said) == (500, False, True)
-        assert not (tmp_path / "made").exists()
+        limit = stage("Limit", limit=4)
+        facet = {"_cls": f"{AGGREGATIONS}.Count", "kwargs": [["field_or_expr", "batch"]]}
+        asked = {"dataset": "closed", "view": [limit], "aggregations": [facet], "filters": {}}
+        assert json.loads(one.ask("/aggregate", "POST", asked)[2]) == {"aggregate": [4]}
+        asked = {"dataset": "closed", "view": [limit], "path": "batch", "search": '[{"_cls'}
+        assert one.ask("/values", "POST", asked)[0] == 200
+        asked = {"dataset": "closed", "view": [], "path": "batch", "extended": {f"{STAGES}.Limit": {"limit": 3}}}
+        assert json.loads(one.ask("/values", "POST", asked)[2])["values"] == [{"value": "0001", "count": 3}]
+        layout = {"_cls": "Space", "children": [{"_cls": "Panel", "type": "Samples", "state": {}}]}
+        asked = {
+            "query": 'mutation($x: BSON!){setSpaces(subscription: "", session: "", spaces: $x)}',
+            "variables": {"x": layout},
+        }
+        status, _, said = one.ask("/graphql", "POST", asked, content_type="application/json")
+        assert (status, said) == (200, '{"data": {"setSpaces": true}}')
 
     def test_the_token_is_in_no_file(self, server: tuple[Served, Path]) -> None:
         one, folder = server
