@@ -84,7 +84,7 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     known : str
         Known classes of lists without tasks, as `curation.signals.hierarchy.class_lists.read_classes` takes them.
     datasets : dict of str to (str, str)
-        Dataset and part of a source whose name is not ``DATASET-PART``.
+        Dataset and part of a source whose name is neither ``DATASET-PART`` nor that of a dataset.
     """
 
     name: str
@@ -258,5 +258,5 @@ def draft(
 
 
 def _images(slot: str, lists: Published, exhaustive: tuple[str, ...]) -> SourceEntry:
-    dataset, part = lists.datasets.get(slot) or slot.split("-", 1)
+    dataset, part = lists.datasets.get(slot) or slot.partition("-")[::2]
     return unread_entry(slot, dataset, part, exhaustive=exhaustive)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -15,7 +16,7 @@ from typing import Any, NoReturn
 
 from curation.cli import outputs
 from curation.cli.offered import help_lines, offered, verb_module
-from curation.cli.option_names import Help, renamed
+from curation.cli.option_names import Help, Once, renamed
 from curation.core import edge
 from curation.core.errors import CurationError, UsageError
 from curation.core.text_table import printable
@@ -83,25 +84,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (see `curation.core.edge.outcome`)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
-    try:
+
+    def work() -> int:
         parser = _parser(verb, command, each="--each" in given)
         _require_known(parser, given)
         options = parser.parse_args(given)
-    except WrongWordsError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except UsageError as error:
-        _report(error, as_json="--json" in given)
-        return error.exit_code
-    if options.verb is None:
-        parser.print_help()
-        return 2
-
-    def work() -> int:
+        if options.verb is None:
+            parser.print_help()
+            return 2
         with outputs.guarded(parser, options):
             return _run(options)
 
-    return edge.outcome(work, lambda error: _report(error, as_json=getattr(options, "json", False)))
+    options_alone = takewhile(lambda word: word != "--", given)
+    as_json = any(word.partition("=")[0] == "--json" for word in options_alone)
+    return edge.outcome(work, lambda error: _report(error, as_json=as_json))
 
 
 def _require_known(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
@@ -109,13 +105,14 @@ def _require_known(parser: argparse.ArgumentParser, given: Sequence[str]) -> Non
     words = list(takewhile(lambda word: not word.startswith("-"), given))
     for old in (" ".join(words[:2]), *words[:1]):
         if old in GONE:
-            raise WrongWordsError(f"`curation {old}` is now `curation {GONE[old]}`")
+            now = f"curation {GONE[old]}"
+            raise WrongWordsError(f"`curation {old}` is now `{now}`", where="curation", found=old, hint=now)
     for word in words:
         below = next((action for action in parser._actions if isinstance(action, argparse._SubParsersAction)), None)
         if below is None:
             break
         if word not in below.choices:
-            raise WrongWordsError(f"There is no `{parser.prog} {word[:80]}`{_nearest(word, below.choices, parser)}")
+            raise _unknown(f"There is no `{parser.prog} {word[:80]}`", word, below.choices, parser)
         parser = below.choices[word]
     if words[:1] == ["build"] and len(words) > 1 and not Path(words[1]).exists():
         from curation.benchmarks.registry import benchmarks
@@ -124,27 +121,46 @@ def _require_known(parser: argparse.ArgumentParser, given: Sequence[str]) -> Non
         near = [] if words[1] in benchmarks() else get_close_matches(words[1], benchmarks(), 1)
         # A manifest without lists is built too: by NAME or NAME@VERSION.
         if near and not any(words[1] in (name, name.rpartition("@")[0]) for name in manifest_folders()):
-            raise WrongWordsError(f"There is no benchmark {words[1]!r}; did you mean {near[0]}?")
+            raise _unknown(f"There is no benchmark {words[1]!r}", words[1], near, parser)
     known = parser._option_string_actions
     for word in given[: given.index("--")] if "--" in given else given:
         option = word.partition("=")[0]
-        if option.startswith("--") and option not in known:
-            now = renamed(option[2:], known)
-            answer = f"is now {now}" if now else f"does not exist{_nearest(option, known, parser)}"
-            raise WrongWordsError(f"{option[:80]} of `{parser.prog}` {answer}")
+        # What is missing beside --json is said by the parser.
+        if option.startswith("--") and option not in known and option != "--json":
+            called = f"{option[:80]} of `{parser.prog}`"
+            if now := renamed(option[2:], known):
+                raise WrongWordsError(f"{called} is now {now}", where=parser.prog, found=option[:80], hint=now)
+            raise _unknown(f"{called} does not exist", option, known, parser)
 
 
-def _nearest(word: str, known: Iterable[str], parser: argparse.ArgumentParser) -> str:
+def _unknown(what: str, word: str, known: Iterable[str], parser: argparse.ArgumentParser) -> WrongWordsError:
+    """Return the error about a word that is none of some known ones, with the nearest of them."""
     near = get_close_matches(word, known, 1)
-    return f"; did you mean {near[0]}?" if near else f": see `{parser.prog} --help`"
+    answer = f"; did you mean {near[0]}?" if near else f": see `{parser.prog} --help`"
+    return WrongWordsError(
+        f"{what}{answer}",
+        where=parser.prog,
+        expected=", ".join(known)[:400],
+        found=word[:80],
+        hint=near[0] if near else f"{parser.prog} --help",
+    )
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says in one line what is wrong: the usage of a verb with many options hides it."""
+    """A parser that says in one line what is wrong: the usage of a verb with many options hides it.
+
+    An option of one value is given once: of two values, none is passed over silently.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.register("action", None, Once)
 
     def error(self, message: str) -> NoReturn:
         """Raise what is wrong."""
-        raise WrongWordsError(f"{message}: see `{self.prog} --help`")
+        parts = next((found.groupdict() for form in _REFUSALS if (found := form.search(message))), {})
+        hint = f"{self.prog} --help"
+        raise WrongWordsError(f"{message}: see `{hint}`", where=self.prog, hint=hint, **parts)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Refuse words that are left over where they are met: the parser of all commands would name its own help."""
@@ -152,11 +168,23 @@ class Parser(argparse.ArgumentParser):
         return (options, strange) if not strange else self.error(f"unrecognized arguments: {' '.join(strange)}")
 
 
-class WrongWordsError(Exception):
-    """A command line that no parser takes."""
+_REFUSALS = (
+    re.compile(r"invalid choice: (?P<found>.*) \(choose from (?P<expected>.*)\)", re.DOTALL),
+    re.compile(r"invalid (?P<expected>\w+) value: (?P<found>.*)", re.DOTALL),
+    re.compile(r"the following arguments are required: (?P<expected>.*)"),
+    re.compile(r"unrecognized arguments: (?P<found>.*)", re.DOTALL),
+    re.compile(r"expected (?P<expected>\w+ argument.*)"),
+    re.compile(r"is given twice: (?P<found>.*)", re.DOTALL),
+    re.compile(r": (?P<found>'.*'): expected (?P<expected>.*)", re.DOTALL),
+)
+"""What `argparse` says of a word: what it found, and what would have been right."""
+
+
+class WrongWordsError(UsageError):
+    """A command line that no parser takes; as text, one line."""
 
     def __str__(self) -> str:
-        return printable(super().__str__())
+        return printable(self.what)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -42,8 +42,8 @@ a dataclass                      its fields, each as an option of this command, 
 What two functions ask for under one name is one option: the first declares it, and the first docstring that explains it
 is its help, without ``False:`` at its beginning. Parameters that `curation.cli.option_names` says to be keys of one
 option share it: ``--on-error boxes=drop --on-error stray=drop``. ``**named`` is for Python alone. Help states a
-default, and that an option may be repeated, where the docstring does not. ``--json`` and ``--force`` are declared once,
-in `curation.cli`.
+default, and that an option may be repeated, where the docstring does not; two values of another option are refused.
+``--json`` and ``--force`` are declared once, in `curation.cli`.
 """  # noqa: D214, D215  (the example holds a docstring)
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-from curation.cli.option_names import ABOUT, Help, OptionName, name_of
+from curation.cli.option_names import ABOUT, Help, Once, OptionName, name_of
 from curation.cli.outputs import Output
 from curation.core.arguments import alternatives, annotations_of, fitted
 from curation.core.errors import UsageError
@@ -340,27 +340,13 @@ def _declare(parser: argparse.ArgumentParser, option: _Option) -> None:
         more["nargs"] = ("+" if option.required else "*") if several else (None if option.required else "?")
     else:
         more["required"] = option.required
-        if several:
-            more["action"] = "append"
-        elif option.required and option.word is Path:
-            more["action"] = _Once
+        more["action"] = "append" if several else Once
     metavar = option.metavar
     if several and metavar and metavar.startswith("[[") and metavar.endswith("]"):
         more |= {"nargs": "?", "const": ""}
         metavar = metavar[1:-1]
     default = [] if several else None if option.default is _EMPTY else option.default
     parser.add_argument(*option.names, default=default, metavar=metavar, help=text, **more)
-
-
-class _Once(argparse.Action):
-    """Stores a value, and refuses a second one: of two files, none is passed over silently."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
-    ) -> None:
-        if getattr(namespace, self.dest, None) is not None:
-            raise argparse.ArgumentError(self, f"is given twice: {str(values)[:200]}")
-        setattr(namespace, self.dest, values)
 
 
 def _value(option: _Option, options: argparse.Namespace) -> Any:

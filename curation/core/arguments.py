@@ -267,7 +267,7 @@ def _fit_several(value: Any, kind: Any, inner: tuple[Any, ...]) -> tuple[Any, ..
     elif isinstance(value, str | os.PathLike):
         value = (value,)
     elif hasattr(value, "tolist"):
-        value = value.tolist()
+        value = values_of_array(value)
     elif isinstance(value, Iterator):
         value = [*islice(value, _MOST + 1)]
     if isinstance(value, bytes | bytearray) or not isinstance(value, Sequence | collections.abc.ValuesView):
@@ -323,7 +323,7 @@ def _kinds_of(record: type) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """Return the number, text or truth value that a scalar of NumPy, or an instance of a subclass, holds."""
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        value = value.item()
+        value = values_of_array(value)
     if isinstance(value, str) and type(value) is not str:
         return str.__str__(value)
     return value if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
@@ -444,10 +444,30 @@ def _in_words(kind: Any) -> str:
     return _WORDS.get(kind, "None" if kind is type(None) else getattr(kind, "__name__", str(kind)))
 
 
+def values_of_array(array: Any) -> Any:
+    """Return what an array, a tensor or a Series holds, as lists and numbers of Python.
+
+    Raises
+    ------
+    UsageError
+        It gives no values, as a tensor of torch on the device ``meta``, or a sparse one.
+    """
+    try:
+        return array.tolist() if hasattr(array, "tolist") else array.item()
+    # Libraries raise errors of every class here.
+    except Exception as error:
+        raise UsageError(
+            "The values of an array cannot be read",
+            expected="an array in memory",
+            found=f"{type(array).__name__}: {error}"[:200],
+            hint="tensor.to_dense().cpu()",
+        ) from None
+
+
 def shown(value: Any) -> str:
     """Return the class of a value and the beginning of what it holds, in ASCII."""
     try:
-        text = ascii(value)
+        text = " ".join(ascii(value).split())
     # A class of the user's may show itself in any way, or not at all.
     except Exception as error:
         text = f"({type(error).__name__} when it is shown)"

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from curation.core.arguments import shown
+from curation.core.arguments import shown, values_of_array
 from curation.core.errors import UsageError
+from curation.sources.fiftyone_view import is_view
 
 _FORMS = (
     "{image_id: supervision.Detections}, {image_id: {boxes, scores, labels}}, or Ultralytics Results, one an image, "
@@ -50,7 +51,9 @@ def rows_by_image(given: Any) -> list[dict[str, Any]]:
 
 
 def _is_object(value: Any) -> bool:
-    return hasattr(value, "xyxy") or (hasattr(value, "boxes") and hasattr(value, "names") and hasattr(value, "path"))
+    return not is_view(value) and (
+        hasattr(value, "xyxy") or (hasattr(value, "boxes") and hasattr(value, "names") and hasattr(value, "path"))
+    )
 
 
 def _is_of_image(value: Any) -> bool:
@@ -97,7 +100,7 @@ def _needed(value: Any, name: str, where: str) -> Any:
 
 def _list(column: Any, name: str, where: str) -> list[Any]:
     value = _needed(column, name, where)
-    listed = value.tolist() if hasattr(value, "tolist") else value
+    listed = values_of_array(value) if hasattr(value, "tolist") else value
     if not isinstance(listed, Iterable) or isinstance(listed, str):
         raise UsageError(f"The {name} of an image are not a list", where=where, expected="an array", found=shown(value))
     return list(listed)

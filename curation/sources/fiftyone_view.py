@@ -30,8 +30,21 @@ _DECIMALS = 16
 
 
 def is_view(given: Any) -> bool:
-    """Return whether something is a dataset or view of FiftyOne, without importing it."""
-    return hasattr(given, "iter_samples") and hasattr(given, "get_field_schema")
+    """Return whether something is a dataset or view of FiftyOne, without importing it.
+
+    Raises
+    ------
+    UsageError
+        The dataset is deleted.
+    """
+    # Of a deleted dataset FiftyOne raises ValueError for every other attribute.
+    kind = type(given)
+    if not (hasattr(kind, "iter_samples") and hasattr(kind, "get_field_schema")):
+        return False
+    dataset = given if hasattr(kind, "deleted") else getattr(given, "_dataset", None)
+    if getattr(dataset, "deleted", False):
+        raise UsageError("The dataset of FiftyOne is deleted", where=str(getattr(dataset, "name", ""))[:200])
+    return True
 
 
 def is_named(path: Path | str) -> bool:
@@ -179,7 +192,9 @@ def shown_name(view: Any) -> str:
     return f"{PREFIX}{name}"[:200]
 
 
-def coco_of_view(view: Any, *, namespace: str, id_field: str = "", label_field: str = "") -> dict[str, Any]:
+def coco_of_view(
+    view: Any, *, namespace: str, id_field: str = "", label_field: str = "", predicted: bool = False
+) -> dict[str, Any]:
     """Return the COCO dictionary that a dataset or view holds, images by ascending id.
 
     Parameters
@@ -189,7 +204,9 @@ def coco_of_view(view: Any, *, namespace: str, id_field: str = "", label_field: 
     id_field : str
         See `sample_ids`.
     label_field : str
-        Field of detections; by default ``ground_truth``, or the only one there is.
+        Field of detections; by default ``ground_truth``, or the only one whose boxes have no confidence.
+    predicted : bool
+        Whether the field holds predictions; annotations have no confidence.
 
     Returns
     -------
@@ -203,8 +220,8 @@ def coco_of_view(view: Any, *, namespace: str, id_field: str = "", label_field: 
     Raises
     ------
     UsageError
-        No field, or several, may be meant; a sample has no id, or does not say how large its photo is; the samples are
-        no images.
+        No field, or several, may be meant, or it holds predictions; a sample has no id, or does not say how large its
+        photo is; the samples are no images.
     SourceError
         A detection has no label or box, or a class that ``dataset.info`` does not number.
     """
@@ -212,7 +229,7 @@ def coco_of_view(view: Any, *, namespace: str, id_field: str = "", label_field: 
         raise UsageError(
             "Samples of images are needed", where=shown_name(view), expected="images", found=str(view.media_type)
         )
-    field = _label_field(view, label_field)
+    field = _label_field(view, label_field, predicted=predicted)
     ids = _own_ids(view, sample_ids(view, id_field), namespace)
     paths, widths, heights = (view.values(name) for name in ("filepath", "metadata.width", "metadata.height"))
     unsized = [path for path, w, h in zip(paths, widths, heights, strict=True) if not w or not h]
@@ -276,7 +293,7 @@ def results_of_view(view: Any, *, label_field: str = "", id_field: str = "") -> 
         See `coco_of_view`; or a detection has no confidence.
     """
     field = label_field or "predictions"
-    coco = coco_of_view(view, namespace="", id_field=id_field, label_field=field)
+    coco = coco_of_view(view, namespace="", id_field=id_field, label_field=field, predicted=True)
     names = {category["id"]: category["name"] for category in coco["categories"]}
     unscored = [row for row in coco["annotations"] if "score" not in row]
     if unscored:
@@ -314,21 +331,46 @@ def in_pixels(shares: Floats, sizes: Floats) -> Floats:
     return found
 
 
-def _label_field(view: Any, asked: str) -> str:
+def _label_field(view: Any, requested: str, *, predicted: bool) -> str:
+    """Return the field of boxes: the requested one, else the usual or only one; boxes with a confidence are no truth.
+
+    Parameters
+    ----------
+    predicted : bool
+        Whether predictions are wanted, and not ground truth.
+    """
     schema = view.get_field_schema()
     kinds = {name: getattr(getattr(field, "document_type", None), "__name__", "") for name, field in schema.items()}
     boxed = [name for name, kind in kinds.items() if kind == "Detections"]
-    if not asked:
-        usual = [name for name in _USUAL_LABELS if name in boxed]
-        asked = (usual or (boxed if len(boxed) == 1 else [""]))[0]
-    if asked not in boxed:
+    scored = {} if predicted else {name: _count_confidences(view, name) for name in boxed}
+    annotated = [name for name in boxed if not scored.get(name)]
+    if not requested:
+        usual = [name for name in _USUAL_LABELS if name in annotated]
+        requested = (usual or (annotated if len(annotated) == 1 else [""]))[0]
+    if requested not in boxed:
         raise UsageError(
-            "The samples have no such field of boxes" if asked else "Nothing says which field holds the boxes",
-            where=f"{shown_name(view)}: {asked}".removesuffix(": ")[:200],
-            expected="label_field=" + (" or ".join(boxed) or "a field of Detections; there is none"),
-            found=kinds.get(asked) or None,
+            "The samples have no such field of boxes" if requested else "Nothing says which field holds the boxes",
+            where=f"{shown_name(view)}: {requested}".removesuffix(": ")[:200],
+            expected="label_field=" + (" or ".join(annotated) or "a field of Detections without confidence"),
+            found=kinds.get(requested)
+            or ", ".join(f"predictions in {name}" for name in boxed if scored.get(name))
+            or None,
+            hint="predictions go to --detections" if any(scored.values()) else None,
         )
-    return asked
+    if requested not in annotated:
+        raise UsageError(
+            "A field of predictions is no ground truth",
+            where=f"{shown_name(view)}: {requested}"[:200],
+            expected="label_field=" + (" or ".join(annotated) or "a field of Detections without confidence"),
+            found=f"{scored[requested]:,} boxes with a confidence",
+            hint=f'view.set_field("{requested}.detections.confidence", None) makes annotations of checked predictions',
+        )
+    return requested
+
+
+def _count_confidences(view: Any, field: str) -> int:
+    values = view.values(f"{field}.detections.confidence")
+    return sum(value is not None for of_sample in values for value in of_sample or ())
 
 
 def _own_ids(view: Any, values: Sequence[Any], namespace: str) -> list[Any]:

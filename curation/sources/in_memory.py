@@ -7,14 +7,16 @@ hold is refused here, and what no file could hold (a NaN) is written so that the
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
 import msgspec
 
-from curation.core.arguments import shown
+from curation.core.arguments import shown, values_of_array
 from curation.core.errors import AnnotationFormatError, PredictionError, UsageError
+from curation.core.memory import available_memory
 from curation.sources.coco import record_place
 
 _BOX = ("x", "y", "w", "h")
@@ -28,6 +30,10 @@ _READ = (
 _IDS = ("image_id", "category_id")
 _NEEDED = ("image_id", "score", "bbox", *_BOX)
 _EXACT = 2**53
+_PIECE, _MOST, _FREE = 100_000, 2_000_000, 512 << 20
+"""Values of a generator that are read at a time, and at most; bytes of memory that these leave free."""
+_BYTES = (bytes, bytearray, memoryview)
+_TEXTS_AND_NUMBERS = {str, int, float, bool, type(None)}
 _KINDS = "a path, a COCO dictionary, a DataFrame or list of boxes, a FiftyOne dataset or view, or a Source"
 _DETECTIONS = (
     "a path, a list of COCO results, a FiftyOne view with predictions, a DataFrame: image_id, category_id, score, bbox "
@@ -110,8 +116,10 @@ def json_bytes(value: Any) -> bytes:
         # A generator gives its values once.
         if id(item) not in made:
             made[id(item)] = (item, _plain(item))
+            _refuse_bytes(made[id(item)][1])
         return made[id(item)][1]
 
+    _refuse_bytes(value)
     try:
         try:
             data = msgspec.json.encode(value, enc_hook=plain)
@@ -127,6 +135,28 @@ def json_bytes(value: Any) -> bytes:
     return data
 
 
+def _refuse_bytes(value: Any) -> None:
+    """Raise `UsageError` where bytes stand for a text: msgspec would write them in base64."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        item = waiting.pop()
+        members = (*item, *item.values()) if isinstance(item, dict) else item
+        if id(item) in seen or not isinstance(members, list | tuple | set | frozenset):
+            members = (item,) if isinstance(item, _BYTES) else ()
+        seen.add(id(item))
+        kinds = set(map(type, members)) - _TEXTS_AND_NUMBERS
+        if any(issubclass(kind, _BYTES) for kind in kinds):
+            first = next(member for member in members if isinstance(member, _BYTES))
+            raise UsageError(
+                "Bytes stand where a text is needed",
+                expected="a text",
+                found=shown(bytes(first)),
+                hint="decode() makes a text of them, of the counts of a mask of pycocotools too",
+            )
+        if kinds:
+            waiting += [member for member in members if type(member) in kinds]
+
+
 def _not_finite(text: str) -> bool:
     """Return whether a JSON text has NaN or Infinity for a number, and not in a text alone."""
     found: list[str] = []
@@ -139,7 +169,7 @@ def _plain(value: Any) -> Any:
     if _is_frame(value):
         return [{key: cell for key, cell in row.items() if not _is_missing(cell)} for row in _rows(value) or ()]
     if hasattr(value, "tolist"):
-        return value.tolist()
+        return values_of_array(value)
     if _is_missing(value):
         return None
     if isinstance(value, PurePath):
@@ -148,12 +178,40 @@ def _plain(value: Any) -> Any:
         return dict(value)
     # A tuple comes here as the key of a mapping alone.
     if isinstance(value, Iterable) and not isinstance(value, tuple):
-        return list(value)
+        return _listed(value)
     raise UsageError(
         "Value not allowed in an annotation file",
         expected="numbers, texts, True, False, None, and lists and mappings of them",
         found=shown(value),
     )
+
+
+def _listed(values: Iterable[Any]) -> list[Any]:
+    """Return the values of an iterable, of a generator as many as memory holds.
+
+    Raises
+    ------
+    UsageError
+        It cannot be iterated, or gives more values than that: it may have no end.
+    """
+    try:
+        iterator = iter(values)
+    except Exception as error:
+        raise UsageError("An object cannot be iterated", found=f"{shown(values)}: {error}"[:300]) from None
+    if isinstance(values, Sized):
+        return list(iterator)
+    listed: list[Any] = []
+    while piece := list(islice(iterator, _PIECE)):
+        listed += piece
+        free = available_memory()
+        if len(listed) > _MOST or (free is not None and free < _FREE):
+            raise UsageError(
+                "A generator gives more values than memory holds",
+                expected=f"at most {_MOST:,} values",
+                found=f"{len(listed):,} values of {type(values).__name__}, and more",
+                hint="does it end? give a list, or the path of a file",
+            )
+    return listed
 
 
 def _is_frame(given: Any) -> bool:
@@ -184,7 +242,7 @@ def _rows(given: Any) -> list[dict[str, Any]] | None:
         return rows
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         return None
-    several = list(given)
+    several = _listed(given)
     if not all(isinstance(row, Mapping) for row in several):
         return None
     return [{key: _scalar(cell) for key, cell in row.items()} for row in several]
@@ -197,7 +255,7 @@ def _cell(name: str, value: Any) -> Any:
 
 def _scalar(value: Any) -> Any:
     """Return a number of NumPy or torch as Python's own; anything else as it is."""
-    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+    return values_of_array(value) if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
 
 
 def _whole(value: Any) -> Any:
@@ -213,7 +271,7 @@ def _key(value: Any) -> tuple[type, Any]:
 
 def _numbers(value: Any) -> Any:
     """Return a box as floats; one that is no box as it is, for the reader to refuse."""
-    value = value.tolist() if hasattr(value, "tolist") else value
+    value = values_of_array(value) if hasattr(value, "tolist") else value
     if not isinstance(value, list | tuple):
         return value
     plain = [_scalar(number) for number in value]
@@ -372,7 +430,7 @@ def _boxes_of_image(row: Mapping[str, Any], named: Mapping[str, str], where: str
         What the other columns are called in the rows.
     """
     given: list[Any] = [row.get(key) for key in ("boxes", *named)]
-    columns: list[Any] = [column.tolist() if hasattr(column, "tolist") else column for column in given]
+    columns: list[Any] = [values_of_array(column) if hasattr(column, "tolist") else column for column in given]
     fit = "image_id" in row and all(isinstance(column, list | tuple) for column in columns)
     if not fit or len(set(map(len, columns))) != 1 or not all(map(_is_box, columns[0])):
         raise UsageError(
@@ -390,7 +448,7 @@ def _boxes_of_image(row: Mapping[str, Any], named: Mapping[str, str], where: str
 
 
 def _is_box(box: Any) -> bool:
-    plain = box.tolist() if hasattr(box, "tolist") else box
+    plain = values_of_array(box) if hasattr(box, "tolist") else box
     return isinstance(plain, list | tuple) and len(plain) == 4 and all(isinstance(edge, int | float) for edge in plain)
 
 

@@ -102,6 +102,17 @@ def test_files_that_number_their_images_alike_get_names_of_their_own(folder: Pat
     assert main(["build", "owod", "--tasks", "tasks.toml", *SOURCES, *SETTINGS, "--out", "m"]) == 0
 
 
+def test_a_category_without_a_box_is_no_unknown_class(folder: Path) -> None:
+    """Roboflow's exports begin with a root category that no box has."""
+    for name in ("train", "test"):
+        content = json.loads((folder / f"{name}.json").read_text())
+        content["categories"].insert(0, {"id": 0, "name": "objects"})
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    assert main(["init", "--source", "train=train.json", "--source", "test=test.json"]) == 0
+    assert "objects" not in [*written()["unknown"], *(name for task in written()["tasks"] for name in task["classes"])]
+    assert '#   "objects"' in Path("tasks.toml").read_text()
+
+
 def test_a_class_without_an_object_stays_unknown(folder: Path) -> None:
     content = json.loads((folder / "train.json").read_text())
     content["annotations"] = [one for one in content["annotations"] if one["category_id"] != 3]

@@ -1,12 +1,16 @@
 """The command line as a whole: help is instant, wrong use exits with 2, a closed pipe is no error."""
 
+import argparse
+import json
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from curation.cli import main
+from curation.cli import main, outputs, whole_parser
 from tests.shell import VERBS, Shell
 
 HEAVY = ("torch", "fiftyone", "sklearn", "nltk", "open_clip", "matplotlib", "pandas", "pyarrow", "numpy")
@@ -78,3 +82,91 @@ def test_a_file_in_place_of_a_folder_is_called_one(
     (tmp_path / "file.txt").write_text("mine")
     assert "found: a file" in shell.err(*words)
     assert [one.name for one in tmp_path.iterdir()] == ["file.txt"]
+
+
+def refusal(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """Return the JSON of a refusal; it stands alone on standard output, its text on standard error."""
+    assert main(words) == 2, words
+    streams = capsys.readouterr()
+    told: dict[str, Any] = json.loads(streams.out)
+    assert {"error", "what", "where", "expected", "found", "hint"} == told.keys()
+    assert told["what"]
+    assert f"error: {told['what']}" in " ".join(streams.err.split("\n"))
+    return told
+
+
+def parsers() -> Iterator[argparse.ArgumentParser]:
+    """Yield the parser of every command."""
+    yield from outputs.commands_of(whole_parser())
+
+
+def options_of_one_value() -> Iterator[tuple[list[str], argparse.Action]]:
+    for parser in parsers():
+        for action in parser._actions:
+            if action.option_strings and type(action).__name__ == "Once":
+                yield parser.prog.split()[1:], action
+
+
+def test_an_option_of_one_value_is_given_once(capsys: pytest.CaptureFixture[str]) -> None:
+    tried = 0
+    for command, action in options_of_one_value():
+        value = next(iter(action.choices)) if action.choices else "1"
+        for words in ([action.option_strings[-1], value] * 2, [f"{action.option_strings[-1]}={value}"] * 2):
+            told = refusal([*command, *words, "--json"], capsys)
+            assert "is given twice" in told["what"], (command, words, told)
+            assert str(told["found"]).startswith(value)
+            tried += 1
+    assert tried > 150
+
+
+def test_every_other_option_is_a_flag_or_says_that_it_repeats() -> None:
+    for parser in parsers():
+        for action in parser._actions:
+            kinds = ("Once", "_StoreTrueAction", "_StoreFalseAction", "_AppendAction", "_HelpAction", "_VersionAction",
+                     "_Completion", "_SubParsersAction")  # fmt: skip
+            assert type(action).__name__ in kinds, (parser.prog, action)
+
+
+def test_a_flag_that_is_given_twice_is_given(shell: Shell) -> None:
+    assert json.loads(shell.out("list", "manifests", "--json", "--json"))
+
+
+REFUSED = [
+    "biuld", "propose", "show", "show a b c", "show nothing", "evaluate", "evaluate cocco", "evaluate coco",
+    "evaluate coco --truth a --detections b --variant x", "evaluate coco --truht a", "evaluate voc --truth a",
+    "evaluate coco --truth nowhere --detections b", "cut x -k q --out o", "cut nowhere -k 2 --out o", "build elephant2",
+    "build elephant --source coco=nowhere --out o", "build owod --sorce x=y", "hierarchy", "hierarchy shw",
+    "hierarchy show", "list --folder", "list --folder nowhere", "list what", "diff a", "diff a b", "identify",
+    "audit nowhere", "inspect nowhere", "export elephant/val2017 --format cocco --out o --part all",
+    "verify elephant/val2017 --source nothing=x", "show elephant/val2017 --on-error boxes=drp", "review",
+    "review strat", "review start", "similarity", "similarity embed --photos nowhere --out o",
+    "scores --test nowhere --out o.json",
+    "leaderboard nowhere", "publish nowhere", "pull nothing --out o", "init", "init tasks", "import nothing --out o",
+    "list --kind=1", "",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_every_refusal_is_json_where_json_is_asked_for(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = refusal([*line.split(), "--json"], capsys)
+    assert not [*tmp_path.iterdir()]
+    # Without it, the same text alone.
+    if line:
+        assert main(line.split()) == 2
+        streams = capsys.readouterr()
+        assert streams.out == ""
+        assert told["what"].splitlines()[0] in streams.err
+
+
+@pytest.mark.parametrize("verb", ["identify", "review"])
+def test_a_command_whose_package_cannot_be_imported_is_refused(
+    verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An extension that lacks a package of its own, or is removed."""
+    monkeypatch.setattr("curation.cli.offered", lambda: {verb: "no_such_package.command"})
+    told = refusal([verb, "--json"], capsys)
+    assert told["error"] == "UsageError"
+    assert "no_such_package" in told["found"]

@@ -240,3 +240,58 @@ def test_real_photos_make_the_round_trip_to_the_same_manifest(shared: Path, fift
             if getattr(of_views.header, name) != getattr(of_files.header, name)} == {"sources"}  # fmt: skip
     for view in views.values():
         fiftyone.delete_dataset(view.name)
+
+
+def with_predictions(dataset: Any, fiftyone: Any, field: str = "predictions") -> Any:
+    """Return a clone whose boxes are there once more as predictions, shifted and with confidences."""
+    changed = dataset.clone()
+    for sample in changed:
+        boxes = [
+            fiftyone.Detection(label=box.label, bounding_box=box.bounding_box, confidence=0.5)
+            for box in (sample.ground_truth_detections or fiftyone.Detections()).detections
+        ]
+        sample[field] = fiftyone.Detections(detections=boxes)
+        sample.save()
+    return changed
+
+
+def test_a_field_of_predictions_is_never_ground_truth(dataset: Any, fiftyone: Any) -> None:
+    for field in ("predictions", "detections", "yolo"):
+        both = with_predictions(dataset, fiftyone, field)
+        assert boxes_of(curation.open_source("shapes", both)) == boxes_of(curation.open_source("shapes", dataset))
+        with pytest.raises(UsageError, match="predictions is no ground truth") as caught:
+            curation.open_source("shapes", both, label_field=field)
+        assert caught.value.expected == "label_field=ground_truth_detections"
+        both.delete_sample_field("ground_truth_detections")
+        with pytest.raises(UsageError, match="which field holds the boxes"):
+            curation.open_source("shapes", both)
+        checked = both.set_field(f"{field}.detections.confidence", None)
+        assert len(curation.open_source("shapes", checked, label_field=field).require_objects("A test")) == len(BOXES)
+
+
+def test_predictions_of_a_view_are_scored_against_its_annotations(dataset: Any, fiftyone: Any) -> None:
+    both = with_predictions(dataset, fiftyone)
+    assert curation.evaluate.voc(truth=both, detections=both)["mAP11"] == 100
+    # A dataset without listed ids names its classes alone.
+    both.info.pop("categories")
+    both.save()
+    assert curation.evaluate.voc(truth=both, detections=both)["mAP11"] == 100
+    rows = [{"image_id": 12, "category_id": 17, "bbox": [1, 2, 3, 4], "score": 0.5}]
+    with pytest.raises(CurationError, match=r"states no category ids[\s\S]*dataset.info\['categories'\]"):
+        curation.evaluate.voc(truth=both, detections=rows)
+    assert curation.evaluate.voc(truth=dataset, detections=rows)["mAP11"] > 0
+
+
+def test_a_sample_and_a_deleted_dataset_are_one_error(dataset: Any, fiftyone: Any) -> None:
+    gone = dataset.clone()
+    view, sample = gone.limit(1), dataset.first()
+    gone.delete()
+    rows = [{"image_id": 12, "category": "owl", "bbox": [1, 2, 3, 4], "score": 0.5}]
+    for given in (gone, view, sample, [sample]):
+        for inputs in ({"truth": given, "detections": rows}, {"truth": shapes(), "detections": given}):
+            with pytest.raises(UsageError, match=r"deleted|iterated|Unsupported"):
+                curation.evaluate.voc(**inputs)
+        with pytest.raises(UsageError, match=r"deleted|iterated|Unsupported"):
+            curation.open_source("shapes", given)
+    with pytest.raises(UsageError, match="deleted"):
+        curation.evaluate.voc(truth=shapes(), detections={"test": gone})

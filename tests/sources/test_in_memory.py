@@ -394,3 +394,80 @@ def numbers() -> Iterator[int]:
 
 def test_generators_within_are_read_once_and_whole() -> None:
     assert json_bytes({"b": None, "a": numbers()}) == b'{"b":null,"a":[1,2]}'
+
+
+def endless(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    while True:
+        yield row
+
+
+def replaced(value: Any, old: Any, new: Any) -> Any:
+    """Return plain data with each value that is `old` replaced."""
+    if isinstance(value, dict):
+        return {key: replaced(member, old, new) for key, member in value.items()}
+    if isinstance(value, list):
+        return [replaced(member, old, new) for member in value]
+    return new if type(value) is type(old) and value == old else value
+
+
+@pytest.mark.parametrize("make", [bytes, bytearray, memoryview, np.bytes_])
+def test_bytes_are_refused_wherever_they_stand(make: Callable[[bytes], Any]) -> None:
+    """As JSON they would be a text in base64: a class of another name, a mask of other pixels."""
+    owl, mask = make(b"owl"), {"size": [40, 60], "counts": make(b"abc")}
+    truths = [
+        replaced(WORLD, WORLD["categories"][0]["name"], owl),
+        {**WORLD, "annotations": [WORLD["annotations"][0] | {"segmentation": mask}, *WORLD["annotations"][1:]]},
+        {**WORLD, "annotations": (row | {"segmentation": mask} for row in WORLD["annotations"])},
+        [{**ROW, "category": owl}],
+        pd.DataFrame([{**ROW, "category": owl}]),
+        pd.DataFrame([{**ROW, "file_name": owl}]),
+        [{"image_id": 1, "boxes": [[0, 0, 3, 3]], "labels": [owl]}],
+    ]
+    for truth in truths:
+        with pytest.raises(UsageError, match="Bytes stand"):
+            curation.open_source("mine", truth)
+    for found in ([FOUND[0] | {"category": owl}], [FOUND[0] | {"segmentation": mask}],
+                  pd.DataFrame([FOUND[0] | {"category": owl}]),
+                  {3: {"boxes": [[0, 0, 3, 3]], "scores": [0.5], "labels": [owl]}}):  # fmt: skip
+        with pytest.raises(UsageError, match="Bytes stand"):
+            curation.evaluate.voc(truth=WORLD, detections=found)
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64, -(2**63) - 1, 10**40])
+def test_ids_beyond_64_bits_are_one_error(number: int) -> None:
+    truths = [replaced(WORLD, 3, number), replaced(WORLD, 7, number), [{**ROW, "image_id": number}],
+              [{**ROW, "category": number}], pd.DataFrame([{**ROW, "image_id": number}]),
+              [{**ROW, "category_id": number}]]  # fmt: skip
+    for truth in truths:
+        with pytest.raises(CurationError, match="malformed"):
+            curation.open_source("mine", truth)
+    for found in ([FOUND[0] | {"image_id": number}], [FOUND[0] | {"category_id": number}],
+                  {number: {"boxes": [[0, 0, 3, 3]], "scores": [0.5], "labels": [2]}}):  # fmt: skip
+        with pytest.raises(CurationError, match="cannot be read"):
+            curation.evaluate.voc(truth=WORLD, detections=found)
+
+
+def test_tensors_without_values_are_one_error() -> None:
+    torch = pytest.importorskip("torch")
+    absent, sparse = torch.ones(1, 4, device="meta"), torch.eye(4)[:1].to_sparse()
+    for boxes in (absent, sparse):
+        for truth in ([{"image_id": 1, "boxes": boxes, "labels": ["owl"]}], [{**ROW, "bbox": boxes[0]}],
+                      {**WORLD, "annotations": [WORLD["annotations"][0] | {"bbox": boxes[0]}]}):  # fmt: skip
+            with pytest.raises(UsageError, match="values of an array cannot be read"):
+                curation.open_source("mine", truth)
+        for found in ({3: {"boxes": boxes, "scores": [0.5], "labels": [2]}}, [FOUND[0] | {"bbox": boxes[0]}],
+                      [FOUND[0] | {"score": boxes[0]}]):  # fmt: skip
+            with pytest.raises(UsageError, match="values of an array cannot be read"):
+                curation.evaluate.voc(truth=WORLD, detections=found)
+    with pytest.raises(UsageError, match="values of an array cannot be read"):
+        curation.evaluate.owod(truth=WORLD, detections=FOUND, image_set=torch.ones((), device="meta"))
+    dense = {3: {"boxes": torch.tensor([[0.0, 1, 9, 10]], requires_grad=True), "scores": torch.tensor([0.75]),
+                 "labels": torch.tensor([2])}}  # fmt: skip
+    curation.evaluate.voc(truth=WORLD, detections=dense)
+
+
+def test_a_generator_without_end_is_one_error() -> None:
+    for inputs in ({"truth": endless(ROW)}, {"truth": {**WORLD, "annotations": endless(WORLD["annotations"][0])}},
+                   {"detections": endless(FOUND[0])}, {"detections": [FOUND[0] | {"bbox": endless({})}]}):  # fmt: skip
+        with pytest.raises(UsageError, match="does it end"):
+            curation.evaluate.voc(**{"truth": WORLD, "detections": FOUND} | inputs)

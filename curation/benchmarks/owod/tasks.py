@@ -128,8 +128,9 @@ def starter_task_file(
     """Return a task file to begin with: every class of some sources, grouped into tasks, with comments.
 
     The classes stand in the order of the files, cut into groups of equal size, earlier ones larger by one where that
-    does not come out even. Classes without any training object are listed as unknown: no task can train on them. The
-    sizes of the validation and finetuning lists fit the training file.
+    does not come out even. Classes without any training object are listed as unknown: no task can train on them. A
+    category that neither file has a box of is no class, such as the root of a Roboflow export: a comment names it.
+    The sizes of the validation and finetuning lists fit the training file.
 
     Parameters
     ----------
@@ -164,6 +165,7 @@ def starter_task_file(
                 found=repr(label[:80]) + (f" beside {other[:80]!r}" if other else ""),
                 hint="rename the category in the annotation file",
             )
+    absent = [label for label in objects if not objects[label]] if {*SOURCES} <= sources.keys() else []
     n_tasks = min(n_tasks, len(shown))
     size, larger = divmod(len(shown), n_tasks)
     cuts = [number * size + min(number, larger) for number in range(n_tasks + 1)]
@@ -180,7 +182,8 @@ def starter_task_file(
         "# true where every object of every class is annotated on every image: the audit cannot know (rule LI1).",
         f"exhaustive = {str(exhaustive).lower()}",
         "# Classes that never become known: their objects stay unknown at every task.",
-        *_listed("unknown", [label for label in objects if label not in shown], "no training object in the files"),
+        *_listed("unknown", [label for label in objects if label not in (*shown, *absent)], "no training object"),
+        *_without_boxes(absent),
         "# Classes that are neither right nor wrong.",
         "ignored = []",
         *_sizes(groups, trained if "train" in sources else {}),
@@ -280,6 +283,15 @@ def _sizes(groups: Sequence[Sequence[str]], images: Mapping[str, Collection[obje
         f"most {usual}; 0: no such lists.",
         f"exemplars = {exemplars}",
     ]
+
+
+def _without_boxes(labels: Sequence[str]) -> list[str]:
+    """Return comments that name the categories of no box."""
+    return (
+        ["# Left out, since neither file has a box of them:", *(f"#   {_quoted(label)}" for label in labels)]
+        if labels
+        else []
+    )
 
 
 def _listed(field: str, names: Sequence[str], remarks: Sequence[str] | str) -> list[str]:
