@@ -173,13 +173,16 @@ def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Obje
 
     fitting = fitting_forms(truth.boxes, sizes)
     if fitting:
+        # Axes of detections are exchanged by exchanged sizes of their images as well, and show nothing then.
+        is_exchange = {*fitting} <= {*EXCHANGED}
+        conventions = [form for form in forms if not is_exchange or form.startswith(LAYOUTS[:3])]
         # First with the detections as they are, then under any convention of theirs.
-        for others in (forms[:1], forms):
+        for others in (forms[:1], conventions):
             now, found = hits("xywh", *others), {form: hits(form, *others) for form in fitting}
             best = max(found.values())
             if is_settled := _multiplies(now, best, n):
                 break
-        if 2 * best < now and not {*fitting} <= {*EXCHANGED}:
+        if 2 * best < now and not is_exchange:
             return None, truth
         # On square images x and y can be exchanged in all boxes: no number changes.
         chosen = [form for form, count in found.items() if 2 * count >= best][: 1 if best else None]
