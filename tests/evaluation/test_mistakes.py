@@ -207,6 +207,7 @@ def test_four_classes_turned_by_one_of_which_two_are_rare(n_rare: int, tmp_path:
         n = 2 + 2 * n_rare
         assert f"2 ids ({n} detections) cannot be told by their boxes: 1, 4" in finding.what or n_rare == 0
         assert "would merge classes" in finding.command
+        assert finding.what in curation.evaluate("coco", truth=paths[0], detections=paths[1]).notes[0]
         with pytest.raises(PredictionError, match="do not decide"):
             mended(*paths, ["category_ids=matched"])
 

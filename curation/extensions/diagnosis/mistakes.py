@@ -385,7 +385,7 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
     learnt = right(lambda old: moved.get(old, old))
     is_lacking = any(category not in truth.category_position for category in used)
     is_mended = _multiplies(now, most, n, low=0.2) or (is_lacking and most > 1.2 * now + _FEW)
-    evidence = "detections on objects whose class is right"
+    evidence = RIGHT_CLASS
     if named and is_mended and most >= 0.9 * learnt:
         what = _NUMBERINGS.get(named) or f"Category ids are off by {-int(named)}"
         yield Finding(what, evidence, now / n, most / n, f"category_ids={named}")
@@ -429,6 +429,8 @@ def _renamed(rename: Renaming, counted: Finding) -> Finding:
     return counted._replace(what=what, mend=f"category_ids={pairs if is_short else 'matched'}")
 
 
+RIGHT_CLASS = "detections on objects whose class is right"
+"""Evidence of findings on category ids."""
 _NUMBERINGS = {
     "index0": "Category ids are positions in the truth's categories, from 0",
     "index1": "Category ids are positions in the truth's categories, from 1",
