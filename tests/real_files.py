@@ -31,6 +31,7 @@ SETS: dict[str, str] = {
     "strangers": "split lists of eight repositories of other fields",
     "decisions": "recorded decisions and category lists of FindMeIfYouCan",
     "verdicts": "NINCO's verdict files and the lists of OpenOOD that they judge",
+    "cases": "files that users of other tools reported, each with its right value",
     "held": "answers of every evaluator, and of cuts, class lists and splits, held outside the repository",
 }
 

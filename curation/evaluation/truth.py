@@ -173,7 +173,7 @@ def _part(
         truth.stated_sizes,
         crowd=truth.crowd,
         files=source.images.file_names[chosen].tolist(),
-        ids=source.images.native[chosen].tolist(),
+        ids=truth.image_names or [*map(str, truth.image_numbers.tolist())],
         image=truth.image,
         is_json=len(source.files) == 1 and source.files[0].name.endswith(".json"),
     )

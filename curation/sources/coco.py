@@ -50,6 +50,7 @@ _OPENING = re.compile(rb'"annotations"\s*:\s*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
 _MARK = b"8113420171017"
 _MOST_COPIED = 1 << 20
 _BYTE = re.compile(r"\(byte (\d+)\)")
+_LEAVE_OUT = "curation inspect FILE counts such annotations, and names the command that leaves them out"
 _RENUMBER = "curation inspect FILE --renumber NEW.json counts the annotations from 1"
 
 
@@ -113,7 +114,8 @@ def _source(
     decoded.categories.clear()
     images, image_ids = _images(decoded.images, content.name, dataset, space)
     where = _where(content.name, "annotations", decoded.annotations)
-    image_of, category_of = finder(image_ids, "an image"), finder(category_ids, "a category")
+    image_of = finder(image_ids, "an image", hint=_LEAVE_OUT)
+    category_of = finder(category_ids, "a category", hint=_LEAVE_OUT)
 
     @cache
     def names() -> Mapping[int, str]:
@@ -276,7 +278,7 @@ def _refuse_record(data: bytes, name: str, message: str) -> NoReturn:
         "A record of the annotation file is malformed",
         where=where,
         found=f"{field}: {reason}".replace("`", "").removeprefix(": "),
-        hint="curation inspect FILE counts such annotations, and names the command that leaves them out"
+        hint=_LEAVE_OUT
         if found and found[1] == "annotations" and field.partition("[")[0] in ("image_id", "category_id", "bbox")
         else None,
     )

@@ -23,10 +23,10 @@ _DENSE = 1 << 23
 _LONGEST_LABEL = 200
 
 
-def finder(known: Ids, kind: str) -> Finder:
+def finder(known: Ids, kind: str, *, hint: str | None = None) -> Finder:
     """Return a function from references to their positions among the unique ids `known`.
 
-    It raises `DanglingIdError` for the first reference that is not there, with the number of such ones.
+    It raises `DanglingIdError` for the first reference that is not there, with the number of such ones and the hint.
     """
     low, high = (int(known.min()), int(known.max())) if isinstance(known, np.ndarray) and len(known) else (0, _DENSE)
     table = np.full(high - low + 1 if high - low < _DENSE else 0, -1, np.int32)
@@ -50,6 +50,7 @@ def finder(known: Ids, kind: str) -> Finder:
                 where=where(int(dangling[0])),
                 expected=f"{kind} listed in the same file",
                 found=f"{_as_list(references)[dangling[0]]!r:.80} ({len(dangling)} such records)",
+                hint=hint,
             )
         return found
 

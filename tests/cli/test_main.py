@@ -159,14 +159,3 @@ def test_every_refusal_is_json_where_json_is_asked_for(
         streams = capsys.readouterr()
         assert streams.out == ""
         assert told["what"].splitlines()[0] in streams.err
-
-
-@pytest.mark.parametrize("verb", ["identify", "review"])
-def test_a_command_whose_package_cannot_be_imported_is_refused(
-    verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An extension that lacks a package of its own, or is removed."""
-    monkeypatch.setattr("curation.cli.offered", lambda: {verb: "no_such_package.command"})
-    told = refusal([verb, "--json"], capsys)
-    assert told["error"] == "UsageError"
-    assert "no_such_package" in told["found"]

@@ -51,7 +51,7 @@ def test_each_annotation_goes_to_the_image_of_its_own_run(tmp_path: Path) -> Non
 
 def test_a_file_without_annotations_is_renumbered_and_one_whose_ids_repeat_is_refused(tmp_path: Path) -> None:
     plain = renumber(write_json(tmp_path / "plain.json", content([(7, "a.jpg"), (9, "b.jpg")], [])))
-    assert [one["id"] for one in json.loads(plain.data)["images"]] == [1, 2]
+    assert [one["id"] for one in json.loads(plain.data)["images"]] == [7, 9]
     with pytest.raises(AnnotationFormatError, match="2 runs of images, 0 of annotations"):
         renumber(write_json(tmp_path / "joined.json", content(annotations=[])))
 
@@ -68,10 +68,17 @@ def test_what_is_counted(tmp_path: Path) -> None:
 
 
 def test_a_file_without_repeats_keeps_its_meaning_in_any_order(tmp_path: Path) -> None:
+    # Detections name the images by these ids.
     path = write_json(tmp_path / "plain.json", content([(7, "a.jpg"), (2, "b.jpg")], [(5, 2), (1, 7), (1, 7)]))
     new = json.loads(renumber(path).data)
-    assert [one["image_id"] for one in new["annotations"]] == [2, 1, 1]
+    assert [one["image_id"] for one in new["annotations"]] == [2, 7, 7]
+    assert [one["id"] for one in new["annotations"]] == [1, 2, 3]
     assert renumber(path).runs == 1
+    texts = content([("x", "a.jpg"), ("y", "b.jpg")], [(1, "y"), (1, "x")])  # type: ignore[list-item]
+    path = write_json(tmp_path / "texts.json", texts)
+    source = read_coco(renumber(path).save(tmp_path / "new.json"))
+    assert source.objects is not None
+    assert source.images.file_names[source.objects.image].tolist() == ["b.jpg", "a.jpg"]
 
 
 def test_runs_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
@@ -80,7 +87,7 @@ def test_runs_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DanglingIdError, match="not in its run"):
         renumber(write_json(tmp_path / "b.json", content(annotations=[(0, 0), (0, 1)])))
     with pytest.raises(AnnotationFormatError, match="whole numbers"):
-        renumber(write_json(tmp_path / "c.json", content(images=[("x", "a.jpg")])))
+        renumber(write_json(tmp_path / "c.json", content(images=[("x", "a.jpg"), ("x", "b.jpg")])))
 
 
 @real_files("atlas_lists")

@@ -34,7 +34,7 @@ from curation.extensions.diagnosis.mends import (
     mend_records,
     parse,
 )
-from curation.extensions.diagnosis.mistakes import ONE_CLASS, explain, ids_are, image_mends
+from curation.extensions.diagnosis.mistakes import RIGHT_CLASS, explain, ids_are, image_mends
 from curation.extensions.diagnosis.truth_file import (
     AnnotationFile,
     Record,
@@ -435,9 +435,7 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
         if finding.side == "truth" and fitting_forms(objects.boxes, objects.sizes[objects.image]):
             # The doubt about the truth names it.
             return ""
-        if finding.mend.partition("=")[0] in ("boxes", "image_ids", "category_ids") or finding.what.startswith(
-            ONE_CLASS
-        ):
+        if finding.evidence == RIGHT_CLASS or finding.mend.partition("=")[0] in ("boxes", "image_ids"):
             return f"{finding.what} ({finding.shown}); {_ASK}"
     if len(on) >= _FEWEST and on.mean() < _NEXT_TO_NONE:
         return f"{100 * on.mean():.1f} % of the best detections lie on an object (IoU >= 0.5); {_ASK}"

@@ -283,7 +283,7 @@ def mend_records(
     found = []
     for index, row in enumerate(rows.tolist()):
         record = dict(records[row])
-        if after.images[index] != before.images[row]:
+        if "image_ids" in mends:
             record["image_id"] = after.images[index]
         if after.classes[index] != before.classes[row]:
             record.pop("category", None)

@@ -174,13 +174,16 @@ def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Obje
 
     fitting = fitting_forms(truth.boxes, sizes)
     if fitting:
+        # Axes of detections are exchanged by exchanged sizes of their images as well, and show nothing then.
+        is_exchange = {*fitting} <= {*EXCHANGED}
+        conventions = [form for form in forms if not is_exchange or form.startswith(LAYOUTS[:3])]
         # First with the detections as they are, then under any convention of theirs.
-        for others in (forms[:1], forms):
+        for others in (forms[:1], conventions):
             now, found = hits("xywh", *others), {form: hits(form, *others) for form in fitting}
             best = max(found.values())
             if is_settled := _multiplies(now, best, n):
                 break
-        if 2 * best < now and not {*fitting} <= {*EXCHANGED}:
+        if 2 * best < now and not is_exchange:
             return None, truth
         # On square images x and y can be exchanged in all boxes: no number changes.
         chosen = [form for form, count in found.items() if 2 * count >= best][: 1 if best else None]
@@ -383,7 +386,7 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
     learnt = right(lambda old: moved.get(old, old))
     is_lacking = any(category not in truth.category_position for category in used)
     is_mended = _multiplies(now, most, n, low=0.2) or (is_lacking and most > 1.2 * now + _FEW)
-    evidence = "detections on objects whose class is right"
+    evidence = RIGHT_CLASS
     if named and is_mended and most >= 0.9 * learnt:
         what = _NUMBERINGS.get(named) or f"Category ids are off by {-int(named)}"
         yield Finding(what, evidence, now / n, most / n, f"category_ids={named}")
@@ -427,6 +430,8 @@ def _renamed(rename: Renaming, counted: Finding) -> Finding:
     return counted._replace(what=what, mend=f"category_ids={pairs if is_short else 'matched'}")
 
 
+RIGHT_CLASS = "detections on objects whose class is right"
+"""Evidence of findings on category ids."""
 _NUMBERINGS = {
     "index0": "Category ids are positions in the truth's categories, from 0",
     "index1": "Category ids are positions in the truth's categories, from 1",

@@ -100,17 +100,26 @@ def objects_of(annotated: AnnotationFile) -> Objects:
         if record.has_box and record.image_id in images and record.category_id in classes
     ]
     usable.sort(key=lambda row: row[0])
-    sizes = [(image.width or math.nan, image.height or math.nan) for image in annotated.images]
+    sizes = _sizes(annotated)
     return Objects(
         [image.id for image in annotated.images],
         [image.file_name for image in annotated.images],
-        np.array(sizes, np.float64).reshape(-1, 2),
+        np.array([sizes[image.id] for image in annotated.images], np.float64).reshape(-1, 2),
         [category.id for category in annotated.categories],
         [category.name for category in annotated.categories],
         np.array([image for image, _, _ in usable], np.int64),
         np.array([category for _, category, _ in usable], np.int64),
         np.array([box for _, _, box in usable], np.float64).reshape(-1, 4),
     )
+
+
+def _sizes(annotated: AnnotationFile) -> dict[Any, tuple[float, float]]:
+    """Return width and height by image id, NaN where a file does not state them, or names several images so."""
+    times = Counter(image.id for image in annotated.images)
+    return {
+        image.id: (image.width or math.nan, image.height or math.nan) if times[image.id] == 1 else (math.nan, math.nan)
+        for image in annotated.images
+    }
 
 
 class TruthFile:
@@ -256,7 +265,7 @@ def _record_mistakes(annotated: AnnotationFile) -> Iterator[Finding]:
 
 
 def _other_mistakes(annotated: AnnotationFile, layout: Finding | None) -> Iterator[Finding]:
-    sizes = {image.id: (image.width or math.nan, image.height or math.nan) for image in annotated.images}
+    sizes = _sizes(annotated)
     rows = [record for record in annotated.annotations if record.has_box and record.image_id in sizes]
     boxes = np.array([record.bbox for record in rows], np.float64).reshape(-1, 4)
     of_box: list[Any] = [sizes[record.image_id] for record in rows]  # type: ignore[index]
@@ -330,7 +339,7 @@ def mended_truth(data: bytes, mends: Sequence[str]) -> bytes:
     if "records" in chosen:
         usable = _usable(annotated).tolist()
         content["annotations"] = [row for row, keep in zip(content["annotations"], usable, strict=True) if keep]
-    sizes = {image.id: (image.width or math.nan, image.height or math.nan) for image in annotated.images}
+    sizes = _sizes(annotated)
     for row in content["annotations"]:
         if "crowd" in chosen:
             row["iscrowd"] = 0
