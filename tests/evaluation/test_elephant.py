@@ -146,9 +146,9 @@ def plain_numbers(parts: Mapping[str, Any], images: Sequence[int]) -> dict[str, 
 def test_each_row_is_computed_on_the_list_that_it_names(seed: int, tmp_path: Path) -> None:
     parts = drawn_parts(seed)
     given = written_parts(tmp_path, parts)
-    whole = curation.evaluate("elephant", **given, bootstrap=20, variant="all")
-    alone = curation.evaluate("elephant", **given, wilderness_part="wr1", stray="drop", bootstrap=20)
-    without = curation.evaluate("elephant", **{key: given[key] for key in ("truth", "detections")}, bootstrap=20)
+    whole = curation.evaluate.elephant(**given, bootstrap=20, variant="all")
+    alone = curation.evaluate.elephant(**given, wilderness_part="wr1", stray="drop", bootstrap=20)
+    without = curation.evaluate.elephant(**{key: given[key] for key in ("truth", "detections")}, bootstrap=20)
     by_id = sorted(parts["wilderness"][0])
     plain = {name: plain_numbers(parts, images) for name, images in
              {"closed": [], "wr1": parts["wr1"], "ratio 1.0": by_id[:20], "wilderness": by_id}.items()}  # fmt: skip
@@ -183,7 +183,7 @@ def test_each_row_is_computed_on_the_list_that_it_names(seed: int, tmp_path: Pat
         assert (f"closed + {name}", "mAP11") not in rows
         assert [row["part"] for row in result.data["images"]] == ["closed", name]
     # The official code: the list behind the levels has the numbers of an evaluation of this list alone.
-    official = curation.evaluate("elephant", **given, wilderness_part="wr1", stray="drop", variant="official")
+    official = curation.evaluate.elephant(**given, wilderness_part="wr1", stray="drop", variant="official")
     for table, column in (("levels", "mAP"), ("impact", "WI"), ("levels", "n_wild_images")):
         mine, last = (
             result.table(table).query(f"variant == 'official' and ratio == '{ratio}'")[column].tolist()

@@ -57,7 +57,7 @@ def is_read(name: str, paths: tuple[Path, Path], ap50: float) -> bool:
     """Return whether names of images are no mistake, since `evaluate` gives them the value of their ids."""
     if name not in NAMES_OF_IMAGES or diagnose(*paths).findings:
         return False
-    assert curation.evaluate("coco", truth=paths[0], detections=paths[1])["AP50"] == pytest.approx(ap50)
+    assert curation.evaluate.coco(truth=paths[0], detections=paths[1])["AP50"] == pytest.approx(ap50)
     return True
 
 
@@ -207,7 +207,7 @@ def test_four_classes_turned_by_one_of_which_two_are_rare(n_rare: int, tmp_path:
         n = 2 + 2 * n_rare
         assert f"2 ids ({n} detections) cannot be told by their boxes: 1, 4" in finding.what or n_rare == 0
         assert "would merge classes" in finding.command
-        assert finding.what in curation.evaluate("coco", truth=paths[0], detections=paths[1]).notes[0]
+        assert finding.what in curation.evaluate.coco(truth=paths[0], detections=paths[1]).notes[0]
         with pytest.raises(PredictionError, match="do not decide"):
             mended(*paths, ["category_ids=matched"])
 
@@ -391,7 +391,7 @@ def test_image_ids_that_are_texts_are_explained_as_numbers_are(name: str, tmp_pa
     texts = [one | {"image_id": str(one["image_id"])} for one in mistake(rows, truth)]
     paths = written(tmp_path, truth, texts)
     (sound_folder := tmp_path / "sound").mkdir()
-    sound = curation.evaluate("coco", truth=paths[0], detections=written(sound_folder, truth, rows)[1])["AP50"]
+    sound = curation.evaluate.coco(truth=paths[0], detections=written(sound_folder, truth, rows)[1])["AP50"]
     assert is_read(name, paths, sound) or diagnose(*paths).mends == (mend,)
     assert alike(mended(*paths, [mend]), rows)
 

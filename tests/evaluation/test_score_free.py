@@ -181,7 +181,7 @@ def test_a_second_box_on_a_truth_in_crowd_is_left_out(rule: str, tmp_path: Path)
     """pycocotools: a detection without a free truth that lies in crowd is ignored, whatever it overlaps."""
     truth = small([0, 0, 300, 200], [100, 50, 50, 50], crowd=1)
     results = [box_of([100, 50, 50, 50]), box_of([102, 50, 50, 50])]
-    result = curation.evaluate("coco", **written(tmp_path, truth, results), variant=rule)
+    result = curation.evaluate.coco(**written(tmp_path, truth, results), variant=rule)
     keys = ("precision", "recall", "F1", "precision_levels", "AP50_lowest", "AP50_expected", "AP50_highest")
     assert [result[key] for key in keys] == pytest.approx([100] * len(keys))
     assert result.table("score_free")["boxes"][0] == 1

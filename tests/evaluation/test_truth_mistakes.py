@@ -36,7 +36,7 @@ def average_precision(truth: Truth, rows: Rows) -> float:
 
 
 def evaluated(truth: Path, detections: Path) -> Any:
-    return curation.evaluate("coco", truth=truth, detections=detections)
+    return curation.evaluate.coco(truth=truth, detections=detections)
 
 
 def mended(found: Diagnosis, paths: tuple[Path, Path]) -> tuple[Path, Path]:
@@ -105,7 +105,7 @@ def test_every_evaluation_doubts_boxes_that_leave_their_images(layout: str, tmp_
         for one, box in ((one, one["bbox"]) for one in boxes)
     )
     paths = written(tmp_path, truth | {"annotations": boxes}, laid_out(rows, truth, layout))
-    notes = [evaluated(*paths).notes[0], curation.evaluate("voc", truth=paths[0], detections=paths[1]).notes[0]]
+    notes = [evaluated(*paths).notes[0], curation.evaluate.voc(truth=paths[0], detections=paths[1]).notes[0]]
     for note in notes:
         assert note.startswith("truth.json: The truth's boxes are ")
         assert f"{n} of {len(boxes)} boxes leave their images" in note
@@ -165,7 +165,7 @@ def test_against_names_what_annotation_id_0_costs_in_pycocotools(tmp_path: Path)
     paths = written(tmp_path, zero, rows)
     against = tmp_path / "stats.json"
     against.write_text(json.dumps({"AP": theirs / 100}))
-    result = curation.evaluate("coco", truth=paths[0], detections=paths[1], against=against)
+    result = curation.evaluate.coco(truth=paths[0], detections=paths[1], against=against)
     assert result["AP"] == pytest.approx(ours, abs=1e-9)
     (note,) = result.notes
     assert f"its AP is therefore {theirs:.2f} % and not {ours:.2f} %" in note
@@ -347,6 +347,6 @@ def check_the_file_of_a_roboflow_export_is_sound_and_one_without_categories_is_n
     found = diagnose(cases / "14/truth.json", cases / "14/dets.json")
     assert "lists no categories" in found.findings[0].what
     paths = [cases / "05" / name for name in ("annotations.json", "predictions.json", "pycocotools_stats.json")]
-    result = curation.evaluate("coco", truth=paths[0], detections=paths[1], against=paths[2])
+    result = curation.evaluate.coco(truth=paths[0], detections=paths[1], against=paths[2])
     assert result["AP"] == pytest.approx(0.22, abs=5e-3)
     assert "its AP is therefore 0.07 %" in result.notes[0]

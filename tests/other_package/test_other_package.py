@@ -65,9 +65,9 @@ def test_a_benchmark_of_another_package(site: Path, birds: Path) -> None:
     shown = json.loads(curation(site, birds, "show", "made", "--json"))
     assert {part["name"]: part["images"] for part in shown["parts"]} == {"train": 2, "test": 2}
     curation(site, birds, "verify", "made", "--source", "birds=birds.json", "--no-cache")
-    audit = json.loads(curation(site, birds, "audit", "made", "--source", "birds=birds.json", "--json", status=1))
-    # Its images train and test: an audit knows no benchmark by name.
-    assert {"pass", "error"} <= {one["gravity"] for one in audit["statements"]}
+    audit = json.loads(curation(site, birds, "audit", "made", "--source", "birds=birds.json", "--json"))
+    # An audit knows no benchmark by name.
+    assert "pass" in {one["gravity"] for one in audit["statements"]}
     given = ["--truth", "birds.json", "--detections", "found.json", "--classes", "classes.json", "--no-cache"]
     result = json.loads(curation(site, birds, "evaluate", "owls", *given, "--json", "--out", "results"))
     assert [(row["measure"], row["value"]) for row in result["measures"]] == [("mAP_area", 100)]
