@@ -121,7 +121,6 @@ def _part(
     """Return a part (see `ground_truth`), and the position in it of each of `ids`; `unknown` are named classes."""
     source.require_objects("An evaluation")
     _warn_of_names(source, (*known.names, *unknown), known.aliases, known.origin)
-    names = _stems(source)
     chosen = np.arange(len(source.images)) if ids is None else _chosen(source, ids)
     objects = source.require_pixels("An evaluation", chosen)
     by_name = _named_by_texts(source)
@@ -146,8 +145,8 @@ def _part(
         difficult=objects.difficult[rows],
         areas=objects.areas[rows],
         original=_originals(source, rows),
-        image_names=tuple(source.images.native[chosen].tolist()) if by_name else None,
-        image_stems=tuple(names[i] for i in chosen.tolist()),
+        index=source.image_index,
+        part_positions=position,
         image_ids=tuple(named[i] for i in order.tolist()),
         unknown_numbers=known.unknown_numbers,
         other_numbers=known.other_numbers,
@@ -415,7 +414,7 @@ def task_truth(
     if n_repeated and repeats == "error":
         raise _repeats_error(counted, n_repeated)
     part, positions = _part(source, known, None if qualified is None else list(counted), task.unknown)
-    if len(set(part.truth.image_names or part.truth.image_numbers.tolist())) < part.truth.n_images:
+    if len(set(positions.tolist())) < len(positions):
         raise EvaluationError(
             "The image list names one image in two spellings",
             where=files_of(source),

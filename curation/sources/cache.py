@@ -29,10 +29,10 @@ from curation.core.errors import CurationError
 from curation.core.storage import remove_abandoned, replacing, write_bytes
 from curation.sources.source import Images, Objects, Source, texts
 
-READER_VERSION = 7
+READER_VERSION = 8
 """Raised whenever a reader gives other columns for the same bytes, so that older files are not used."""
 
-_TEXTS = ("images.file_names", "images.listed", "objects.original")
+_TEXTS = ("images.file_names", "images.listed", "images.text_ids", "objects.original")
 _PAIRS = ("presence", "federated")
 _SHAPES = {"objects.boxes": 4, "presence": 2, "federated": 3}
 

@@ -41,7 +41,7 @@ def test_images_ascend_and_objects_follow_them_in_file_order(tmp_path: Path) -> 
     part = ground_truth(found, classes_of_source(found))
     truth = part.truth
     assert truth.image_numbers.tolist() == [4, 11, 30]
-    assert part.truth.image_stems == ("000000000004", "000000000011", "000000000030")
+    assert [found.images.file_names[row] for row in truth.file_positions] == [f"{n:012d}.jpg" for n in (4, 11, 30)]
     assert (truth.classes, truth.class_numbers) == (("cat", "dog"), (7, 3))
     assert truth.image.tolist() == [0, 0, 2, 2]
     assert truth.label.tolist() == [1, 0, 0, -1]
@@ -158,7 +158,7 @@ def test_images_named_by_texts_stand_in_the_order_of_their_names(tmp_path: Path)
     annotations = [{**annotation(1, 0, 7), "image_id": "c"}, {**annotation(2, 0, 3), "image_id": "a"}]
     found = written_source(tmp_path, images, annotations)
     truth = ground_truth(found, classes_of_source(found)).truth
-    assert truth.image_names == ("a", "b", "c")
+    assert [truth.image_index.ids[row] for row in truth.file_positions] == ["a", "b", "c"]
     assert truth.image_numbers.tolist() == [0, 1, 2]
     assert [(truth.classes[label], place) for label, place in zip(truth.label, truth.image, strict=True)] == [
         ("dog", 0),

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, overload
 
 import msgspec
@@ -21,7 +21,7 @@ from curation.core.text_table import Table, table_lines
 from curation.evaluation.conventions import Id, unique
 from curation.evaluation.detection_files import read_other_form
 from curation.evaluation.problem import GroundTruth, Int32s, Int64s
-from curation.evaluation.result_records import FORM, Records, Row
+from curation.evaluation.result_records import FORM, Records, Row, first_without_image
 from curation.extensions.diagnosis.inspection import Inspection, inspect_annotations
 from curation.extensions.diagnosis.mends import (
     Columns,
@@ -32,7 +32,7 @@ from curation.extensions.diagnosis.mends import (
     mend_records,
     parse,
 )
-from curation.extensions.diagnosis.mistakes import Finding, explain, ids_are, image_mends
+from curation.extensions.diagnosis.mistakes import Finding, explain, ids_are, image_mends, other_images
 
 _SEEN = 5_000
 """Detections that an evaluation looks at before it doubts them."""
@@ -46,6 +46,7 @@ _NO_BOX = [math.nan] * 4
 class _Image(msgspec.Struct, gc=False):
     id: int | str
     file_name: str = ""
+    curation_id: str = ""
     width: float | None = None
     height: float | None = None
 
@@ -58,7 +59,8 @@ class _Class(msgspec.Struct, gc=False):
 class _Row(msgspec.Struct, gc=False):
     """An annotation, or a detection; nothing of it is checked."""
 
-    image_id: int | str | float
+    image_id: int | str | float | None = None
+    file_name: str | None = None
     category_id: int | str | float | None = None
     category: str | None = None
     bbox: list[float | str | None] | None = None
@@ -123,6 +125,8 @@ def _held(path: Path) -> _Annotated | list[_Row] | str:
     try:
         if data.lstrip()[:1] == b"[" or is_json_lines(data):
             rows = json_rows(data, _Row)
+            if rows and all(row.image_id is None and not row.file_name for row in rows):
+                return "records without image_id"
             return rows if not rows or any(row.bbox for row in rows) else "records without bbox"
         return msgspec.json.decode(data, type=_Annotated)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -156,6 +160,7 @@ def _objects_in(held: _Annotated | list[_Row] | str, path: Path) -> Objects:
         np.array([image for image, _, _ in kept], np.int64),
         np.array([category for _, category, _ in kept], np.int64),
         np.array([box for _, _, box in kept], np.float64).reshape(-1, 4),
+        listed if all(listed := [image.curation_id for image in held.images]) else (),
     )
 
 
@@ -175,15 +180,16 @@ class _Given(NamedTuple):
     refused: Callable[[], str] = str
 
 
-def _detections(path: Path, truth: Objects) -> _Given:
-    """Return what a file holds that `evaluate` reads, or JSON of any convention."""
-    files = zip(truth.images, truth.files, strict=True)
-    stems = tuple(PurePosixPath(file).stem if file else str(image) for image, file in files)
-    images: Any = tuple(truth.images)
-    if (other := read_other_form(path, replace(truth.truth, image_names=images, image_stems=stems))) is not None:
-        columns = _taken(other.records, np.arange(len(other.records)), truth)
-        own = {str(image): image for image in truth.images}
-        columns = replace(columns, images=[own.get(str(image), image) for image in columns.images])
+def _detections(path: Path, truth: Objects, *, located: bool = True) -> _Given:
+    """Return what a file holds that `evaluate` reads, or JSON of any convention.
+
+    Parameters
+    ----------
+    located : bool
+        Whether images that `evaluate` finds go by the ids of the truth; else all go by what the file calls them.
+    """
+    if (other := read_other_form(path, truth.truth)) is not None:
+        columns = _taken(other.records, np.arange(len(other.records)), truth, located=located)
         return _Given(columns, lambda: _records(columns))
     held = _held(path)
     if isinstance(held, str):
@@ -197,16 +203,18 @@ def _detections(path: Path, truth: Objects) -> _Given:
         )
     data = InputFile(path).data
     if isinstance(held, list):
-        return _Given(_columns(held, truth), lambda: json_rows(data, dict), refused=partial(_why_refused, data))
-    return _Given(_columns(held.annotations, truth), lambda: msgspec.json.decode(data)["annotations"], True)
+        columns = _columns(held, truth, located=located)
+        return _Given(columns, lambda: json_rows(data, dict), refused=partial(_why_refused, data))
+    columns = _columns(held.annotations, truth, located=located)
+    return _Given(columns, lambda: msgspec.json.decode(data)["annotations"], True)
 
 
 def _why_refused(data: bytes) -> str:
     try:
-        json_rows(data, Row)
+        row = first_without_image(json_rows(data, Row))
     except msgspec.ValidationError as error:
         return str(error)
-    return ""
+    return "" if row is None else f"record {row} has neither image_id nor file_name"
 
 
 def _records(columns: Columns) -> list[dict[str, Any]]:
@@ -217,26 +225,38 @@ def _records(columns: Columns) -> list[dict[str, Any]]:
     ]
 
 
-def _columns(rows: Sequence[_Row], truth: Objects) -> Columns:
+def _columns(rows: Sequence[_Row], truth: Objects, *, located: bool) -> Columns:
     own = unique(truth.names, truth.categories)
     boxes = [row.bbox if row.bbox is not None and len(row.bbox) == 4 else _NO_BOX for row in rows]
+    names = [row.file_name for row in rows]
     return Columns(
-        [_id(row.image_id) for row in rows],
+        _images([_id(row.image_id) for row in rows], names if any(names) else None, truth, located=located),
         [own.get(row.category, row.category) if row.category_id is None else _id(row.category_id) for row in rows],
         np.array([[_float(value) for value in box] for box in boxes], np.float64).reshape(-1, 4),
         np.array([_float(row.score) for row in rows], np.float64),
     )
 
 
-def _taken(records: Records, rows: Int64s, truth: Objects) -> Columns:
+def _taken(records: Records, rows: Int64s, truth: Objects, *, located: bool = True) -> Columns:
     """Return some of the records that readers have checked."""
     own, wanted = unique(truth.names, truth.categories), rows.tolist()
-    ids, numbers, names = (
+    numbers, names = (
         column.tolist() if isinstance(column, np.ndarray) else column
-        for column in (records.image_ids, records.category_ids, records.categories or [None] * len(records))
+        for column in (records.category_ids, records.categories or [None] * len(records))
     )
     classes = [own.get(names[row], names[row]) if numbers[row] is None else numbers[row] for row in wanted]
-    return Columns([ids[row] for row in wanted], classes, records.boxes[rows], records.scores[rows])
+    images = _images(records.image_ids, records.file_names, truth, located=located)
+    return Columns([images[row] for row in wanted], classes, records.boxes[rows], records.scores[rows])
+
+
+def _images(ids: Any, names: Sequence[str | None] | None, truth: Objects, *, located: bool) -> list[Any]:
+    """Return the truth's id of each image that a reader finds; of others, the name or id that a record states."""
+    ids = ids.tolist() if isinstance(ids, np.ndarray) else ids
+    references = ids if names is None else names if ids is None else [a or b for a, b in zip(names, ids, strict=True)]
+    if not located or all(image in truth.image_position for image in dict.fromkeys(references)):
+        return list(references)
+    position = truth.index.resolve(ids, names).position.tolist()
+    return [truth.images[row] if row >= 0 else other for row, other in zip(position, references, strict=True)]
 
 
 def _id(value: Any) -> Any:
@@ -361,7 +381,7 @@ def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str
         As `diagnose`; or there is no such mend.
     """
     asked, objects = parse(mends), _objects_in(_held(truth), truth)
-    before, records, *_ = _detections(detections, objects)
+    before, records, *_ = _detections(detections, objects, located="image_ids" not in asked)
     after, rows = apply_mends(before, asked, objects)
     return mend_records(records(), before, after, rows)
 
@@ -378,15 +398,18 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
     """
     if not len(records) or not (truth.label >= 0).any():
         return "" if len(records) else _NO_DETECTIONS
-    objects = objects_of(truth)
+    objects, places = objects_of(truth), truth.file_positions
     step = math.ceil(len(records) / _SEEN)
     rows = np.flatnonzero((position >= 0) & (position % step == 0))
     rows = rows[np.lexsort((-records.scores[rows], position[rows]))]
     begin = np.flatnonzero(np.diff(position[rows], prepend=-1))
     rank = np.arange(len(rows)) - np.repeat(begin, np.diff(begin, append=len(rows)))
-    best_of_image = rows[rank < objects.count[position[rows]]]
-    iou, partner = best_overlaps(records.boxes[best_of_image], position[best_of_image].astype(np.int64), objects)
+    best_of_image = rows[rank < objects.count[places[position[rows]]]]
+    iou, partner = best_overlaps(records.boxes[best_of_image], places[position[best_of_image]], objects)
     on = iou >= 0.5
+    columns = _taken(records, np.arange(0, len(records), step), objects) if records.file_names is None else None
+    if columns is not None and (finding := other_images(columns, objects)):
+        return f"{finding.what} ({finding.shown}); {_ASK}"
     found, wanted = label[best_of_image][on], objects.category[partner[on]]
     right = (found == wanted)[wanted < len(truth.classes)]
     if not len(on) or (on.mean() >= _SOUND and (not len(right) or right.mean() >= _SOUND)):
@@ -406,8 +429,7 @@ def stray_hint(ids: Sequence[Id], truth: GroundTruth) -> str:
         known = image_map(name, objects)
         if all(known(image) in objects.image_position for image in distinct):
             return f"{ids_are(name)}? {_ASK}"
-    stems = {PurePosixPath(str(image)).stem for image in distinct}
-    return f"{ids_are('file_name')}? {_ASK}" if stems <= {*truth.image_stems} else ""
+    return ""
 
 
 def objects_of(truth: GroundTruth) -> Objects:
@@ -416,13 +438,19 @@ def objects_of(truth: GroundTruth) -> Objects:
     known = [
         name if number is None else number for name, number in zip(truth.classes, truth.class_numbers, strict=True)
     ]
+    index, places = truth.image_index, truth.file_positions
+    sizes = np.full((len(index), 2), np.nan)
+    sizes[places] = truth.stated_sizes
+    image = places[truth.image[kept]]
+    order = np.argsort(image, kind="stable")
     return Objects(
-        truth.image_numbers.tolist() if truth.image_names is None else truth.image_names,
-        truth.image_stems or [""] * truth.n_images,
-        truth.stated_sizes,
+        index.ids.tolist() if isinstance(index.ids, np.ndarray) else index.ids,
+        index.names,
+        sizes,
         [*known, truth.unknown_numbers[0] if truth.unknown_numbers else -1],
         [*truth.classes, "unknown"],
-        truth.image[kept].astype(np.int64),
-        np.where(truth.label[kept] < 0, len(known), truth.label[kept]).astype(np.int64),
-        truth.boxes[kept],
+        image[order],
+        np.where(truth.label[kept] < 0, len(known), truth.label[kept]).astype(np.int64)[order],
+        truth.boxes[kept][order],
+        index.listed,
     )

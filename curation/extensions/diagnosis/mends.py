@@ -10,8 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import PurePosixPath
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,13 @@ from curation.core.near_names import plain_name
 from curation.evaluation.conventions import _BOXES, VALUES, Id, boxes_in_pixels, unique
 from curation.evaluation.matching import best_overlap
 from curation.evaluation.problem import MAX_COORDINATE, Detections, Floats, GroundTruth, Int64s
+from curation.sources.identity import OTHER_READINGS, ImageIndex, end_of, normalised, without_suffix
 
 Mapped = Callable[[Any], Id | None]
 """What an id becomes; None where the mend knows nothing of it, and it stays."""
 _SHIFT = r"[+-]\d{1,18}"
 _FORMS = {
-    "image_ids": rf"{_SHIFT}|number|file_name|stem|(?:index|rank)[01]",
+    "image_ids": rf"{_SHIFT}|number|file_name|stem|rank[01]|{'|'.join(OTHER_READINGS)}",
     "boxes": _BOXES.pattern,
     "category_ids": rf"{_SHIFT}|number|name|index[01]|coco91|matched|[^:,]+:-?\d{{1,18}}(?:,[^:,]+:-?\d{{1,18}})*",
     "scores": "percent|logits|inverted",
@@ -83,6 +83,8 @@ class Objects:
         Positions in `images` and `categories`; `image` ascends.
     boxes : ndarray of float64, shape (m, 4)
         ``x, y, w, h`` in pixels, origin top left.
+    listed : sequence of str
+        Ids by which a manifest lists the images; none, or one for each image.
     """
 
     images: Sequence[Id]
@@ -93,6 +95,14 @@ class Objects:
     image: Int64s
     category: Int64s
     boxes: Floats
+    listed: Sequence[str] = ()
+
+    @cached_property
+    def index(self) -> ImageIndex:
+        """The images, to be found by what detections call them."""
+        are_numbers = all(isinstance(image, int) for image in self.images)
+        ids: Any = np.array(self.images, np.int64) if are_numbers else [str(image) for image in self.images]
+        return ImageIndex(ids, self.files, self.listed)
 
     @cached_property
     def image_position(self) -> dict[Id, int]:
@@ -123,6 +133,7 @@ class Objects:
             crowd=none,
             difficult=none,
             areas=np.zeros(len(self.image)),
+            index=self.index,
             sizes=np.nan_to_num(self.sizes).clip(0, 2**31 - 1).astype(np.int32),
         )
 
@@ -155,11 +166,26 @@ def parse(mends: Sequence[str]) -> dict[str, str]:
 def image_map(value: str, truth: Objects) -> Mapped:
     """Return what an image id becomes under a mend."""
     if value in ("file_name", "stem"):
-        names = truth.files if value == "file_name" else [PurePosixPath(file).stem for file in truth.files]
-        return unique(names, truth.images).get
+        own = unique([_name_of(file, value) for file in truth.files], truth.images)
+        return lambda given: own.get(_name_of(given, value)) if isinstance(given, str) else None
+    if value in OTHER_READINGS:
+        return partial(_read_number, value, truth)
     is_ranked = value.startswith("rank")
     ids = sorted(truth.images, key=lambda image: (isinstance(image, str), image)) if is_ranked else truth.images
     return _number_map(value, ids)
+
+
+def _name_of(path: str, value: str) -> str:
+    name = end_of(normalised(path), 0)
+    return without_suffix(name) if value == "stem" else name
+
+
+def _read_number(reading: str, truth: Objects, given: Any) -> Id | None:
+    number = number_of(given)
+    if number is None or abs(number) >= 2**63:
+        return None
+    [first], [second] = truth.index.reading(reading, np.array([number], np.int64))
+    return truth.images[first] if first >= 0 and second < 0 else None
 
 
 def category_map(value: str, truth: Objects) -> Mapped:

@@ -30,6 +30,7 @@ from curation.extensions.diagnosis.mends import (
     matched_classes,
     number_of,
 )
+from curation.sources.identity import OTHER_READINGS
 
 _ROWS = 20_000
 """Detections that a test looks at; of more, every k-th image is looked at."""
@@ -153,7 +154,10 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
         return
     holds = _multiplies(now.hits, best.hits, best.looked_at, low=0.0 if best.boxes in usual else 0.1)
     if not holds or best is now or not _fits_own_images(*by_ids[best.ids], truth, best):
-        yield from _strays(columns, truth, names)
+        if other := other_images(columns, truth):
+            yield other
+        else:
+            yield from _strays(columns, truth, names)
         return
     # With the boxes as they are.
     before = next(reading for reading in readings if reading.ids == best.ids and reading.boxes == "xywh")
@@ -171,6 +175,41 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
         what = f"Boxes are {_BOXES[layout]} in {kind}; expected x, y, width, height in pixels"
         evidence = "detections on an object (IoU >= 0.5)"
         yield Finding(what, evidence, before.share, best.share, f"boxes={best.boxes}")
+
+
+def other_images(columns: Columns, truth: Objects) -> Finding | None:
+    """Return what numbers mean instead of image ids, where boxes lie on objects of these other images; else None.
+
+    Of each image the three best detections are compared that lie on an object under one of both readings alone.
+    """
+    frame = np.lexsort((-columns.scores, positions := _coded(columns.images)))
+    begin = np.flatnonzero(np.diff(positions[frame], prepend=-1))
+    rank = np.arange(len(frame)) - np.repeat(begin, np.diff(begin, append=len(frame)))
+    rows = np.sort(frame[rank < _FEW])
+    rows = rows[:: math.ceil(len(rows) / _ROWS) or 1]
+    boxes, ids = columns.boxes[rows], [columns.images[row] for row in rows.tolist()]
+    now = truth.positions(ids)
+    on = best_overlaps(boxes, now, truth)[0] >= 0.5
+    for name, *candidates in truth.index.other_readings(ids):
+        moved = candidates[0] != now
+        others = [best_overlaps(boxes[moved], image[moved].astype(np.int64), truth)[0] >= 0.5 for image in candidates]
+        before, after = (
+            int((on[moved] & ~np.any(others, axis=0)).sum()),
+            int((np.any(others, axis=0) & ~on[moved]).sum()),
+        )
+        if after > 3 * before and after >= 0.1 * moved.sum():
+            shares = (float(on.mean()), float((on.sum() - before + after) / len(on)))
+            finding = _ids_finding(name, "detections on an object of their image (IoU >= 0.5)", *shares)
+            if (candidates[1] < 0).all():
+                return finding
+            what, command = "Image ids are numbers that several files share", "name images by file_name, with folders"
+            return finding._replace(what=what, mend="", mended=None, command=command)
+    return None
+
+
+def _coded(values: Sequence[Any]) -> Int64s:
+    codes = {value: code for code, value in enumerate(dict.fromkeys(values))}
+    return np.fromiter(map(codes.__getitem__, values), np.int64, len(values))
 
 
 def _with_ids(columns: Columns, name: str, truth: Objects) -> Columns:
@@ -215,6 +254,8 @@ _NAMED_IDS = {
     "number": "Image ids are texts of digits",
     "file_name": "Image ids are file names",
     "stem": "Image ids are stems of file names",
+    "stem_number": "Image ids are the numbers of file names",
+    "listed": "Image ids are those of the sources that the truth was exported from",
     "index0": "Image ids are positions in the truth's list, from 0",
     "index1": "Image ids are positions in the truth's list, from 1",
     "rank0": "Image ids are positions among the truth's ascending ids, from 0",
@@ -249,7 +290,11 @@ def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[
     for name in names[1:]:
         found = _strange_ids(columns, truth, name)
         is_sure = name[0] in "+-" and is_sparse and len(set(columns.images)) >= 5
-        if found.mended is not None and found.mended >= 0.99 and (is_sure or name in ("number", "file_name", "stem")):
+        if (
+            found.mended is not None
+            and found.mended >= 0.99
+            and (is_sure or name in ("number", "file_name", "stem", "listed"))
+        ):
             yield found
             return
     strange = sorted({str(image) for image in columns.images if image not in truth.image_position})[:3]
@@ -267,7 +312,7 @@ def image_mends(ids: Sequence[Id], truth: Objects) -> list[str]:
     there = np.array(sorted(image for image in truth.images if isinstance(image, int)), np.int64)
     names = ["number", "file_name", "stem"] if any(isinstance(image, str) for image in ids) else []
     if len(numbers) == len(ids):
-        names += ["index0", "index1", "rank0", "rank1"]
+        names += [*OTHER_READINGS, "rank0", "rank1"]
         if len(there):
             some = numbers[:: max(1, len(numbers) // 50)][:50]
             shifts, counts = np.unique(there[None, :] - some[:, None], return_counts=True)
