@@ -229,11 +229,14 @@ def _columns(rows: Sequence[_Row], truth: Objects, *, located: bool) -> Columns:
     own = unique(truth.names, truth.categories)
     boxes = [row.bbox if row.bbox is not None and len(row.bbox) == 4 else _NO_BOX for row in rows]
     names = [row.file_name for row in rows]
+    ids = [_id(row.image_id) for row in rows]
+    images, references = _images(ids, names if any(names) else None, truth, located=located)
     return Columns(
-        _images([_id(row.image_id) for row in rows], names if any(names) else None, truth, located=located),
+        images,
         [own.get(row.category, row.category) if row.category_id is None else _id(row.category_id) for row in rows],
         np.array([[_float(value) for value in box] for box in boxes], np.float64).reshape(-1, 4),
         np.array([_float(row.score) for row in rows], np.float64),
+        references,
     )
 
 
@@ -245,18 +248,22 @@ def _taken(records: Records, rows: Int64s, truth: Objects, *, located: bool = Tr
         for column in (records.category_ids, records.categories or [None] * len(records))
     )
     classes = [own.get(names[row], names[row]) if numbers[row] is None else numbers[row] for row in wanted]
-    images = _images(records.image_ids, records.file_names, truth, located=located)
-    return Columns([images[row] for row in wanted], classes, records.boxes[rows], records.scores[rows])
+    images, references = _images(records.image_ids, records.file_names, truth, located=located)
+    images, references = ([of[row] for row in wanted] for of in (images, references))
+    return Columns(images, classes, records.boxes[rows], records.scores[rows], references)
 
 
-def _images(ids: Any, names: Sequence[str | None] | None, truth: Objects, *, located: bool) -> list[Any]:
-    """Return the truth's id of each image that a reader finds; of others, the name or id that a record states."""
+def _images(
+    ids: Any, names: Sequence[str | None] | None, truth: Objects, *, located: bool
+) -> tuple[list[Any], list[Any]]:
+    """Return the truth's id of each image that a reader finds, else what a record calls it; and the latter of all."""
     ids = ids.tolist() if isinstance(ids, np.ndarray) else ids
     references = ids if names is None else names if ids is None else [a or b for a, b in zip(names, ids, strict=True)]
     if not located or all(image in truth.image_position for image in dict.fromkeys(references)):
-        return list(references)
+        return references, references
     position = truth.index.resolve(ids, names).position.tolist()
-    return [truth.images[row] if row >= 0 else other for row, other in zip(position, references, strict=True)]
+    images = [truth.images[row] if row >= 0 else other for row, other in zip(position, references, strict=True)]
+    return images, references
 
 
 def _id(value: Any) -> Any:

@@ -43,26 +43,32 @@ class Columns:
     Attributes
     ----------
     images : list of int or str
-        As the file names them.
+        As the file names them, or the truth's ids of images that a reader finds.
     classes : list of int, str or None
     boxes : ndarray of float64, shape (n, 4)
         Four numbers of any layout and unit; NaN where a record has none.
     scores : ndarray of float64, shape (n,)
         NaN where a record has none.
+    references : list of int or str, or None
+        As the file names images, where `images` may be something else.
     """
 
     images: Sequence[Id]
     classes: Sequence[Id | None]
     boxes: Floats
     scores: Floats
+    references: Sequence[Id] | None = None
 
     def __len__(self) -> int:
         return len(self.scores)
 
     def take(self, rows: Int64s) -> Columns:
         """Return some rows."""
-        images, classes = ([of[row] for row in rows.tolist()] for of in (self.images, self.classes))
-        return Columns(images, classes, self.boxes[rows], self.scores[rows])
+        images, classes, references = (
+            None if of is None else [of[row] for row in rows.tolist()]
+            for of in (self.images, self.classes, self.references)
+        )
+        return Columns(images or [], classes or [], self.boxes[rows], self.scores[rows], references)
 
 
 @dataclass(frozen=True)
@@ -230,14 +236,16 @@ def apply_mends(columns: Columns, mends: Mapping[str, str], truth: Objects) -> t
     rows = np.arange(len(columns))
     for key, value in mends.items():
         if key == "image_ids":
-            columns = replace(columns, images=_mapped(columns.images, image_map(value, truth)))
+            references = columns.references or columns.images
+            images = _mapped(references, image_map(value, truth), columns.images)
+            columns = replace(columns, images=images)
         elif key == "boxes":
             # Of an image that is not there 1, 1.
             sizes = np.concatenate([truth.sizes, [[1, 1]]])[truth.positions(columns.images)]
             columns = replace(columns, boxes=boxes_in_pixels(columns.boxes, value, sizes))
         elif key == "category_ids":
             known = matched_classes(columns, truth).get if value == "matched" else category_map(value, truth)
-            columns = replace(columns, classes=_mapped(columns.classes, known))
+            columns = replace(columns, classes=_mapped(columns.classes, known, columns.classes))
         elif key == "scores":
             columns = replace(columns, scores=_scores(columns.scores, value))
         else:
@@ -266,9 +274,10 @@ def mend_records(
     return found
 
 
-def _mapped(ids: Sequence[Any], known: Mapped) -> list[Any]:
+def _mapped(ids: Sequence[Any], known: Mapped, others: Sequence[Any]) -> list[Any]:
+    """Return what ids become; those of which a mend knows nothing become the others."""
     table = {old: known(old) for old in dict.fromkeys(ids)}
-    return [old if table[old] is None else table[old] for old in ids]
+    return [other if table[old] is None else table[old] for old, other in zip(ids, others, strict=True)]
 
 
 def _scores(scores: Floats, value: str) -> Floats:

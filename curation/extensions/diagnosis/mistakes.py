@@ -132,7 +132,7 @@ def _multiplies(now: int, then: int, n: int, *, low: float = 0.0) -> bool:
 
 def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find image ids and boxes of another convention; each is only sound together with the other."""
-    names = image_mends([*dict.fromkeys(columns.images)], truth)
+    names = image_mends([*dict.fromkeys(columns.references or columns.images)], truth)
     by_ids = {name: _placed(_with_ids(columns, name, truth), truth) for name in names}
     usual = [f"{layout}:{unit}".rstrip(":") for unit in UNITS for layout in LAYOUTS]
     readings = [_reading(*pair, truth, name, form) for name, pair in by_ids.items() for form in usual]
@@ -178,32 +178,37 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
 
 
 def other_images(columns: Columns, truth: Objects) -> Finding | None:
-    """Return what numbers mean instead of image ids, where boxes lie on objects of these other images; else None.
+    """Return what numbers mean instead of image ids, if boxes lie on objects of these other images; else None.
 
-    Of each image the three best detections are compared that lie on an object under one of both readings alone.
+    The three best detections of each image are compared, by those that lie on an object under one reading alone. A
+    reading that has all numbers, of which the truth lacks some, need not be better by boxes.
     """
-    frame = np.lexsort((-columns.scores, positions := _coded(columns.images)))
-    begin = np.flatnonzero(np.diff(positions[frame], prepend=-1))
-    rank = np.arange(len(frame)) - np.repeat(begin, np.diff(begin, append=len(frame)))
-    rows = np.sort(frame[rank < _FEW])
+    references = columns.references or columns.images
+    images = _coded(references)
+    order = np.lexsort((-columns.scores, images))
+    begin = np.flatnonzero(np.diff(images[order], prepend=-1))
+    rank = np.arange(len(order)) - np.repeat(begin, np.diff(begin, append=len(order)))
+    rows = np.sort(order[rank < _FEW])
     rows = rows[:: math.ceil(len(rows) / _ROWS) or 1]
-    boxes, ids = columns.boxes[rows], [columns.images[row] for row in rows.tolist()]
-    now = truth.positions(ids)
+    boxes, ids = columns.boxes[rows], [references[row] for row in rows.tolist()]
+    now = truth.index.resolve(ids).position.astype(np.int64)
     on = best_overlaps(boxes, now, truth)[0] >= 0.5
     for name, *candidates in truth.index.other_readings(ids):
-        moved = candidates[0] != now
-        others = [best_overlaps(boxes[moved], image[moved].astype(np.int64), truth)[0] >= 0.5 for image in candidates]
-        before, after = (
-            int((on[moved] & ~np.any(others, axis=0)).sum()),
-            int((np.any(others, axis=0) & ~on[moved]).sum()),
-        )
+        moved = np.any([(image >= 0) & (image != now) for image in candidates], axis=0)
+        overlaps = [best_overlaps(boxes[moved], image[moved].astype(np.int64), truth)[0] for image in candidates]
+        on_other = np.max(overlaps, axis=0) >= 0.5
+        before, after = int((on[moved] & ~on_other).sum()), int((on_other & ~on[moved]).sum())
         if after > 3 * before and after >= 0.1 * moved.sum():
             shares = (float(on.mean()), float((on.sum() - before + after) / len(on)))
             finding = _ids_finding(name, "detections on an object of their image (IoU >= 0.5)", *shares)
-            if (candidates[1] < 0).all():
-                return finding
-            what, command = "Image ids are numbers that several files share", "name images by file_name, with folders"
-            return finding._replace(what=what, mend="", mended=None, command=command)
+        elif after >= before and (now < 0).any() and (now >= 0).any():
+            finding = _ids_finding(name, "detections on images of the truth", float((now >= 0).mean()), 1.0)
+        else:
+            continue
+        if (candidates[1] < 0).all():
+            return finding
+        what, command = "Image ids are numbers that several files share", "name images by file_name, with folders"
+        return finding._replace(what=what, mend="", mended=None, command=command)
     return None
 
 

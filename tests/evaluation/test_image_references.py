@@ -1,0 +1,147 @@
+"""Detections of drawn files through every reader: matched, refused, or doubted by the boxes; never another image."""
+
+import csv
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import curation
+from curation.core.errors import CurationError
+from curation.core.interface import _written
+from curation.evaluation.inputs import detections_of
+from curation.evaluation.problem import classes_of_source
+from curation.evaluation.readers import Policy, ReadDetections
+from curation.evaluation.truth import Part, ground_truth
+from tests.worlds.image_references import NUMBERS, Reference, World, forms, world
+
+SIDE = 640
+READERS = ("json", "jsonl", "csv", "yolo", "voc", "rows", "frame", "torchmetrics", "Ultralytics")
+
+
+def coco_of(drawn: World, boxes: list[list[float]]) -> dict[str, Any]:
+    images = [
+        {"id": own, "file_name": file, "width": SIDE, "height": SIDE}
+        for own, file in zip(drawn.ids, drawn.files, strict=True)
+    ]
+    annotations = [
+        {"id": row + 1, "image_id": drawn.ids[row], "category_id": 1, "bbox": boxes[row], "area": 1, "iscrowd": 0}
+        for row in drawn.part
+    ]
+    return {"images": images, "annotations": annotations, "categories": [{"id": 1, "name": "cat"}]}
+
+
+class Results:
+    """Detections of one image as Ultralytics returns them."""
+
+    def __init__(self, path: str, box: list[float], score: float) -> None:
+        x, y, w, h = box
+        self.path, self.names = path, {0: "cat"}
+        corners = np.array([[x, y, x + w, y + h]])
+        self.boxes = SimpleNamespace(xyxy=corners, conf=np.array([score]), cls=np.array([0.0]))
+
+
+def given(reader: str, rows: list[tuple[Reference, list[float], float]], folder: Path) -> Any:
+    """Return detections in the form of a reader: a path, or what Python holds."""
+    records = [{**reference, "category_id": 1, "bbox": box, "score": score} for reference, box, score in rows]
+    path = folder / f"detections.{reader}"
+    if reader in ("json", "jsonl"):
+        lines = "\n".join(map(json.dumps, records)) if reader == "jsonl" else json.dumps(records)
+        path.write_text(lines)
+        return path
+    if reader == "csv":
+        with path.open("w", newline="") as file:
+            table = csv.writer(file)
+            table.writerow([*rows[0][0], "category_id", "x", "y", "w", "h", "score"])
+            table.writerows([[*reference.values(), 1, *box, score] for reference, box, score in rows])
+        return path
+    if reader == "rows":
+        return records
+    if reader == "frame":
+        return pd.DataFrame(records)
+    if reader == "torchmetrics":
+        return [
+            {**reference, "boxes": [[x, y, x + w, y + h]], "scores": [score], "labels": [1]}
+            for reference, (x, y, w, h), score in rows
+        ]
+    if reader == "Ultralytics":
+        return [Results(reference["file_name"], box, score) for reference, box, score in rows]
+    names = [str(reference.get("file_name", reference.get("image_id"))) for reference, *_ in rows]
+    if reader == "voc":
+        path = folder / "voc"
+        path.mkdir()
+        lines = [
+            f"{name} {score} {x + 1} {y + 1} {x + w} {y + h}"
+            for name, (_, (x, y, w, h), score) in zip(names, rows, strict=True)
+        ]
+        (path / "comp4_det_test_cat.txt").write_text("\n".join(lines))
+        return path
+    path = folder / "yolo"
+    (path / "labels").mkdir(parents=True)
+    (path / "data.yaml").write_text("names: [cat]\n")
+    for name, (_, (x, y, w, h), score) in zip(names, rows, strict=True):
+        line = f"0 {(x + w / 2) / SIDE} {(y + h / 2) / SIDE} {w / SIDE} {h / SIDE} {score}\n"
+        with (path / "labels" / f"{name}.txt").open("a") as file:
+            file.write(line)
+    return path
+
+
+def fits(reader: str, form: str, references: list[Reference]) -> bool:
+    names = [str(next(reversed(reference.values()))) for reference in references]
+    if reader in ("yolo", "voc"):
+        return all(not set(name) & {"/", "\\", " "} for name in names) and form not in ("new Ultralytics", *NUMBERS)
+    return reader != "Ultralytics" or [*references[0]] == ["file_name"]
+
+
+def read(
+    reader: str, rows: list[tuple[Reference, list[float], float]], part: Part, folder: Path, policy: Policy
+) -> Any:
+    folder.mkdir()
+    detections = given(reader, rows, folder)
+    path = detections if isinstance(detections, Path) else _written(detections, folder)
+    return detections_of(path, part, policy)
+
+
+@pytest.mark.filterwarnings("ignore::curation.core.errors.CurationWarning")
+def test_every_reader_matches_refuses_or_doubts(tmp_path: Path) -> None:
+    tally: Counter[str] = Counter()
+    for number in range(500):
+        rng = random.Random(f"readers {number}")
+        drawn = world(rng)
+        corners = np.random.default_rng(number)
+        boxes = np.concatenate([corners.integers(0, 500, (30, 2)), corners.integers(20, 90, (30, 2))], axis=1)
+        box_of = boxes[np.arange(len(drawn.files)) % 30].astype(float).tolist()
+        path = tmp_path / f"{number}.json"
+        path.write_text(json.dumps(coco_of(drawn, box_of)))
+        source = curation.open_source("coco", path)
+        chosen = sorted(drawn.part) if rng.random() < 0.5 else None
+        ids = None if chosen is None else [source.image_ids[row] for row in chosen]
+        part = ground_truth(source, classes_of_source(source), ids)
+        files = [drawn.files[row] for row in part.truth.file_positions.tolist()]
+        every = [*forms(drawn)]
+        for form, references in rng.sample(every, 6):
+            rows = [row for row in range(len(references)) if rng.random() < 0.8] or [0]
+            reader = rng.choice([one for one in READERS if fits(one, form, references)])
+            policy = Policy(stray=rng.choice(["error", "drop"]))
+            detections = [(references[row], box_of[row], (row + 1) / 100) for row in rows]
+            where = f"world {number}, {form}, {reader}, {policy.stray}"
+            try:
+                result: ReadDetections = read(reader, detections, part, tmp_path / f"{number}-{form}", policy)
+            except CurationError:
+                tally["refused"] += 1
+                continue
+            found = result.detections
+            meant = [drawn.files[round(100 * score) - 1] for score in found.scores.tolist()]
+            wrong = sum(files[image] != file for image, file in zip(found.image.tolist(), meant, strict=True))
+            # No box tells where a detection belongs whose image is outside the part.
+            untold = form in NUMBERS and not result.doubt and not {drawn.files[row] for row in rows} & {*files}
+            tally["right" if not wrong else "outside" if untold else "doubted"] += 1
+            assert not wrong or untold or (form in NUMBERS and result.doubt), (where, wrong, len(rows))
+    assert tally["right"] > 1800, tally
+    assert tally["outside"] < 5, tally
