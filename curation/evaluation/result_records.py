@@ -128,7 +128,9 @@ class Records:
             categories, boxes, scores = map(np.concatenate, numbers)
             if form is _PlainRow:
                 return cls(np.concatenate(ids), categories, [], boxes, scores)
-            return cls([*chain(*ids)], categories, [], boxes, scores, file_names=[*chain(*names)])
+            listed = [*chain(*ids)]
+            images = np.array(listed, np.int64) if set(map(type, listed)) == {int} else listed
+            return cls(images, categories, [], boxes, scores, file_names=[*chain(*names)])
         return None
 
     def __len__(self) -> int:

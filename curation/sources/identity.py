@@ -20,7 +20,7 @@ A reference has up to two columns: a name (``file_name``, the path of a photo, w
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -38,9 +38,8 @@ Bools = npt.NDArray[np.bool_]
 
 STRAY, AMBIGUOUS = -1, -2
 """Positions of a reference to no image, and to one of several."""
-OTHER_READINGS = ("stem_number", "listed", "index0", "index1")
-"""What numbers may be beside ids: numbers that file names are; numbers of the ids by which a manifest lists images;
-positions in the file, from 0 or 1."""
+NUMBERINGS = ("stem_number", "listed")
+"""What numbers may be beside ids and positions: what file names are; what a manifest's ids of the images are."""
 _LONGEST_NUMBER = 18
 _MOST_SHOWN = 3
 
@@ -221,20 +220,10 @@ class ImageIndex:
             candidates = candidates.where(~stated | by_id.exist)
         return _resolved(candidates, disagreeing)
 
-    def reading(self, name: str, numbers: Int64s) -> tuple[Int32s, Int32s]:
-        """Return the image that each number means under another reading, and a second one it may mean; -1 for none.
-
-        Parameters
-        ----------
-        name : str
-            Of `OTHER_READINGS`.
-        """
-        if name.startswith("index"):
-            place = numbers - int(name[-1])
-            first = np.where((place >= 0) & (place < len(self)), place, -1).astype(np.int32)
-            return first, np.full(len(first), -1, np.int32)
-        table = self._stem_numbers if name == "stem_number" else self._listed_numbers
-        return tuple(table.find(numbers.tolist()))
+    def numbered(self, name: str) -> dict[int | None, int]:
+        """Return the images by numbers that one image alone has; `name` is one of `NUMBERINGS`."""
+        table = self._numberings[name]()
+        return {number: row for number, row in table.first.items() if number not in table.second}
 
     def other_readings(self, ids: Int64s | Sequence[int | str | None]) -> Iterator[tuple[str, Int32s, Int32s]]:
         """Yield readings under which every row means an image: name, image of each row, and a second one or -1."""
@@ -245,14 +234,21 @@ class ImageIndex:
         numbers = np.array(list(distinct.values()), np.int64)
         rows = dict(zip(distinct, count()))
         codes = np.fromiter(map(rows.__getitem__, values), np.int32, len(values))
-        for name in OTHER_READINGS:
-            first, second = self.reading(name, numbers)
+        for name, table in self._numberings.items():
+            first, second = table().find(numbers.tolist())
             if (first >= 0).all():
                 yield name, first[codes], second[codes]
+        for start in (0, 1):
+            if numbers.min() >= start and numbers.max() < len(self) + start:
+                yield f"index{start}", (numbers - start).astype(np.int32)[codes], np.full(len(codes), -1, np.int32)
 
     def shown(self, pair: Iterable[int]) -> str:
         """Return how a message names two candidates: the id and file of each."""
         return " or ".join(f"{self.ids[row]!s:.40} ({self._paths[row]:.80})" for row in pair)
+
+    @property
+    def _numberings(self) -> dict[str, Callable[[], _Table]]:
+        return dict(zip(NUMBERINGS, (lambda: self._stem_numbers, lambda: self._listed_numbers), strict=True))
 
     def _by_id(self, ids: Int64s | Sequence[int | str | None]) -> _Candidates:
         if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
@@ -439,4 +435,4 @@ def _are_stem_numbers(ids: Any, cells: Sequence[str], codes: Int32s) -> bool:
     """Return whether every id is the number that the stem of its row's name is, as Ultralytics writes it."""
     numbers = [number_in(without_suffix(end_of(normalised(cell), 0))) for cell in cells]
     values = ids.tolist() if isinstance(ids, np.ndarray) else ids
-    return all(numbers[code] == number_in(value) for code, value in zip(codes.tolist(), values, strict=True))
+    return all(numbers[code] == number_in(value) for code, value in set(zip(codes.tolist(), values, strict=True)))

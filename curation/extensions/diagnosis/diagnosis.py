@@ -189,7 +189,9 @@ def _detections(path: Path, truth: Objects, *, located: bool = True) -> _Given:
         Whether images that `evaluate` finds go by the ids of the truth; else all go by what the file calls them.
     """
     if (other := read_other_form(path, truth.truth)) is not None:
-        columns = _taken(other.records, np.arange(len(other.records)), truth, located=located)
+        references = other.records.image_ids, other.records.file_names
+        position = truth.index.resolve(*references).position if located else np.full(len(other.records), -1, np.int32)
+        columns = _taken(other.records, np.arange(len(other.records)), position, truth)
         return _Given(columns, lambda: _records(columns))
     held = _held(path)
     if isinstance(held, str):
@@ -240,16 +242,18 @@ def _columns(rows: Sequence[_Row], truth: Objects, *, located: bool) -> Columns:
     )
 
 
-def _taken(records: Records, rows: Int64s, truth: Objects, *, located: bool = True) -> Columns:
-    """Return some of the records that readers have checked."""
+def _taken(records: Records, rows: Int64s, position: Int32s, truth: Objects) -> Columns:
+    """Return some of the records that readers have checked; images that have a position go by the truth's ids."""
     own, wanted = unique(truth.names, truth.categories), rows.tolist()
     numbers, names = (
         column.tolist() if isinstance(column, np.ndarray) else column
         for column in (records.category_ids, records.categories or [None] * len(records))
     )
     classes = [own.get(names[row], names[row]) if numbers[row] is None else numbers[row] for row in wanted]
-    images, references = _images(records.image_ids, records.file_names, truth, located=located)
-    images, references = ([of[row] for row in wanted] for of in (images, references))
+    every = records.references
+    references = [every[row] for row in wanted]
+    places = position[rows].tolist()
+    images = [truth.images[place] if place >= 0 else other for place, other in zip(places, references, strict=True)]
     return Columns(images, classes, records.boxes[rows], records.scores[rows], references)
 
 
@@ -414,14 +418,18 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
     best_of_image = rows[rank < objects.count[places[position[rows]]]]
     iou, partner = best_overlaps(records.boxes[best_of_image], places[position[best_of_image]], objects)
     on = iou >= 0.5
-    columns = _taken(records, np.arange(0, len(records), step), objects) if records.file_names is None else None
-    if columns is not None and (finding := other_images(columns, objects)):
-        return f"{finding.what} ({finding.shown}); {_ASK}"
+    if records.file_names is None:
+        ids: Any = records.image_ids[::step] if records.image_ids is not None else []
+        ids = ids.tolist() if isinstance(ids, np.ndarray) else ids
+        sample = Columns(ids, [], records.boxes[::step], records.scores[::step])
+        if finding := other_images(sample, objects):
+            return f"{finding.what} ({finding.shown}); {_ASK}"
     found, wanted = label[best_of_image][on], objects.category[partner[on]]
     right = (found == wanted)[wanted < len(truth.classes)]
     if not len(on) or (on.mean() >= _SOUND and (not len(right) or right.mean() >= _SOUND)):
         return ""
-    for finding in explain(_taken(records, np.sort(rows), objects), objects)[0]:
+    in_file = np.where(position >= 0, places[position], -1).astype(np.int32)
+    for finding in explain(_taken(records, np.sort(rows), in_file, objects), objects)[0]:
         if finding.mend.partition("=")[0] in ("boxes", "image_ids", "category_ids"):
             return f"{finding.what} ({finding.shown}); {_ASK}"
     if len(on) >= _FEWEST and on.mean() < _NEXT_TO_NONE:

@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,13 @@ from curation.core.near_names import plain_name
 from curation.evaluation.conventions import _BOXES, VALUES, Id, boxes_in_pixels, unique
 from curation.evaluation.matching import best_overlap
 from curation.evaluation.problem import MAX_COORDINATE, Detections, Floats, GroundTruth, Int64s
-from curation.sources.identity import OTHER_READINGS, ImageIndex, end_of, normalised, without_suffix
+from curation.sources.identity import NUMBERINGS, ImageIndex, end_of, normalised, without_suffix
 
 Mapped = Callable[[Any], Id | None]
 """What an id becomes; None where the mend knows nothing of it, and it stays."""
 _SHIFT = r"[+-]\d{1,18}"
 _FORMS = {
-    "image_ids": rf"{_SHIFT}|number|file_name|stem|rank[01]|{'|'.join(OTHER_READINGS)}",
+    "image_ids": rf"{_SHIFT}|number|file_name|stem|(?:index|rank)[01]|{'|'.join(NUMBERINGS)}",
     "boxes": _BOXES.pattern,
     "category_ids": rf"{_SHIFT}|number|name|index[01]|coco91|matched|[^:,]+:-?\d{{1,18}}(?:,[^:,]+:-?\d{{1,18}})*",
     "scores": "percent|logits|inverted",
@@ -174,8 +174,9 @@ def image_map(value: str, truth: Objects) -> Mapped:
     if value in ("file_name", "stem"):
         own = unique([_name_of(file, value) for file in truth.files], truth.images)
         return lambda given: own.get(_name_of(given, value)) if isinstance(given, str) else None
-    if value in OTHER_READINGS:
-        return partial(_read_number, value, truth)
+    if value in NUMBERINGS:
+        numbered = truth.index.numbered(value)
+        return lambda given: None if (row := numbered.get(number_of(given))) is None else truth.images[row]
     is_ranked = value.startswith("rank")
     ids = sorted(truth.images, key=lambda image: (isinstance(image, str), image)) if is_ranked else truth.images
     return _number_map(value, ids)
@@ -184,14 +185,6 @@ def image_map(value: str, truth: Objects) -> Mapped:
 def _name_of(path: str, value: str) -> str:
     name = end_of(normalised(path), 0)
     return without_suffix(name) if value == "stem" else name
-
-
-def _read_number(reading: str, truth: Objects, given: Any) -> Id | None:
-    number = number_of(given)
-    if number is None or abs(number) >= 2**63:
-        return None
-    [first], [second] = truth.index.reading(reading, np.array([number], np.int64))
-    return truth.images[first] if first >= 0 and second < 0 else None
 
 
 def category_map(value: str, truth: Objects) -> Mapped:

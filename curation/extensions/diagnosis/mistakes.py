@@ -30,7 +30,7 @@ from curation.extensions.diagnosis.mends import (
     matched_classes,
     number_of,
 )
-from curation.sources.identity import OTHER_READINGS
+from curation.sources.identity import NUMBERINGS
 
 _ROWS = 20_000
 """Detections that a test looks at; of more, every k-th image is looked at."""
@@ -191,10 +191,12 @@ def other_images(columns: Columns, truth: Objects) -> Finding | None:
     rows = np.sort(order[rank < _FEW])
     rows = rows[:: math.ceil(len(rows) / _ROWS) or 1]
     boxes, ids = columns.boxes[rows], [references[row] for row in rows.tolist()]
-    now = truth.index.resolve(ids).position.astype(np.int64)
-    on = best_overlaps(boxes, now, truth)[0] >= 0.5
+    now, on = truth.index.resolve(ids).position.astype(np.int64), None
     for name, *candidates in truth.index.other_readings(ids):
         moved = np.any([(image >= 0) & (image != now) for image in candidates], axis=0)
+        if not moved.any():
+            continue
+        on = best_overlaps(boxes, now, truth)[0] >= 0.5 if on is None else on
         overlaps = [best_overlaps(boxes[moved], image[moved].astype(np.int64), truth)[0] for image in candidates]
         on_other = np.max(overlaps, axis=0) >= 0.5
         before, after = int((on[moved] & ~on_other).sum()), int((on_other & ~on[moved]).sum())
@@ -317,7 +319,7 @@ def image_mends(ids: Sequence[Id], truth: Objects) -> list[str]:
     there = np.array(sorted(image for image in truth.images if isinstance(image, int)), np.int64)
     names = ["number", "file_name", "stem"] if any(isinstance(image, str) for image in ids) else []
     if len(numbers) == len(ids):
-        names += [*OTHER_READINGS, "rank0", "rank1"]
+        names += [*NUMBERINGS, "index0", "index1", "rank0", "rank1"]
         if len(there):
             some = numbers[:: max(1, len(numbers) // 50)][:50]
             shifts, counts = np.unique(there[None, :] - some[:, None], return_counts=True)
@@ -326,8 +328,8 @@ def image_mends(ids: Sequence[Id], truth: Objects) -> list[str]:
             names = [f"{shift:+d}" for shift in dict.fromkeys(likely) if shift] + names
 
     def fits(name: str) -> bool:
-        known = image_map(name, truth)
-        return sum(known(image) in truth.image_position for image in ids) >= 0.9 * len(ids)
+        known = [*map(image_map(name, truth), ids)]
+        return known != list(ids) and sum(image in truth.image_position for image in known) >= 0.9 * len(ids)
 
     return ["", *(name for name in names if fits(name))]
 
