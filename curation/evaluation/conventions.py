@@ -24,7 +24,9 @@ _BOXES = re.compile(
 
 VALUES = {
     "image_ids": "+N or -N (added to each id), number (texts of digits), file_name, stem (of the file's name), "
-    "index0 or index1 (position in the truth, from 0 or 1), rank0 or rank1 (position among the ascending ids)",
+    "stem_number (the number that the stem is: 1 of 0001.jpg), listed (the number in a manifest's id of the image, "
+    "curation_id), index0 or index1 (position in the truth, from 0 or 1), rank0 or rank1 (position among the ascending "
+    "ids)",
     "boxes": f"{', '.join(LAYOUTS)}; then :0-1, :0-1000 (or another size of the network's input), :letterbox-N or "
     ":corner-N (the network's square input, the image in its middle or its top left corner), :xN or :xN/M (times a "
     "factor), or :+DX,+DY (pixels)",

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from curation.core.errors import MissingFileError, PredictionError
 from curation.core.input_files import InputFile
-from curation.evaluation.conventions import unique
-from curation.evaluation.problem import Floats, GroundTruth
+from curation.evaluation.problem import Floats, GroundTruth, Int32s
 from curation.evaluation.result_records import Records
 from curation.sources.content import SmallFiles, record_of_many
 from curation.sources.source import FileRecord
@@ -30,7 +28,6 @@ _HEADER = (
     "image_id, image or file_name; category_id (a number), or category or class (a name); x, y, w, h, or bbox, in "
     "pixels, or x1, y1, x2, y2; score"
 )
-_PHOTO = re.compile(r"\.(?:jpe?g|png|webp|bmp|tiff?)\Z", re.IGNORECASE)
 _LINE = "class cx cy w h confidence"
 _FIELDS = (5, 6)
 _BEYOND = 0.5
@@ -106,21 +103,15 @@ def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
                 found=" ".join(f"{value:g}" for value in line)[:100],
             )
     values = np.array([(*line, math.nan)[:6] for *_, line in lines], np.float64).reshape(-1, 6)
-    stems = [PurePosixPath(name).stem for name, *_ in lines]
-    boxes = _in_pixels(values[:, 1:5], stems, truth, where)
+    stems: list[str | None] = [name.removesuffix(".txt") for name, *_ in lines]
+    boxes = _in_pixels(values[:, 1:5], truth.resolve(None, stems).position, truth, where)
     names: list[str | None] = [classes[int(number)] for number in values[:, 0]]
-    records = Records(_own_ids(stems, truth), [None] * len(lines), names, boxes, values[:, 5])
+    records = Records(None, [None] * len(lines), names, boxes, values[:, 5], file_names=stems)
     read = {**files.data, names_file.name: InputFile(names_file).data}
     return OtherFile(record_of_many("labels/*.txt", read, len(lines)), records, where)
 
 
-def _own_ids(stems: Sequence[str], truth: GroundTruth) -> list[int | str]:
-    """Return what the truth calls each image that is named by the stem of its file; a stem that it lacks as it is."""
-    own = unique(truth.image_stems, truth.image_names or truth.image_numbers.tolist()) if truth.image_stems else {}
-    return [own.get(stem, stem) for stem in stems]
-
-
-def _in_pixels(shares: Floats, stems: Sequence[str], truth: GroundTruth, where: Callable[[int], str]) -> Floats:
+def _in_pixels(shares: Floats, position: Int32s, truth: GroundTruth, where: Callable[[int], str]) -> Floats:
     """Return ``cx, cy, w, h`` in shares of images as ``x, y, w, h`` in pixels; on images that the truth lacks, of 1."""
     beyond = ~((shares >= -_BEYOND) & (shares <= 1 + _BEYOND)).all(axis=1)
     if beyond.any():
@@ -131,16 +122,14 @@ def _in_pixels(shares: Floats, stems: Sequence[str], truth: GroundTruth, where: 
             expected=f"{_LINE}: the centre and size of the box, 0 to 1",
             found=str(shares[row].tolist()),
         )
-    position = unique(truth.image_stems, range(len(truth.image_stems)))
-    at = np.array([position.get(stem, -1) for stem in stems], np.int64)
-    sizes: Floats = np.concatenate([truth.stated_sizes, [[1, 1]]])[at]
+    sizes: Floats = np.concatenate([truth.stated_sizes, [[1, 1]]])[np.maximum(position, -1)]
     if not (sizes > 0).all():
         row = int(np.argmin((sizes > 0).all(axis=1)))
         raise PredictionError(
             "Boxes are shares of the image size, and the truth does not state the size of an image",
             where=where(row),
             expected="width and height of every image in the truth",
-            found=f"none of {stems[row]!r:.80}",
+            found=f"none of {truth.image_index.shown(truth.file_positions[position[row : row + 1]])}",
         )
     return np.concatenate([shares[:, :2] - shares[:, 2:] / 2, shares[:, 2:]], axis=1) * np.tile(sizes, 2)
 
@@ -152,16 +141,11 @@ def _table(path: Path, truth: GroundTruth) -> OtherFile:
     def where(row: int) -> str:
         return f"{path}: row {row + 2}"
 
-    image = next((name for name in _IMAGES if name in table), None)
+    images = [None if name not in table else table[name].tolist() for name in _IMAGES]
     names = [name for name in ("category", "class") if name in table][:1]
     numbers = "category_id" in table
-    if image is None or (not numbers and not names):
+    if images == [None] * len(images) or (not numbers and not names):
         raise _lacks(table, path)
-    texts = table[image].unique()
-    images = dict(zip(texts, _own_ids([_image(text) for text in texts], truth), strict=True))
-    if image == "image_id":
-        # An id goes before a stem: 12 is not 12.jpg where it is an id of another file.
-        images |= {str(own): own for own in truth.image_names or truth.image_numbers.tolist()}
     ids: list[int | None] = [None] * len(table) if not numbers else _whole(table["category_id"], where)
     categories = table[names[0]].tolist() if names else []
     strangers = {*categories} - {*truth.classes}
@@ -175,13 +159,8 @@ def _table(path: Path, truth: GroundTruth) -> OtherFile:
         )
     scores = _floats(table, ["score"], where)[:, 0] if "score" in table else np.full(len(table), math.nan)
     boxes = _boxes(table, path, where)
-    return OtherFile(file, Records([images[text] for text in table[image]], ids, categories, boxes, scores), where)
-
-
-def _image(text: str) -> str:
-    """Return the stem of a file's name, and any other id as it is."""
-    name = text.replace("\\", "/").rpartition("/")[2]
-    return PurePosixPath(name).stem if _PHOTO.search(name) else text
+    files = images[1] or images[2]
+    return OtherFile(file, Records(images[0], ids, categories, boxes, scores, file_names=files), where)
 
 
 def _lacks(table: pd.DataFrame, path: Path) -> PredictionError:

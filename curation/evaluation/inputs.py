@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import compress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -210,19 +210,19 @@ def remembered_truth(manifest: Manifest | None, parts: Sequence[str]) -> Source:
 
 
 def positions_in(source: Source, ids: Sequence[str]) -> Int64s:
-    """Return where a source holds each image, -1 where it does not: by file stem, and in its own name space by number.
+    """Return where a source holds each image, -1 where it does not: by file name, and in its own namespace by number.
 
     By number alone an image of another data set would be found: VOC's 000012 is COCO's 12 as well.
     """
     if not ids:
         return np.zeros(0, np.int64)
-    stems = [PurePosixPath(name.replace("\\", "/")).stem for name in source.images.file_names.tolist()]
+    named = source.image_index.resolve(None, [image.partition(":")[2] for image in ids]).position.tolist()
     own = f"{source.namespace}:"
-    found = [
-        -1 if row is None or not (image.startswith(own) or stems[row] == image.partition(":")[2]) else row
-        for row, image in zip(positions_of(source, ids), ids, strict=True)
+    positions = [
+        -1 if row is None or not (image.startswith(own) or row == by_name) else row
+        for row, by_name, image in zip(positions_of(source, ids), named, ids, strict=True)
     ]
-    return np.array(found, np.int64)
+    return np.array(positions, np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)

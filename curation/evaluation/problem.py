@@ -22,6 +22,7 @@ from curation.core.input_files import read_plain
 from curation.core.json_keys import decode_json
 from curation.manifest.header import classes_in, unknown_index
 from curation.manifest.manifest import Manifest
+from curation.sources.identity import ImageIndex, Resolved
 from curation.sources.integrity import MAX_COORDINATE as MAX_COORDINATE
 from curation.sources.source import Source
 
@@ -60,10 +61,11 @@ class GroundTruth:
     original : tuple of str, length m, or None
         The dataset's own class of each object (``elephant`` of an unknown one).
     areas : ndarray of float64, shape (m,)
-    image_names : tuple of str, length n, or None
-        Where the annotation file names images by texts: these, in ascending order; `image_numbers` are then 0 to n-1.
-    image_stems : tuple of str, length n, or ()
-        Stem of each image's file name (its native id where the file states none): predictions may name images by it.
+    index : ImageIndex, or None
+        All N images of the annotation file, by which references are resolved; None: `image_numbers` are the ids, and
+        there are no other images.
+    part_positions : ndarray of int32, shape (N,), or None
+        Position in `image_numbers` of each image of `index`, -1 for images outside the part.
     image_ids : tuple of str, length n, or ()
         Namespaced ids: those of the list that chose the images, where there is one, else the annotation file's.
     unknown_numbers : tuple of int
@@ -91,8 +93,8 @@ class GroundTruth:
     difficult: Bools
     areas: Floats
     original: tuple[str, ...] | None = None
-    image_names: tuple[str, ...] | None = None
-    image_stems: tuple[str, ...] = ()
+    index: ImageIndex | None = None
+    part_positions: Int32s | None = None
     image_ids: tuple[str, ...] = ()
     unknown_numbers: tuple[int, ...] = (-1,)
     other_numbers: tuple[int, ...] = ()
@@ -111,6 +113,33 @@ class GroundTruth:
         """Whether detections can name no known class by a number."""
         known = (number for name, number in zip(self.classes, self.class_numbers, strict=True) if name != UNKNOWN)
         return all(number is None for number in known)
+
+    @property
+    def image_index(self) -> ImageIndex:
+        """All images of the annotation file."""
+        return self.index or ImageIndex(self.image_numbers, ("",) * self.n_images)
+
+    @property
+    def file_positions(self) -> Int64s:
+        """Position in `image_index` of each image of the part, shape (n,)."""
+        if self.part_positions is None:
+            return np.arange(self.n_images)
+        rows = np.flatnonzero(self.part_positions >= 0)
+        return rows[np.argsort(self.part_positions[rows])].astype(np.int64)
+
+    def resolve(
+        self, ids: Int64s | Sequence[int | str | None] | None, names: Sequence[str | None] | None = None
+    ) -> Resolved:
+        """Return the position in the part of each reference (`curation.sources.identity.ImageIndex.resolve`)."""
+        resolved = self.image_index.resolve(ids, names)
+        return replace(resolved, position=self.in_part(resolved.position))
+
+    def in_part(self, positions: Int32s) -> Int32s:
+        """Return positions in the part of images of the annotation file; negative ones stay, -1 outside the part."""
+        if self.part_positions is None:
+            return positions
+        part: Int32s = np.where(positions >= 0, self.part_positions[positions], positions)
+        return part
 
     @property
     def stated_sizes(self) -> Floats:

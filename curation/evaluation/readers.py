@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import MissingFileError, PredictionError
-from curation.core.ids import native_number
 from curation.core.input_files import InputFile
 from curation.core.near_names import warn_of_near_names
 from curation.core.storage import missing_path
@@ -36,10 +35,10 @@ from curation.evaluation.problem import (
 from curation.evaluation.result_records import DISAGREEING, STRANGE, Records, find, read_records
 from curation.evaluation.truth import TaskTruth
 from curation.evaluation.ultralytics import ids_from_zero
+from curation.sources.identity import AMBIGUOUS
 from curation.sources.source import Source
 
 Boxes = Literal["error", "empty"]
-Name = TypeVar("Name")
 _SHOWN = 80
 _UNKNOWN = -1
 SWAPPED = "all of them are in the other part: are the closed and the wilderness file swapped?"
@@ -47,6 +46,8 @@ NO_SCORES = (
     "--variant score-free of `curation evaluate coco` and `owod` reads detections without scores: AP needs scores, and "
     "giving every box the same one picks one AP of many by the order of the file"
 )
+_LEAVE_OUT = "--on-error stray=drop leaves them out and reports how many"
+_OTHER_TRUTH = "score them on the truth of the images that the detector was given"
 CALLED_UNKNOWN = "left out: detections called unknown, which no measure of known classes counts"
 
 
@@ -216,19 +217,20 @@ def _read_json(
         records, numbering = ids_from_zero(records, file.data, truth.yolo_classes)
     columns = RawColumns(records.boxes, records.scores, at, records.background)
     label = labels_of(records, columns)
-    ids = records.image_ids
+    position, found, disagreeing = locate(records.image_ids, truth, at, records.file_names)
     if accepted.bounded:
-        columns = _in_pixels(columns, *locate(ids, truth, at), accepted.boxes, truth.stated_sizes)
+        columns = _in_pixels(columns, position, found, accepted.boxes, truth.stated_sizes)
     negative = check_values(columns, policy, scoreless=accepted.scoreless)
-    position, found = locate(ids, truth, at)
     if not found.all() and policy.stray == "error":
-        strays = [ids[row] for row in np.flatnonzero(~found).tolist()]
+        references = records.references
+        strays = [references[row] for row in np.flatnonzero(~found).tolist()]
         numbers = np.array([image for image in strays if not isinstance(image, str)], np.int64)
         swapped = others is not None and len(numbers) == len(strays) and bool(find(numbers, others)[1].all())
-        hint = SWAPPED if swapped else stray_hint(ids.tolist() if isinstance(ids, np.ndarray) else ids, truth)
-        raise stray_error(columns, found, f"image_id {strays[0]!s:.80}", truth, hint)
+        hint = SWAPPED if swapped else stray_hint(references, truth)
+        kind = "image_id" if records.file_names is None else "image"
+        raise stray_error(columns, found, f"{kind} {strays[0]!s:.80}", truth, hint)
     strange, unknown = label == STRANGE, label == _UNKNOWN
-    counts = report(stray=int((~found | strange).sum()), negative=negative)
+    counts = report(stray=int((~found | strange).sum()), negative=negative, disagreeing=disagreeing)
     if left_out := int((found & unknown).sum()):
         counts = {uncounted: left_out, **counts}
     kept = take_rows(columns, position, label, found & ~unknown & ~strange)
@@ -425,68 +427,79 @@ def stray_error(columns: RawColumns, found: Bools, image: str, truth: GroundTrut
         where=columns.at(int(np.argmin(found))),
         expected=f"one of its {truth.n_images} images",
         found=f"{image}; {int((~found).sum())} such detections of {len(found)}",
-        hint=hint or "--on-error stray=drop leaves them out and reports how many",
+        hint=hint or (_LEAVE_OUT if 2 * int(found.sum()) >= len(found) else _OTHER_TRUTH),
     )
 
 
-def report(*, stray: int, negative: int, unknown: int = 0) -> dict[str, int]:
+def report(*, stray: int, negative: int, unknown: int = 0, disagreeing: int = 0) -> dict[str, int]:
     """Return the counts above zero, by what they count."""
     counts = {
         CALLED_UNKNOWN: unknown,
         "left out: detections on images or of classes that are not in the ground truth": stray,
         "taken as empty: boxes of negative size": negative,
+        "on the image of their file_name: detections whose image_id is that of another image": disagreeing,
     }
     return {reason: count for reason, count in counts.items() if count}
 
 
-def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, at: Callable[[int], str]) -> tuple[Int32s, Bools]:
-    """Return the position of each image id in the ground truth, and whether it is there; `at` names a row.
+class Located(NamedTuple):
+    """The images of references.
 
-    A text that is no id of the truth's may be the stem of a file's name, as Ultralytics writes it, and so may a number
-    where the truth has texts for ids: of `0012.jpg` it writes 12. Where the truth has numbers, a number is an id.
+    Attributes
+    ----------
+    position : ndarray of int32, shape (n,)
+        Position of the image in the ground truth; 0 where it is not there.
+    there : ndarray of bool, shape (n,)
+    disagreeing : int
+        References whose id is that of another image than their name, which decides.
+    """
+
+    position: Int32s
+    there: Bools
+    disagreeing: int = 0
+
+
+def locate(
+    ids: Sequence[int | str | None] | Int64s | None,
+    truth: GroundTruth,
+    at: Callable[[int], str],
+    names: Sequence[str | None] | None = None,
+) -> Located:
+    """Return the images that references name by id, by file name, or by both (see `curation.sources.identity`).
+
+    Parameters
+    ----------
+    at : callable
+        Returns the name of a row, for messages.
 
     Raises
     ------
     PredictionError
-        The annotation file names images by texts and a detection by a number: its position would be a guess.
+        A reference may mean two images; or it is a number, and the truth has texts for ids.
     """
-    names = truth.image_names
-    if isinstance(ids, np.ndarray) and names is None:
-        return find(ids, truth.image_numbers)
-    given: Sequence[int | str] = ids.tolist() if isinstance(ids, np.ndarray) else ids
-    # A detector may name images as the files did that an export with other ids was made from.
-    listed = (image.partition(":")[2] for image in truth.image_ids)
-    table: dict[int | str, int] = {**_positions(listed), **_positions(truth.image_stems)}
-    if names is None:
-        own = {number: position for position, number in enumerate(truth.image_numbers.tolist())}
-        table.update(own.items())
-        pairs = ((image, image if isinstance(image, int) else native_number(image)) for image in given)
-        keys = [image if number is None or number not in own else number for image, number in pairs]
-    else:
-        numerals = (int(text) if text.isascii() and text.isdigit() and len(text) < _NUMERAL else None
-                    for text in truth.image_stems)  # fmt: skip
-        table |= {key: position for key, position in _positions(numerals).items() if key is not None}
-        table |= {name: position for position, name in enumerate(names)}
-        keys = list(given)
-        for row, image in enumerate(given):
-            if isinstance(image, int) and table.get(image, _AMBIGUOUS) == _AMBIGUOUS:
-                raise PredictionError(
-                    "A detection names its image by a number, the ground truth by a text",
-                    where=at(row),
-                    expected=f"an image_id such as {names[0]!r:.80}, or the number that one file is named by",
-                    found=f"{image}, {'which names several files' if image in table else 'by which no file is named'}",
-                    hint="use the ids of the annotation file that the detector was given",
-                )
-    position = np.array([table.get(key, -1) for key in keys], np.int32)
-    return np.maximum(position, 0), position >= 0
-
-
-def _positions(names: Iterable[Name]) -> dict[Name, int]:
-    """Return the position of each name, `_AMBIGUOUS` of one that two images have (a/1.jpg, b/1.jpg)."""
-    positions: dict[Name, int] = {}
-    for position, name in enumerate(names):
-        positions[name] = _AMBIGUOUS if name in positions else position
-    return positions
+    index, resolved = truth.image_index, truth.resolve(ids, names)
+    there = resolved.position >= 0
+    if (resolved.position == AMBIGUOUS).any():
+        row, pair = next(iter(resolved.candidates.items()))
+        reference = names[row] if names is not None and names[row] else ids[row] if ids is not None else ""
+        raise PredictionError(
+            "A detection names an image by a name that two images of the ground truth have",
+            where=at(row),
+            expected="file_name with the folders of the truth, or image_id as a number",
+            found=f"{reference!r:.80}: {index.shown(pair)}",
+            hint=f"image_id {index.listed[pair[0]]!r:.80} names one image" if index.listed else None,
+        )
+    if not isinstance(index.ids, np.ndarray) and names is None and ids is not None and not there.all():
+        row = next((row for row in np.flatnonzero(~there).tolist() if not isinstance(ids[row], str)), None)
+        if row is not None:
+            raise PredictionError(
+                "A detection names its image by a number, the ground truth by a text",
+                where=at(row),
+                expected=f"an image_id such as {index.ids[0]!r:.80}, or the file_name beside it",
+                found=str(ids[row]),
+                hint=stray_hint(ids, truth) or "use the ids of the annotation file that the detector was given",
+            )
+    return Located(np.maximum(resolved.position, 0), there, resolved.disagreeing)
 
 
 def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:
@@ -509,8 +522,6 @@ def _list(truth: GroundTruth) -> str:
 
 VOC_FILE = re.compile(r"comp[0-9]+_det_[^_]+_(?P<name>.+)\.txt\Z")
 _FIELDS = 6
-_AMBIGUOUS = -2
-_NUMERAL = 19
 _LONGEST = (255, 64)
 """Characters of an image name, and of a number: one endless token would cost its length in every row."""
 
@@ -536,7 +547,6 @@ def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = Non
         As `read_coco_results`, and for a file of a class that is not known. The message names the line.
     """
     policy = policy or Policy()
-    position_of = _positions(truth.image_stems)
     label_of = {name: number for number, name in enumerate(truth.classes)}
     found, digests = list[Detections](), list[str]()
     rows, left_out = 0, Counter[str]()
@@ -558,17 +568,7 @@ def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = Non
             continue
         images, columns = _parse(given.data, file)
         left_out["negative"] += check_values(columns, policy)
-        position = np.fromiter((position_of.get(text, -1) for text in images), np.int32, len(images))
-        if (position == _AMBIGUOUS).any():
-            row = int(np.argmax(position == _AMBIGUOUS))
-            raise PredictionError(
-                "A detection names an image by a name that two images of the ground truth have",
-                where=columns.at(row),
-                expected="file names that differ in more than their folder",
-                found=repr(images[row][:_SHOWN]),
-                hint="give the detections as COCO results, which name images by id",
-            )
-        there = position >= 0
+        position, there, _ = locate(None, truth, columns.at, images)
         if not there.all() and policy.stray == "error":
             first = images[int(np.argmin(there))][:_SHOWN]
             raise stray_error(columns, there, f"image {first!r}", truth)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import is_
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +32,7 @@ from curation.manifest.header import ClassEntry, classes_in
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import PartImages, select_objects
 from curation.sources.datasets import family
+from curation.sources.identity import Resolved
 from curation.sources.integrity import select
 from curation.sources.source import FileRecord, Source
 
@@ -131,7 +132,6 @@ def _part(
     """Return a part (see `ground_truth`), and the position in it of each of `ids`; `unknown` are named classes."""
     source.require_objects("An evaluation")
     _warn_of_names(source, (*known.names, *unknown), known.aliases, known.origin)
-    names = _stems(source)
     chosen = np.arange(len(source.images)) if ids is None else _chosen(source, ids)
     objects = source.require_pixels("An evaluation", chosen)
     by_name = _named_by_texts(source)
@@ -156,8 +156,8 @@ def _part(
         difficult=objects.difficult[rows],
         areas=objects.areas[rows],
         original=_originals(source, rows),
-        image_names=tuple(source.images.native[chosen].tolist()) if by_name else None,
-        image_stems=tuple(names[i] for i in chosen.tolist()),
+        index=source.image_index,
+        part_positions=position,
         image_ids=tuple(named[i] for i in order.tolist()),
         unknown_numbers=known.unknown_numbers,
         other_numbers=known.other_numbers,
@@ -223,18 +223,6 @@ def _files(part: Part) -> str:
     return ", ".join(record.name for record in part.files)
 
 
-def _stems(source: Source) -> list[str]:
-    pairs = zip(source.images.file_names.tolist(), source.images.native.tolist(), strict=True)
-    return [_stem(name.replace("\\", "/")) if name else str(native) for name, native in pairs]
-
-
-def _stem(name: str) -> str:
-    """Return the stem of a path; a path object for each of many images would take longer than all else."""
-    last = name.rpartition("/")[2]
-    stem, _, suffix = last.rpartition(".")
-    return PurePosixPath(name).stem if last in ("", ".") else stem if stem and suffix else last
-
-
 def _named_by_texts(source: Source) -> bool:
     """Return whether the annotation file's own ids are texts: then its numbers are positions, and mean nothing."""
     numbers = [native_number(native) for native in source.images.native.tolist()]
@@ -244,7 +232,7 @@ def _named_by_texts(source: Source) -> bool:
 def positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
     """Return the position of each id of a list, None where the source lacks it.
 
-    An image goes by its id, else by its file's stem, else by its number or text in the annotation file
+    An image goes by its id, else by its file name, else by its number or text in the annotation file
     (``coco:000000000139`` is 139).
 
     Raises
@@ -257,15 +245,14 @@ def positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
         by_name = {} if named is None else {name: position for position, name in enumerate(named.tolist())}
         if by_name.keys() >= set(ids):
             return [by_name[text] for text in ids]
-    stems, natives = _stems(source), [text.partition(":")[2] for text in ids]
-    _require_distinct(source, stems, natives)
-    are_texts = _named_by_texts(source)
-    in_file = source.images.native.tolist() if are_texts else source.images.numbers.tolist()
-    by_stem = {stem: position for position, stem in enumerate(stems)}
-    by_text = {str(name): position for position, name in enumerate(in_file)}
-    positions, others = ([table.get(native) for native in natives] for table in (by_stem, by_text))
-    differing = (text for text, by_file, by_id in zip(ids, positions, others, strict=True) if by_file != by_id)
-    if None not in (*positions, *others) and (first := next(differing, None)):
+    index, natives = source.image_index, [text.partition(":")[2] for text in ids]
+    numbers = [native_number(native) for native in natives]
+    if source.images.text_ids is not None or None in numbers:
+        return _positions(source, index.resolve(natives), ids)
+    by_name = _positions(source, index.resolve(None, natives), ids)
+    by_number = _positions(source, index.resolve(np.array(numbers, np.int64)), ids)
+    differing = (text for text, *pair in zip(ids, by_name, by_number, strict=True) if len(set(pair)) == 2)
+    if None not in (*by_name, *by_number) and (first := next(differing, None)):
         raise EvaluationError(
             "File names and image ids of the truth both fit the manifest's list, and mean other images",
             where=files_of(source),
@@ -273,9 +260,20 @@ def positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
             found=f"{first}, the id of one image and the file name of another"[:200],
             hint="curation export MANIFEST --part PART --format coco --out TRUTH.json",
         )
-    if None in positions and not are_texts:
-        others = [by_text.get(str(native_number(native))) for native in natives]
-    return min(positions, others, key=lambda found: found.count(None))
+    return min(by_name, by_number, key=lambda positions: positions.count(None))
+
+
+def _positions(source: Source, resolved: Resolved, ids: Sequence[str]) -> list[int | None]:
+    """Return the position of each id of a list; one that two images have is an `EvaluationError`."""
+    for row, pair in resolved.candidates.items():
+        raise EvaluationError(
+            "Two images of the truth have a name that the manifest lists",
+            where=files_of(source),
+            expected=f"one image called {ids[row]}"[:200],
+            found=source.image_index.shown(pair)[:200],
+            hint="curation export writes a truth file whose names are distinct",
+        )
+    return [position if position >= 0 else None for position in resolved.position.tolist()]
 
 
 def _chosen(source: Source, ids: Sequence[str]) -> Int64s:
@@ -291,24 +289,6 @@ def _chosen(source: Source, ids: Sequence[str]) -> Int64s:
             hint="curation verify MANIFEST --source NAME=PATH compares the two",
         )
     return np.array(positions, np.int64)
-
-
-def _require_distinct(source: Source, stems: Sequence[str], wanted: Sequence[str]) -> None:
-    """Raise `EvaluationError` where an id of a list is the stem of two files (a/1.jpg, b/1.jpg)."""
-    if len(set(stems)) == len(stems):
-        return
-    needed, first = set(wanted), dict[str, int]()
-    for position, stem in enumerate(stems):
-        other = first.setdefault(stem, position)
-        if other != position and stem in needed:
-            names = [str(source.images.file_names[row] or source.images.native[row]) for row in (other, position)]
-            raise EvaluationError(
-                "Two images of the truth have a name that the manifest lists",
-                where=files_of(source),
-                expected=f"one image called {stem}"[:200],
-                found=" and ".join(names)[:200],
-                hint="curation export writes a truth file whose names are distinct",
-            )
 
 
 def _labels(source: Source, known: KnownClasses, shown: Int32s) -> Int32s:
@@ -438,7 +418,7 @@ def task_truth(
     if n_repeated and repeats == "error":
         raise _repeats_error(counted, n_repeated)
     part, positions = _part(source, known, None if qualified is None else list(counted), task.unknown)
-    if len(set(part.truth.image_names or part.truth.image_numbers.tolist())) < part.truth.n_images:
+    if len(set(positions.tolist())) < len(positions):
         raise EvaluationError(
             "The image list names one image in two spellings",
             where=files_of(source),

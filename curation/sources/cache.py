@@ -32,7 +32,7 @@ from curation.sources.source import Images, Objects, Source, texts
 READER_VERSION = 8
 """Raised whenever a reader gives other columns for the same bytes, so that older files are not used."""
 
-_TEXTS = ("images.file_names", "images.listed", "objects.original")
+_TEXTS = ("images.file_names", "images.listed", "images.text_ids", "objects.original")
 _PAIRS = ("presence", "federated")
 _SHAPES = {"objects.boxes": 4, "presence": 2, "federated": 3}
 

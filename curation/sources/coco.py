@@ -373,7 +373,7 @@ def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> 
     listed = [record.curation_id for record in records]
     images = Images.of(
         natives,
-        numbers=np.arange(len(ids), dtype=np.int64) if isinstance(ids, list) else ids,
+        **{"text_ids": texts(ids)} if isinstance(ids, list) else {"numbers": ids},
         file_names=[record.file_name for record in records],
         widths=_column(records, "width", np.int32),
         heights=_column(records, "height", np.int32),

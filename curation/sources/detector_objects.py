@@ -6,7 +6,6 @@ They are known by their documented attributes, so none of these packages is need
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Any
 
 from curation.core.arguments import shown, values_of_array
@@ -37,7 +36,7 @@ def rows_by_image(given: Any) -> list[dict[str, Any]]:
         By image id: ``supervision.Detections`` (``xyxy``, ``confidence``, ``class_id``; of ``data["class_name"]`` the
         names are taken), Ultralytics ``Results`` (``boxes.xyxy``, ``.conf``, ``.cls``, ``names``), or what
         torchmetrics takes of an image (``boxes`` as x1, y1, x2, y2, ``scores``, ``labels``: category ids of the truth).
-        Without ids Ultralytics ``Results`` alone: the stem of their ``path`` names the image.
+        Without ids Ultralytics ``Results`` alone: their ``path`` names the image.
 
     Raises
     ------
@@ -62,6 +61,7 @@ def _is_of_image(value: Any) -> bool:
 
 def _row(image: Any, detections: Any, where: str) -> dict[str, Any]:
     """Return image, boxes, scores and labels of one object; labels are names where it states names."""
+    path = None
     if isinstance(detections, Mapping):
         return {**detections, "image_id": image}
     if hasattr(detections, "xyxy"):
@@ -71,12 +71,12 @@ def _row(image: Any, detections: Any, where: str) -> dict[str, Any]:
         found = _needed(detections.boxes, "boxes", where)
         boxes, scores = found.xyxy, found.conf
         labels = [_name(detections.names, number, where) for number in _list(found.cls, "boxes.cls", where)]
-        image = PurePosixPath(str(detections.path).replace("\\", "/")).stem if image is None else image
+        path = None if image is not None else str(detections.path)
     else:
         raise UsageError(
             "Unsupported type of an image's detections", where=where, expected=_FORMS, found=shown(detections)
         )
-    if image is None:
+    if image is None and path is None:
         raise UsageError(
             "The detections do not say which image they belong to",
             where=where, expected=_FORMS, found=shown(detections),
@@ -85,7 +85,8 @@ def _row(image: Any, detections: Any, where: str) -> dict[str, Any]:
     if not len(_list(boxes, "boxes", where)):
         scores = labels = []
     columns = {"boxes": boxes, "scores": scores, "labels": labels}
-    return {"image_id": image} | {name: _list(column, name, where) for name, column in columns.items()}
+    reference = {"image_id": image} if path is None else {"file_name": path}
+    return reference | {name: _list(column, name, where) for name, column in columns.items()}
 
 
 def _needed(value: Any, name: str, where: str) -> Any:

@@ -27,7 +27,7 @@ from curation.core.input_files import beginning, utf8_text
 from curation.core.json_keys import decode_json
 from curation.sources.content import FileContent
 from curation.sources.integrity import check_unique
-from curation.sources.source import FileRecord, Images, Source
+from curation.sources.source import FileRecord, Images, Source, texts
 from curation.sources.table import SUFFIXES as TABLES
 from curation.sources.table import parse_table
 
@@ -153,7 +153,7 @@ def _source(labelled: Labelled, dataset: str, part: str) -> Source:
     natives = [stem(name) for name in names]
     _check_natives(natives, labelled.record.name)
     check_unique(natives, "image", lambda row: f"{labelled.record.name}: image {row + 1}")
-    images = Images.of(natives, numbers=np.arange(len(names), dtype=np.int64), file_names=names)
+    images = Images.of(natives, text_ids=texts(natives), file_names=names)
     return Source.of_labels(dataset, part, images, labelled.classes, labelled.record, dropped=labelled.dropped)
 
 

@@ -80,9 +80,9 @@ def results_bytes(given: Any) -> bytes:
     Parameters
     ----------
     given : DataFrame, or several mappings
-        One row a detection, with ``image_id``, ``category_id`` or ``category``, ``score``, and ``bbox`` or ``x``,
-        ``y``, ``w``, ``h``; or one mapping an image, with ``image_id``, ``boxes`` (``x1, y1, x2, y2``), ``scores`` and
-        ``labels``.
+        One row a detection, with ``image_id`` or ``file_name``, ``category_id`` or ``category``, ``score``, and
+        ``bbox`` or ``x``, ``y``, ``w``, ``h``; or one mapping an image, with ``image_id`` or ``file_name``, ``boxes``
+        (``x1, y1, x2, y2``), ``scores`` and ``labels``.
 
     Raises
     ------
@@ -431,19 +431,20 @@ def _boxes_of_image(row: Mapping[str, Any], named: Mapping[str, str], where: str
     """
     given: list[Any] = [row.get(key) for key in ("boxes", *named)]
     columns: list[Any] = [values_of_array(column) if hasattr(column, "tolist") else column for column in given]
-    fit = "image_id" in row and all(isinstance(column, list | tuple) for column in columns)
+    reference = {key: row[key] for key in ("image_id", "file_name") if key in row}
+    fit = bool(reference) and all(isinstance(column, list | tuple) for column in columns)
     if not fit or len(set(map(len, columns))) != 1 or not all(map(_is_box, columns[0])):
         raise UsageError(
             "Malformed boxes of an image",
             where=where,
             expected=f"image_id, boxes of x1, y1, x2, y2 (pixels), and as many {', '.join(named)}",
             found=", ".join(f"{key}: {shown(value)}" for key, value in row.items())[:300],
-            hint=None if "image_id" in row else "detections by image id: dict(zip(image_ids, detections))",
+            hint=None if reference else "detections by image id: dict(zip(image_ids, detections))",
         )
     rows = []
     for (x1, y1, x2, y2), *cells in zip(*columns, strict=True):
         others = dict(zip(named.values(), map(_scalar, cells), strict=True))
-        rows.append({"image_id": row["image_id"], "bbox": [x1, y1, x2 - x1, y2 - y1], **others})
+        rows.append({**reference, "bbox": [x1, y1, x2 - x1, y2 - y1], **others})
     return rows
 
 

@@ -45,7 +45,7 @@ from curation.sources.entries import (
 from curation.sources.integrity import check_unique
 from curation.sources.nested_json import read_json
 from curation.sources.records import read_table
-from curation.sources.source import Bools, FileRecord, Images, Source
+from curation.sources.source import Bools, FileRecord, Images, Source, texts
 from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, stems, suffix_widths, text_of
 from curation.sources.text_lines import (
     Lines,
@@ -353,7 +353,7 @@ def read_listed(path: Path, *, dataset: str, part: str) -> Source:
         classes = [listed.groups[number] for number in listed.group_of.tolist()]
     elif folders_in_ids(dataset):
         classes = [text.replace("\\", "/").rpartition("/")[0].rpartition("/")[2] for text in paths]
-    images = Images.of(natives, numbers=np.arange(len(natives), dtype=np.int64), file_names=paths)
+    images = Images.of(natives, text_ids=texts(natives), file_names=paths)
     return Source.of_labels(dataset, part, images, classes if all(classes) else [], record)
 
 

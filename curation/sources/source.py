@@ -15,6 +15,7 @@ from curation.core.grouping import distinct
 from curation.core.ids import native_number
 from curation.core.short_repr import short_repr
 from curation.sources.datasets import facts_of, namespace_of
+from curation.sources.identity import ImageIndex
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -87,6 +88,8 @@ class Images:
         Native ids, unique (``000000397133``, ``2008_000008``).
     numbers : ndarray of int64, shape (n,)
         The integer ids of the annotation file; where the file's ids are texts, the position 0..n-1.
+    text_ids : ndarray of str or object, shape (n,), or None
+        The ids as the annotation file writes them, where they are texts.
     file_names : ndarray of object, shape (n,)
         File names as the annotation file writes them, ``""`` where absent.
     widths, heights : ndarray of int32, shape (n,)
@@ -103,17 +106,23 @@ class Images:
     widths: Int32s
     heights: Int32s
     listed: Texts | None = None
+    text_ids: Texts | None = None
 
     def __len__(self) -> int:
         return len(self.native)
 
     @classmethod
     def of(cls, natives: Sequence[str] | Texts, **stated: Any) -> Images:
-        """Return the columns of some images; what is not given is not stated, numbers are those of the ids."""
-        n = len(natives)
-        blank: dict[str, Any] = {"numbers": stated["numbers"] if "numbers" in stated else numbers_of(natives)}
-        blank |= {name: np.zeros(n, np.int32) for name in ("widths", "heights")} | {"file_names": [""] * n} | stated
-        return cls(native=np.asarray(natives, np.str_), **blank | {"file_names": texts(blank["file_names"])})
+        """Return the columns of some images; by default ids are the native ones: numbers if all of them are."""
+        n, native = len(natives), np.asarray(natives, np.str_)
+        blank: dict[str, Any] = {name: np.zeros(n, np.int32) for name in ("widths", "heights")}
+        blank |= {"file_names": [""] * n} | stated
+        if "numbers" not in blank:
+            numbers = None if "text_ids" in blank else numbers_of(natives)
+            blank["numbers"] = np.arange(n, dtype=np.int64) if numbers is None else numbers
+            if numbers is None:
+                blank.setdefault("text_ids", texts(native.tolist()))
+        return cls(native=native, **blank | {"file_names": texts(blank["file_names"])})
 
 
 Numbering = Literal["file", "yolo", "none"]
@@ -329,6 +338,13 @@ class Source:
         return np.strings.add(self.namespace + ":", self.images.native)
 
     @cached_property
+    def image_index(self) -> ImageIndex:
+        """The images, to be found by ids, paths, file names and stems."""
+        listed = () if self.images.listed is None else self.images.listed.tolist()
+        ids = self.images.numbers if self.images.text_ids is None else self.images.text_ids.tolist()
+        return ImageIndex(ids, self.images.file_names.tolist(), listed, self.image_ids.tolist())
+
+    @cached_property
     def id_ranks(self) -> Int64s:
         """Place of each image in the order of ids by code point, shape (n,)."""
         ranks = np.empty(len(self.images), np.int64)
@@ -399,9 +415,7 @@ def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:
     return array
 
 
-def numbers_of(natives: Sequence[str] | Texts) -> Int64s:
-    """Return native ids as numbers (``2008_000008``: 2008000008), or positions where they are not distinct numbers."""
-    found = [native_number(native) for native in natives]
-    if None not in found and len(set(found)) == len(found):
-        return np.array(found, np.int64)
-    return np.arange(len(natives), dtype=np.int64)
+def numbers_of(natives: Sequence[str] | Texts) -> Int64s | None:
+    """Return native ids as numbers (``2008_000008``: 2008000008), or None where they are not distinct numbers."""
+    numbers = [native_number(native) for native in natives]
+    return None if None in numbers or len(set(numbers)) < len(numbers) else np.array(numbers, np.int64)

@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from curation.core.arrow import arrow_of, values_of
 
-if TYPE_CHECKING:
-    from curation.sources.source import Bools, Int64s
+Bools = npt.NDArray[np.bool_]
+Int64s = npt.NDArray[np.int64]
 
 IMAGE_SUFFIXES = ("jpg", "jpeg", "png", "gif", "bmp", "tif", "tiff", "webp", "xml", "nii.gz")
 """Suffixes that a stem does not have, in any case; one is taken off. What else follows a dot belongs to the name."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from curation.core.storage import write_bytes
 from curation.evaluation.problem import UNKNOWN, ClassRoles, Detections, GroundTruth
+from curation.sources.identity import ImageIndex
 from tests.benchmarks.coco_ap import write_results
 from tests.benchmarks.own_process import Clock
 
@@ -141,7 +142,7 @@ def _drawn() -> tuple[GroundTruth, Detections]:
         difficult=np.zeros(OBJECTS, bool),
         areas=boxes[:, 2] * boxes[:, 3],
         original=tuple(f"kind {k}" for k in rng.integers(0, CLASSES - KNOWN, OBJECTS).tolist()),
-        image_stems=tuple(f"{k:012d}" for k in range(1, IMAGES + 1)),
+        index=ImageIndex(np.arange(1, IMAGES + 1), tuple(f"{k:012d}.jpg" for k in range(1, IMAGES + 1))),
     )
     near = rng.integers(0, OBJECTS, DETECTIONS // 4)
     guessed = np.where(rng.random(len(near)) < 0.6, label[near], rng.integers(0, KNOWN + 1, len(near)))

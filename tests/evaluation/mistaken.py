@@ -119,11 +119,10 @@ MISTAKES: dict[str, tuple[Callable[[Rows, Truth], Rows], str]] = {
     "offset": (_boxes(lambda x, y, w, h, W, H: [x + 200, y + 120, w, h]), "boxes=xywh:-200,-120"),
     "ids off by one": (_field("image_id", lambda one: one + 1), "image_ids=-1"),
     "ids off by a million": (_field("image_id", lambda one: one + 1_000_000), "image_ids=-1000000"),
-    "file names": (
-        _listed("image_id", lambda t: {i["id"]: i["file_name"] for i in t["images"]}),
-        "image_ids=file_name",
+    "names of other photos": (
+        _listed("image_id", lambda t: {i["id"]: i["file_name"].replace(".jpg", ".png") for i in t["images"]}),
+        "image_ids=stem",
     ),
-    "stems": (_listed("image_id", lambda t: {i["id"]: i["file_name"][:-4] for i in t["images"]}), "image_ids=number"),
     "positions": (_listed("image_id", lambda t: {i["id"]: n for n, i in enumerate(t["images"])}), "image_ids=index0"),
     "0-based classes": (
         _listed("category_id", lambda t: {c["id"]: n for n, c in enumerate(t["categories"])}),

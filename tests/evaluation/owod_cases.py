@@ -14,6 +14,7 @@ from curation.evaluation.measures import Measured
 from curation.evaluation.open_world import CLEAN, evaluate_task
 from curation.evaluation.problem import ClassRoles, Detections, GroundTruth
 from curation.evaluation.truth import Part, TaskTruth
+from curation.sources.identity import ImageIndex
 from tests.evaluation.open_world_rows import of_measured
 from tests.evaluation.owod_reference import Case
 from tests.evaluation.worlds import detections_of_rows, truth_of_rows
@@ -76,7 +77,7 @@ def truth_of(case: Case, *, repeats: str = "keep", originals: Sequence[str] | No
         crowd=np.array([thing.crowd for _, thing in things], bool),
         difficult=np.array([thing.difficult for _, thing in things], bool),
         original=None if originals is None else tuple(originals[k] for k, _ in things),
-        image_stems=tuple(f"{image:012d}" for image in images),
+        index=ImageIndex(np.array(images, np.int64), tuple(f"{image:012d}.jpg" for image in images)),
     )
     lines = np.array([max(case.listed.count(image), 1) for image in images], np.int64)
     task = ClassRoles("t", case.previous, case.current, (), "a test")

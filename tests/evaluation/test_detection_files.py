@@ -12,7 +12,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.core.errors import CurationError
+from curation.core.errors import CurationError, PredictionError
 from curation.evaluation.problem import classes_of_source
 from curation.evaluation.readers import Policy, read_coco_results
 from curation.evaluation.truth import ground_truth
@@ -40,7 +40,7 @@ ROWS = {
     "image_id,category_id,x,y,w,h,score": lambda one: (one["image_id"], one["category_id"], *one["bbox"]),
     "score,image,class,bbox": lambda one: (FILES[one["image_id"]], NAMES[one["category_id"]], f'"{one["bbox"]}"'),
     "file_name,category,category_id,x1,y1,x2,y2,score": lambda one: (
-        f"photos/{FILES[one['image_id']]}", NAMES[one["category_id"]], one["category_id"], *corners(one["bbox"]),
+        f"/data/val/{FILES[one['image_id']]}", NAMES[one["category_id"]], one["category_id"], *corners(one["bbox"]),
     ),
     "image,class,xmin,ymin,xmax,ymax,score,comment": lambda one: (
         FILES[one["image_id"]][:-4], NAMES[one["category_id"]], *corners(one["bbox"]),
@@ -205,7 +205,7 @@ def test_without_scores_they_are_read_where_a_variant_asks(form: str, tmp_path: 
     assert curation.evaluate.coco(truth=source, detections=path, variant="score-free")["recall"] == 100
 
 
-def test_an_id_goes_before_the_stem_of_another_file(tmp_path: Path) -> None:
+def test_an_id_is_no_stem_of_another_file(tmp_path: Path) -> None:
     truth = TRUTH | {"images": [one | {"file_name": f"{208 - one['id']}.jpg"} for one in TRUTH["images"]]}
     part = ground_truth(opened := curation.open_source("coco", truth), classes_of_source(opened)).truth
     names = {"image_id": {201: "201", 7: "7"}, "file_name": {201: "7.jpg", 7: "201.jpg"}, "image": {201: "7", 7: "201"}}
@@ -213,6 +213,10 @@ def test_an_id_goes_before_the_stem_of_another_file(tmp_path: Path) -> None:
         rows = (f"{name_of[one['image_id']]},{one['category_id']},1,2,3,4,0.5\n" for one in FOUND)
         path = tmp_path / f"{column}.csv"
         path.write_text("".join([HEADER.replace("image_id", column), *rows]))
+        if column == "image_id":
+            with pytest.raises(PredictionError, match=r"201.jpg\) or 201 \(7.jpg"):
+                read_coco_results(path, part)
+            continue
         found = read_coco_results(path, part).detections
         assert part.image_numbers[found.image].tolist() == [one["image_id"] for one in FOUND]
 

@@ -12,6 +12,7 @@ from curation.core.errors import MissingFileError, PredictionError
 from curation.evaluation.problem import GroundTruth
 from curation.evaluation.readers import Policy, read_coco_results
 from curation.evaluation.result_records import Records
+from curation.sources.identity import ImageIndex
 from tests.evaluation.worlds import truth_of
 from tests.worlds.boxes import Thing
 
@@ -163,12 +164,15 @@ def test_a_missing_file_and_a_folder(tmp_path: Path, truth: GroundTruth) -> None
 
 
 def test_stray_images_can_be_dropped_and_are_counted(tmp_path: Path, truth: GroundTruth) -> None:
-    path = written(tmp_path, [GOOD, {**GOOD, "image_id": 99}, {**GOOD, "image_id": 98}])
-    found = read_coco_results(path, truth, Policy(stray="drop"))
-    assert len(found.detections) == 1
+    rows = [GOOD, GOOD, {**GOOD, "image_id": 99}, {**GOOD, "image_id": 98}]
+    found = read_coco_results(path := written(tmp_path, rows), truth, Policy(stray="drop"))
+    assert len(found.detections) == 2
     assert list(found.reported.values()) == [2]
     with pytest.raises(PredictionError, match="--on-error stray=drop"):
         read_coco_results(path, truth)
+    with pytest.raises(PredictionError, match="not in the ground truth") as caught:
+        read_coco_results(written(tmp_path, rows[1:]), truth)
+    assert "stray=drop" not in str(caught.value)
 
 
 def test_swapped_files_are_recognised(tmp_path: Path, truth: GroundTruth) -> None:
@@ -204,19 +208,18 @@ def test_texts_may_stand_for_numbers(tmp_path: Path, truth: GroundTruth) -> None
 
 def test_a_text_that_is_no_id_may_be_the_stem_of_one_file(tmp_path: Path, truth: GroundTruth) -> None:
     """Ultralytics names images by stems, and makes numbers of those that are one."""
-    stems = tuple(f"photo {'ab'[place] if place < 2 else 'c'}" for place in range(truth.n_images))
-    named = replace(truth, image_stems=stems)
+    stems = ("photo a", "photo b", "photo c")
+    named = replace(truth, index=ImageIndex(truth.image_numbers, stems))
     rows = [{**GOOD, "image_id": "photo b"}, {**GOOD, "image_id": 1}]
     assert read_coco_results(written(tmp_path, rows), named).detections.image.tolist() == [1, 0]
-    with pytest.raises(PredictionError, match="not in the ground truth"):
-        read_coco_results(written(tmp_path, [{**GOOD, "image_id": "photo b.jpg"}]), named)
-    twice = replace(truth, image_stems=("photo b",) * truth.n_images)
-    with pytest.raises(PredictionError, match="not in the ground truth"):
+    assert read_coco_results(written(tmp_path, [{**GOOD, "image_id": "photo b.jpg"}]), named).detections.image == [1]
+    twice = replace(truth, index=ImageIndex(truth.image_numbers, ("photo b",) * truth.n_images))
+    with pytest.raises(PredictionError, match="a name that two images of the ground truth have"):
         read_coco_results(written(tmp_path, rows), twice)
 
 
 def test_a_truth_that_names_images_by_texts(tmp_path: Path, truth: GroundTruth) -> None:
-    named = replace(truth, image_numbers=np.arange(3), image_names=("a-1", "b/2", "c"))
+    named = replace(truth, index=ImageIndex(("a-1", "b/2", "c"), ("",) * 3))
     rows = [{**GOOD, "image_id": "c"}, {**GOOD, "image_id": "a-1"}]
     assert read_coco_results(written(tmp_path, rows), named).detections.image.tolist() == [2, 0]
     with pytest.raises(PredictionError, match="by a number, the ground truth by a text") as caught:
@@ -226,20 +229,18 @@ def test_a_truth_that_names_images_by_texts(tmp_path: Path, truth: GroundTruth) 
         read_coco_results(written(tmp_path, [{**GOOD, "image_id": "d"}]), named)
 
 
-def test_a_number_names_the_file_that_has_it_for_a_name(tmp_path: Path, truth: GroundTruth) -> None:
-    """Ultralytics writes 12 for 0012.jpg; ids that are texts are never told by place."""
-    named = replace(
-        truth, image_numbers=np.arange(3), image_names=("a-1", "b/2", "12"), image_stems=("0012", "7", "photo")
-    )
-    rows = [{**GOOD, "image_id": image} for image in (12, 7, "0012", "photo", "12")]
-    assert read_coco_results(written(tmp_path, rows), named).detections.image.tolist() == [0, 1, 0, 2, 2]
-    with pytest.raises(PredictionError, match="by which no file is named"):
-        read_coco_results(written(tmp_path, [{**GOOD, "image_id": 1}]), named)
-    twice = replace(named, image_stems=("0012", "12", "photo"))
-    with pytest.raises(PredictionError, match="names several files"):
-        read_coco_results(written(tmp_path, rows[:1]), twice)
-    endless = replace(named, image_stems=("9" * 5000, "7", "photo"))
-    assert read_coco_results(written(tmp_path, rows[1:2]), endless).detections.image.tolist() == [1]
+def test_a_number_is_no_name_of_a_file(tmp_path: Path, truth: GroundTruth) -> None:
+    """Where ids are texts, 12 is the id "12", and not the file 0012.jpg, for which Ultralytics writes 12 too."""
+    named = replace(truth, index=ImageIndex(("a-1", "b/2", "12"), ("0011.jpg", "7.jpg", "photo.jpg")))
+    rows = [{**GOOD, "image_id": image} for image in (12, "0011", "photo")]
+    assert read_coco_results(written(tmp_path, rows), named).detections.image.tolist() == [2, 0, 2]
+    with pytest.raises(PredictionError, match="by a number, the ground truth by a text"):
+        read_coco_results(written(tmp_path, [{**GOOD, "image_id": 7}]), named)
+    file_name = {**GOOD, "image_id": 7, "file_name": "7.jpg"}
+    assert read_coco_results(written(tmp_path, [file_name]), named).detections.image.tolist() == [1]
+    both = replace(named, index=ImageIndex(("a-1", "b/2", "12"), ("0012.jpg", "7.jpg", "photo.jpg")))
+    with pytest.raises(PredictionError, match=r"a-1 \(0012.jpg\)"):
+        read_coco_results(written(tmp_path, rows[:1]), both)
 
 
 def test_a_large_plain_file_gives_the_columns_of_any_other(tmp_path: Path) -> None:

@@ -1,13 +1,12 @@
-import itertools
 import json
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from curation.core.errors import EvaluationError, PresenceOnlyError
 from curation.evaluation.problem import KnownClasses, classes_of_file, classes_of_source
-from curation.evaluation.truth import _stem, check_closed, check_wilderness, ground_truth
+from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
 from curation.sources.coco import read_coco
 from curation.sources.source import Source
 
@@ -41,7 +40,7 @@ def test_images_ascend_and_objects_follow_them_in_file_order(tmp_path: Path) -> 
     part = ground_truth(found, classes_of_source(found))
     truth = part.truth
     assert truth.image_numbers.tolist() == [4, 11, 30]
-    assert part.truth.image_stems == ("000000000004", "000000000011", "000000000030")
+    assert [found.images.file_names[row] for row in truth.file_positions] == [f"{n:012d}.jpg" for n in (4, 11, 30)]
     assert (truth.classes, truth.class_numbers) == (("cat", "dog"), (7, 3))
     assert truth.image.tolist() == [0, 0, 2, 2]
     assert truth.label.tolist() == [1, 0, 0, -1]
@@ -89,7 +88,7 @@ def test_ids_go_before_names_of_files_that_were_numbered_in_another_order(
     ]
     found = written_source(tmp_path, images, [])
     if not stated and listed[0].startswith("shapes:"):
-        with pytest.raises(EvaluationError, match="both fit the manifest's list, and mean other images"):
+        with pytest.raises(EvaluationError, match=r"mean other images|Two images of the truth have a name"):
             ground_truth(found, classes_of_source(found), listed)
         return
     assert ground_truth(found, classes_of_source(found), listed).truth.image_numbers.tolist() == [2, 3]
@@ -158,7 +157,7 @@ def test_images_named_by_texts_stand_in_the_order_of_their_names(tmp_path: Path)
     annotations = [{**annotation(1, 0, 7), "image_id": "c"}, {**annotation(2, 0, 3), "image_id": "a"}]
     found = written_source(tmp_path, images, annotations)
     truth = ground_truth(found, classes_of_source(found)).truth
-    assert truth.image_names == ("a", "b", "c")
+    assert [truth.image_index.ids[row] for row in truth.file_positions] == ["a", "b", "c"]
     assert truth.image_numbers.tolist() == [0, 1, 2]
     assert [(truth.classes[label], place) for label, place in zip(truth.label, truth.image, strict=True)] == [
         ("dog", 0),
@@ -176,10 +175,4 @@ def test_a_stem_of_two_files_is_no_name(tmp_path: Path) -> None:
     assert ground_truth(found, known, ["coco:y"]).truth.n_images == 1
     with pytest.raises(EvaluationError, match="Two images of the truth") as caught:
         ground_truth(found, known, ["coco:x"])
-    assert "a/x.jpg and b/x.jpg" in str(caught.value)
-
-
-@pytest.mark.parametrize("length", range(1, 6))
-def test_a_stem_is_what_pathlib_says(length):
-    for path in map("".join, itertools.product("a./", repeat=length)):
-        assert _stem(path) == PurePosixPath(path).stem, path
+    assert "1 (a/x.jpg) or 2 (b/x.jpg)" in str(caught.value)

@@ -7,6 +7,7 @@ import pytest
 from curation.core.errors import MissingFileError, PredictionError
 from curation.evaluation.problem import GroundTruth
 from curation.evaluation.readers import Policy, is_voc_results, read_voc_results
+from curation.sources.identity import ImageIndex
 from tests.evaluation.worlds import truth_of
 from tests.worlds.boxes import Thing
 
@@ -16,7 +17,12 @@ LINE = "000001 0.5 1 1 10 20\n"
 
 @pytest.fixture
 def truth() -> GroundTruth:
-    return replace(truth_of([Thing(0, 0, (0, 0, 10, 20))], 2, 2), image_stems=NAMES)
+    return named(NAMES)
+
+
+def named(names: tuple[str, ...]) -> GroundTruth:
+    index = ImageIndex(np.arange(len(names)), [f"JPEGImages/{name}.jpg" for name in names])
+    return replace(truth_of([Thing(0, 0, (0, 0, 10, 20))], len(names), 2), index=index)
 
 
 def written(folder: Path, name: str, text: str) -> Path:
@@ -94,10 +100,10 @@ def test_absent_files(tmp_path: Path, truth: GroundTruth) -> None:
 
 def test_a_name_of_two_images_says_nothing(tmp_path: Path, truth: GroundTruth) -> None:
     written(tmp_path, "a", "other 0.5 1 1 10 20\n")
-    assert len(read_voc_results(tmp_path, replace(truth, image_stems=("same", "other"))).detections) == 1
+    assert len(read_voc_results(tmp_path, named(("same", "other"))).detections) == 1
     written(tmp_path, "a", "other 0.5 1 1 10 20\nsame 0.5 1 1 10 20\n")
     with pytest.raises(PredictionError, match="two images of the ground truth") as caught:
-        read_voc_results(tmp_path, replace(truth, image_numbers=np.arange(3), image_stems=("same", "other", "same")))
+        read_voc_results(tmp_path, named(("same", "other", "same")))
     assert "line 2" in str(caught.value)
 
 

@@ -129,7 +129,7 @@ NO_LABELS = Detections(np.zeros((1, 4)), np.array([0.5]))
         ([Results(None, {0: "cat"}, "im_001.jpg")], "have no boxes"),
         ([results(2, names={0: "cat"})], "a class that its names lack"),
         ([results(1, names={0: "zebra"})], "category 'zebra'"),
-        ([results(1, path="image0.jpg")], "image_id image0"),
+        ([results(1, path="image0.jpg")], "image image0.jpg"),
         ([results(1), "im_002"], "type of an image's detections"),
         ({1: detections(1), 2: None}, "type of an image's detections"),
         ({1: per_image(1) | {"scores": [0.5, 0.5]}}, "Malformed boxes of an image"),

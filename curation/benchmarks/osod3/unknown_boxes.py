@@ -237,7 +237,7 @@ def calibrate(vectors: ScoreVectors, truth: GroundTruth, *, phi: float = PHI) ->
             else f"{len(truth.classes)} scores a box",
             found=f"{unknown} such objects" if unknown else str(k),
         )
-    image, found = locate(vectors.image_ids, truth, lambda row: f"{vectors.name}: record {row}")
+    image, found, _ = locate(vectors.image_ids, truth, lambda row: f"{vectors.name}: record {row}")
     if not found.all():
         row = int(np.argmin(found))
         raise PredictionError(

@@ -362,7 +362,7 @@ def read_ood_detections(
     columns = RawColumns(_boxes(file), read.confidence, file.at)
     negative = check_values(columns, policy)
     scores = method_scores(file, logits)
-    position, found = locate([record.image_id for record in file.records], truth, file.at)
+    position, found, _ = locate([record.image_id for record in file.records], truth, file.at)
     if not found.all() and policy.stray == "error":
         first = file.records[int(np.argmin(found))]
         raise stray_error(columns, found, f"image_id {first.image_id!s:.80}", truth)

@@ -340,7 +340,8 @@ def _restricted(
         difficult=truth.difficult[rows],
         areas=truth.areas[rows],
         original=None,
-        image_names=None,
+        index=None,
+        part_positions=None,
         federated=said,
     )
     kept = found.take((new_row[found.image] >= 0) & (labels[found.label] >= 0))

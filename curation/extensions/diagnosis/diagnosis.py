@@ -7,21 +7,20 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, overload
 
 import msgspec
 import numpy as np
 
 from curation.core.arguments import checked
-from curation.core.errors import AnnotationFormatError, CurationError, PredictionError
+from curation.core.errors import AnnotationFormatError, PredictionError
 from curation.core.input_files import InputFile, is_json_lines, json_rows
 from curation.core.short_repr import short_repr
 from curation.core.text_table import Table, table_lines
 from curation.evaluation.conventions import Id, unique
 from curation.evaluation.detection_files import read_other_form
 from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s
-from curation.evaluation.readers import locate
 from curation.evaluation.result_records import Records
 from curation.extensions.diagnosis.finding import Finding, finding_lines
 from curation.extensions.diagnosis.inspection import Inspection, inspect_annotations
@@ -34,7 +33,7 @@ from curation.extensions.diagnosis.mends import (
     mend_records,
     parse,
 )
-from curation.extensions.diagnosis.mistakes import RIGHT_CLASS, explain, ids_are, image_mends
+from curation.extensions.diagnosis.mistakes import RIGHT_CLASS, explain, ids_are, image_mends, other_images
 from curation.extensions.diagnosis.truth_file import (
     AnnotationFile,
     Record,
@@ -117,6 +116,8 @@ def _decoded(path: Path) -> tuple[bytes, AnnotationFile | list[Record] | str]:
     try:
         if data.lstrip()[:1] == b"[" or is_json_lines(data):
             rows = json_rows(data, Record)
+            if rows and all(row.image_id is None and not row.file_name for row in rows):
+                return data, "records without image_id"
             return data, rows if not rows or any(row.bbox for row in rows) else "records without bbox"
         return data, msgspec.json.decode(data, type=AnnotationFile)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -148,13 +149,18 @@ class _Given(NamedTuple):
     texts: tuple[int, int] = (0, 0)
 
 
-def _detections(path: Path, truth: Objects) -> _Given:
-    """Return what a file holds that `evaluate` reads, or JSON of any convention."""
-    images: Any = tuple(truth.images)
-    if (other := read_other_form(path, replace(truth.truth, image_names=images, image_stems=truth.stems))) is not None:
-        columns = _taken(other.records, np.arange(len(other.records)), truth)
-        own = {str(image): image for image in truth.images}
-        columns = replace(columns, images=[own.get(str(image), image) for image in columns.images])
+def _detections(path: Path, truth: Objects, *, located: bool = True) -> _Given:
+    """Return what a file holds that `evaluate` reads, or JSON of any convention.
+
+    Parameters
+    ----------
+    located : bool
+        Whether images that `evaluate` finds go by the ids of the truth; else all go by what the file calls them.
+    """
+    if (other := read_other_form(path, truth.truth)) is not None:
+        references = other.records.image_ids, other.records.file_names
+        position = truth.index.resolve(*references).position if located else np.full(len(other.records), -1, np.int32)
+        columns = _taken(other.records, np.arange(len(other.records)), position, truth)
         return _Given(columns, lambda: _records(columns))
     data, rows = _decoded(path)
     if isinstance(rows, str):
@@ -167,9 +173,10 @@ def _detections(path: Path, truth: Objects) -> _Given:
             hint="detections may be .csv or a folder of YOLO too",
         )
     if isinstance(rows, list):
-        return _Given(_columns(rows, truth), lambda: json_rows(data, dict), texts=_texts(rows))
+        return _Given(_columns(rows, truth, located=located), lambda: json_rows(data, dict), texts=_texts(rows))
     rows = rows.annotations
-    return _Given(_columns(rows, truth), lambda: msgspec.json.decode(data)["annotations"], True, _texts(rows))
+    columns = _columns(rows, truth, located=located)
+    return _Given(columns, lambda: msgspec.json.decode(data)["annotations"], True, _texts(rows))
 
 
 def _texts(rows: Sequence[Record]) -> tuple[int, int]:
@@ -185,46 +192,47 @@ def _records(columns: Columns) -> list[dict[str, Any]]:
     ]
 
 
-def _columns(rows: Sequence[Record], truth: Objects) -> Columns:
+def _columns(rows: Sequence[Record], truth: Objects, *, located: bool) -> Columns:
     own = unique(truth.names, truth.categories)
     boxes = [row.bbox if row.bbox is not None and len(row.bbox) == 4 else _NO_BOX for row in rows]
+    names = [row.file_name for row in rows]
+    ids = [_id(row.image_id) for row in rows]
+    images, references = _images(ids, names if any(names) else None, truth, located=located)
     return Columns(
-        _as_evaluated([_id(row.image_id) for row in rows], truth),
+        images,
         [own.get(row.category, row.category) if row.category_id is None else _id(row.category_id) for row in rows],
         np.array([[_float(value) for value in box] for box in boxes], np.float64).reshape(-1, 4),
         np.array([_float(row.score) for row in rows], np.float64),
+        references,
     )
 
 
-def _as_evaluated(ids: list[Any], truth: Objects) -> list[Any]:
-    """Return image ids as the truth has them where `curation evaluate` finds the image that they name."""
-    numbers = sorted(image for image in truth.images if isinstance(image, int))
-    are_texts = len(numbers) < len(truth.images)
-    ordered = truth.images if are_texts else numbers
-    stem_of = dict(zip(truth.images, truth.stems, strict=True))
-    named = replace(
-        truth.truth,
-        image_numbers=np.arange(len(ordered)) if are_texts else np.array(numbers, np.int64),
-        image_names=tuple(map(str, ordered)) if are_texts else None,
-        image_stems=tuple(stem_of[image] for image in ordered),
-    )
-    try:
-        position, found = locate(["" if image is None else image for image in ids], named, str)
-    except CurationError:
-        return ids
-    rows = zip(ids, position.tolist(), found.tolist(), strict=True)
-    return [ordered[at] if is_found else image for image, at, is_found in rows]
-
-
-def _taken(records: Records, rows: Int64s, truth: Objects) -> Columns:
-    """Return some of the records that readers have checked."""
+def _taken(records: Records, rows: Int64s, position: Int32s, truth: Objects) -> Columns:
+    """Return some of the records that readers have checked; images that have a position go by the truth's ids."""
     own, wanted = unique(truth.names, truth.categories), rows.tolist()
-    ids, numbers, names = (
+    numbers, names = (
         column.tolist() if isinstance(column, np.ndarray) else column
-        for column in (records.image_ids, records.category_ids, records.categories or [None] * len(records))
+        for column in (records.category_ids, records.categories or [None] * len(records))
     )
     classes = [own.get(names[row], names[row]) if numbers[row] is None else numbers[row] for row in wanted]
-    return Columns([ids[row] for row in wanted], classes, records.boxes[rows], records.scores[rows])
+    every = records.references
+    references = [every[row] for row in wanted]
+    places = position[rows].tolist()
+    images = [truth.images[place] if place >= 0 else other for place, other in zip(places, references, strict=True)]
+    return Columns(images, classes, records.boxes[rows], records.scores[rows], references)
+
+
+def _images(
+    ids: Any, names: Sequence[str | None] | None, truth: Objects, *, located: bool
+) -> tuple[list[Any], list[Any]]:
+    """Return the truth's id of each image that a reader finds, else what a record calls it; and the latter of all."""
+    ids = ids.tolist() if isinstance(ids, np.ndarray) else ids
+    references = ids if names is None else names if ids is None else [a or b for a, b in zip(names, ids, strict=True)]
+    if not located or all(image in truth.image_position for image in dict.fromkeys(references)):
+        return references, references
+    position = truth.index.resolve(ids, names).position.tolist()
+    images = [truth.images[row] if row >= 0 else other for row, other in zip(position, references, strict=True)]
+    return images, references
 
 
 def _id(value: Any) -> Any:
@@ -388,7 +396,8 @@ def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str
         As `diagnose`; or there is no such mend.
     """
     objects = objects_of(_decoded_truth(truth)[1])
-    return _mended(_detections(detections, objects), mends, objects)
+    results = _detections(detections, objects, located="image_ids" not in parse(mends))
+    return _mended(results, mends, objects)
 
 
 def _mended(results: _Given, mends: Sequence[str], objects: Objects) -> list[dict[str, Any]]:
@@ -415,23 +424,27 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
     """
     if not len(records) or not (truth.label >= 0).any():
         return "" if len(records) else _NO_DETECTIONS
-    objects = _objects_of_truth(truth)
+    objects, places = _objects_of_truth(truth), truth.file_positions
     step = math.ceil(len(records) / _SEEN)
     rows = np.flatnonzero((position >= 0) & (position % step == 0))
     rows = rows[np.lexsort((-records.scores[rows], position[rows]))]
     begin = np.flatnonzero(np.diff(position[rows], prepend=-1))
     rank = np.arange(len(rows)) - np.repeat(begin, np.diff(begin, append=len(rows)))
-    best_of_image = rows[rank < objects.count[position[rows]]]
-    iou, partner = best_overlaps(records.boxes[best_of_image], position[best_of_image].astype(np.int64), objects)
+    best_of_image = rows[rank < objects.count[places[position[rows]]]]
+    iou, partner = best_overlaps(records.boxes[best_of_image], places[position[best_of_image]], objects)
     on = iou >= 0.5
+    if records.file_names is None:
+        ids: Any = records.image_ids[::step] if records.image_ids is not None else []
+        ids = ids.tolist() if isinstance(ids, np.ndarray) else ids
+        sample = Columns(ids, [], records.boxes[::step], records.scores[::step])
+        if finding := other_images(sample, objects):
+            return f"{finding.what} ({finding.shown}); {_ASK}"
     found, wanted = label[best_of_image][on], objects.category[partner[on]]
     right = (found == wanted)[wanted < len(truth.classes)]
     if not len(on) or (on.mean() >= _SOUND and (not len(right) or right.mean() >= _SOUND)):
         return ""
-    rows = np.sort(rows)
-    # An evaluation has matched images already: a stem is no mistake.
-    columns = replace(_taken(records, rows, objects), images=[objects.images[at] for at in position[rows].tolist()])
-    for finding in explain(columns, objects)[0]:
+    in_file = np.where(position >= 0, places[position], -1).astype(np.int32)
+    for finding in explain(_taken(records, np.sort(rows), in_file, objects), objects)[0]:
         if finding.side == "truth" and fitting_forms(objects.boxes, objects.sizes[objects.image]):
             # The doubt about the truth names it.
             return ""
@@ -474,8 +487,7 @@ def stray_hint(ids: Sequence[Id], truth: GroundTruth) -> str:
         known = image_map(name, objects)
         if all(known(image) in objects.image_position for image in distinct):
             return f"{ids_are(name)}? {_ASK}"
-    stems = {PurePosixPath(str(image)).stem for image in distinct}
-    return f"{ids_are('file_name')}? {_ASK}" if stems <= {*truth.image_stems} else ""
+    return ""
 
 
 def _objects_of_truth(truth: GroundTruth) -> Objects:
@@ -484,13 +496,19 @@ def _objects_of_truth(truth: GroundTruth) -> Objects:
     known = [
         name if number is None else number for name, number in zip(truth.classes, truth.class_numbers, strict=True)
     ]
+    index, places = truth.image_index, truth.file_positions
+    sizes = np.full((len(index), 2), np.nan)
+    sizes[places] = truth.stated_sizes
+    image = places[truth.image[kept]]
+    order = np.argsort(image, kind="stable")
     return Objects(
-        truth.image_numbers.tolist() if truth.image_names is None else truth.image_names,
-        truth.image_stems or [""] * truth.n_images,
-        truth.stated_sizes,
+        index.ids.tolist() if isinstance(index.ids, np.ndarray) else index.ids,
+        index.names,
+        sizes,
         [*known, truth.unknown_numbers[0] if truth.unknown_numbers else -1],
         [*truth.classes, "unknown"],
-        truth.image[kept].astype(np.int64),
-        np.where(truth.label[kept] < 0, len(known), truth.label[kept]).astype(np.int64),
-        truth.boxes[kept],
+        image[order],
+        np.where(truth.label[kept] < 0, len(known), truth.label[kept]).astype(np.int64)[order],
+        truth.boxes[kept][order],
+        index.listed,
     )

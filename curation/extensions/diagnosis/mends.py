@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +31,7 @@ from curation.evaluation.problem import (
     GroundTruth,
     Int64s,
 )
+from curation.sources.identity import NUMBERINGS, ImageIndex, end_of, normalised, without_suffix
 
 Mapped = Callable[[Any], Id | None]
 """What an id becomes; None where the mend knows nothing of it, and it stays."""
@@ -39,7 +39,7 @@ Votes = dict[Id | None, Counter[int]]
 """For each category id, boxes that lie on objects of each class, by its position in `Objects.categories`."""
 _SHIFT = r"[+-]\d{1,18}"
 _FORMS = {
-    "image_ids": rf"{_SHIFT}|number|file_name|stem|(?:index|rank)[01]",
+    "image_ids": rf"{_SHIFT}|number|file_name|stem|(?:index|rank)[01]|{'|'.join(NUMBERINGS)}",
     "boxes": _BOXES.pattern,
     "category_ids": rf"{_SHIFT}|number|name|index[01]|coco91|matched|[^:,]+:-?\d{{1,18}}(?:,[^:,]+:-?\d{{1,18}})*",
     "scores": "percent|logits|inverted|number",
@@ -62,26 +62,32 @@ class Columns:
     Attributes
     ----------
     images : list of int or str
-        As the file names them.
+        As the file names them, or the truth's ids of images that a reader finds.
     classes : list of int, str or None
     boxes : ndarray of float64, shape (n, 4)
         Four numbers of any layout and unit; NaN where a record has none.
     scores : ndarray of float64, shape (n,)
         NaN where a record has none.
+    references : list of int or str, or None
+        As the file names images, where `images` may be something else.
     """
 
     images: Sequence[Id]
     classes: Sequence[Id | None]
     boxes: Floats
     scores: Floats
+    references: Sequence[Id] | None = None
 
     def __len__(self) -> int:
         return len(self.scores)
 
     def take(self, rows: Int64s) -> Columns:
         """Return some rows."""
-        images, classes = ([of[row] for row in rows.tolist()] for of in (self.images, self.classes))
-        return Columns(images, classes, self.boxes[rows], self.scores[rows])
+        images, classes, references = (
+            None if of is None else [of[row] for row in rows.tolist()]
+            for of in (self.images, self.classes, self.references)
+        )
+        return Columns(images or [], classes or [], self.boxes[rows], self.scores[rows], references)
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,8 @@ class Objects:
         Positions in `images` and `categories`; `image` ascends.
     boxes : ndarray of float64, shape (m, 4)
         ``x, y, w, h`` in pixels, origin top left.
+    listed : sequence of str
+        Ids by which a manifest lists the images; none, or one for each image.
     """
 
     images: Sequence[Id]
@@ -112,12 +120,14 @@ class Objects:
     image: Int64s
     category: Int64s
     boxes: Floats
+    listed: Sequence[str] = ()
 
     @cached_property
-    def stems(self) -> tuple[str, ...]:
-        """The stem of each image's file name, its id where the file states none."""
-        files = zip(self.images, self.files, strict=True)
-        return tuple(PurePosixPath(file).stem if file else str(image) for image, file in files)
+    def index(self) -> ImageIndex:
+        """The images, to be found by what detections call them."""
+        are_numbers = all(isinstance(image, int) for image in self.images)
+        ids: Any = np.array(self.images, np.int64) if are_numbers else [str(image) for image in self.images]
+        return ImageIndex(ids, self.files, self.listed)
 
     @cached_property
     def image_position(self) -> dict[Id, int]:
@@ -148,6 +158,7 @@ class Objects:
             crowd=none,
             difficult=none,
             areas=np.zeros(len(self.image)),
+            index=self.index,
             sizes=np.nan_to_num(self.sizes).clip(0, 2**31 - 1).astype(np.int32),
         )
 
@@ -180,11 +191,19 @@ def parse(mends: Sequence[str]) -> dict[str, str]:
 def image_map(value: str, truth: Objects) -> Mapped:
     """Return what an image id becomes under a mend."""
     if value in ("file_name", "stem"):
-        names = truth.files if value == "file_name" else [PurePosixPath(file).stem for file in truth.files]
-        return unique(names, truth.images).get
+        own = unique([_name_of(file, value) for file in truth.files], truth.images)
+        return lambda given: own.get(_name_of(given, value)) if isinstance(given, str) else None
+    if value in NUMBERINGS:
+        numbered = truth.index.numbered(value)
+        return lambda given: None if (row := numbered.get(number_of(given))) is None else truth.images[row]
     is_ranked = value.startswith("rank")
     ids = sorted(truth.images, key=lambda image: (isinstance(image, str), image)) if is_ranked else truth.images
     return _number_map(value, ids)
+
+
+def _name_of(path: str, value: str) -> str:
+    name = end_of(normalised(path), 0)
+    return without_suffix(name) if value == "stem" else name
 
 
 def category_map(value: str, truth: Objects) -> Mapped:
@@ -229,14 +248,16 @@ def apply_mends(columns: Columns, mends: Mapping[str, str], truth: Objects) -> t
     rows = np.arange(len(columns))
     for key, value in mends.items():
         if key == "image_ids":
-            columns = replace(columns, images=_mapped(columns.images, image_map(value, truth)))
+            references = columns.references or columns.images
+            images = _mapped(references, image_map(value, truth), columns.images)
+            columns = replace(columns, images=images)
         elif key == "boxes":
             # Of an image that is not there 1, 1.
             sizes = np.concatenate([truth.sizes, [[1, 1]]])[truth.positions(columns.images)]
             columns = replace(columns, boxes=boxes_in_pixels(columns.boxes, value, sizes))
         elif key == "category_ids":
             known = _matched(columns, truth) if value == "matched" else category_map(value, truth)
-            columns = replace(columns, classes=_mapped(columns.classes, known))
+            columns = replace(columns, classes=_mapped(columns.classes, known, columns.classes))
         elif key == "scores":
             columns = replace(columns, scores=_scores(columns.scores, value))
         else:
@@ -296,9 +317,10 @@ def mend_records(
     return found
 
 
-def _mapped(ids: Sequence[Any], known: Mapped) -> list[Any]:
+def _mapped(ids: Sequence[Any], known: Mapped, others: Sequence[Any]) -> list[Any]:
+    """Return what ids become; those of which a mend knows nothing become the others."""
     table = {old: known(old) for old in dict.fromkeys(ids)}
-    return [old if table[old] is None else table[old] for old in ids]
+    return [other if table[old] is None else table[old] for old, other in zip(ids, others, strict=True)]
 
 
 def _scores(scores: Floats, value: str) -> Floats:

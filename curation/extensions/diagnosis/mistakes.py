@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from curation.extensions.diagnosis.mends import (
     short_list,
 )
 from curation.extensions.diagnosis.truth_mistakes import EXCHANGED, fitting_forms, form_mistake, layout_mistake
+from curation.sources.identity import NUMBERINGS
 
 _MULTIPLE = 2.0
 _FEW, _MANY = 3, 10
@@ -105,7 +106,7 @@ def _multiplies(now: int, then: int, n: int, *, low: float = 0.0) -> bool:
 
 def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find image ids and boxes of another convention; each is only sound together with the other."""
-    names = image_mends([*dict.fromkeys(columns.images)], truth)
+    names = image_mends([*dict.fromkeys(columns.references or columns.images)], truth)
     by_ids = {name: _placed(_with_ids(columns, name, truth), truth) for name in names}
     usual = [f"{layout}:{unit}".rstrip(":") for unit in UNITS for layout in LAYOUTS]
     readings = [_reading(*pair, truth, name, form) for name, pair in by_ids.items() for form in usual]
@@ -127,7 +128,10 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
         return
     holds = _multiplies(now.hits, best.hits, best.looked_at, low=0.0 if best.boxes in usual else 0.1)
     if not holds or best is now or not _fits_own_images(*by_ids[best.ids], truth, best):
-        yield from _strays(columns, truth, names)
+        if other := other_images(columns, truth):
+            yield other
+        else:
+            yield from _strays(columns, truth, names)
         return
     # With the boxes as they are.
     before = next(reading for reading in readings if reading.ids == best.ids and reading.boxes == "xywh")
@@ -201,6 +205,48 @@ def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Obje
     return form_mistake(form, evidence, hits("xywh", "xywh") / n, found[form] / n), mended(form)
 
 
+def other_images(columns: Columns, truth: Objects) -> Finding | None:
+    """Return what numbers mean instead of image ids, if boxes lie on objects of these other images; else None.
+
+    The three best detections of each image are compared, by those that lie on an object under one reading alone. A
+    reading that has all numbers, of which the truth lacks some, need not be better by boxes.
+    """
+    references = columns.references or columns.images
+    images = _coded(references)
+    order = np.lexsort((-columns.scores, images))
+    begin = np.flatnonzero(np.diff(images[order], prepend=-1))
+    rank = np.arange(len(order)) - np.repeat(begin, np.diff(begin, append=len(order)))
+    rows = np.sort(order[rank < _FEW])
+    rows = rows[:: math.ceil(len(rows) / MOST_ROWS) or 1]
+    boxes, ids = columns.boxes[rows], [references[row] for row in rows.tolist()]
+    now, on = truth.index.resolve(ids).position.astype(np.int64), None
+    for name, *candidates in truth.index.other_readings(ids):
+        moved = np.any([(image >= 0) & (image != now) for image in candidates], axis=0)
+        if not moved.any():
+            continue
+        on = best_overlaps(boxes, now, truth)[0] >= 0.5 if on is None else on
+        overlaps = [best_overlaps(boxes[moved], image[moved].astype(np.int64), truth)[0] for image in candidates]
+        on_other = np.max(overlaps, axis=0) >= 0.5
+        before, after = int((on[moved] & ~on_other).sum()), int((on_other & ~on[moved]).sum())
+        if after > 3 * before and after >= 0.1 * moved.sum():
+            shares = (float(on.mean()), float((on.sum() - before + after) / len(on)))
+            finding = _ids_finding(name, "detections on an object of their image (IoU >= 0.5)", *shares)
+        elif after >= before and (now < 0).any() and (now >= 0).any():
+            finding = _ids_finding(name, "detections on images of the truth", float((now >= 0).mean()), 1.0)
+        else:
+            continue
+        if (candidates[1] < 0).all():
+            return finding
+        what, command = "Image ids are numbers that several files share", "name images by file_name, with folders"
+        return finding._replace(what=what, mend="", mended=None, command=command)
+    return None
+
+
+def _coded(values: Sequence[Any]) -> Int64s:
+    codes = {value: code for code, value in enumerate(dict.fromkeys(values))}
+    return np.fromiter(map(codes.__getitem__, values), np.int64, len(values))
+
+
 def _with_ids(columns: Columns, name: str, truth: Objects) -> Columns:
     return apply_mends(columns, {"image_ids": name} if name else {}, truth)[0]
 
@@ -233,6 +279,8 @@ _NAMED_IDS = {
     "number": "Image ids are texts of digits",
     "file_name": "Image ids are file names",
     "stem": "Image ids are stems of file names",
+    "stem_number": "Image ids are the numbers of file names",
+    "listed": "Image ids are those of the sources that the truth was exported from",
     "index0": "Image ids are positions in the truth's list, from 0",
     "index1": "Image ids are positions in the truth's list, from 1",
     "rank0": "Image ids are positions among the truth's ascending ids, from 0",
@@ -267,7 +315,11 @@ def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[
     for name in names[1:]:
         found = _strange_ids(columns, truth, name)
         is_sure = name[0] in "+-" and is_sparse and len(set(columns.images)) >= 5
-        if found.mended is not None and found.mended >= 0.99 and (is_sure or name in ("number", "file_name", "stem")):
+        if (
+            found.mended is not None
+            and found.mended >= 0.99
+            and (is_sure or name in ("number", "file_name", "stem", "listed"))
+        ):
             yield found
             return
     strange = sorted({str(image) for image in columns.images if image not in truth.image_position})[:3]
@@ -285,7 +337,7 @@ def image_mends(ids: Sequence[Id], truth: Objects) -> list[str]:
     there = np.array(sorted(image for image in truth.images if isinstance(image, int)), np.int64)
     names = ["number", "file_name", "stem"] if any(isinstance(image, str) for image in ids) else []
     if len(numbers) == len(ids):
-        names += ["index0", "index1", "rank0", "rank1"]
+        names += [*NUMBERINGS, "index0", "index1", "rank0", "rank1"]
         if len(there):
             some = numbers[:: max(1, len(numbers) // 50)][:50]
             shifts, counts = np.unique(there[None, :] - some[:, None], return_counts=True)
@@ -294,8 +346,8 @@ def image_mends(ids: Sequence[Id], truth: Objects) -> list[str]:
             names = [f"{shift:+d}" for shift in dict.fromkeys(likely) if shift] + names
 
     def fits(name: str) -> bool:
-        known = image_map(name, truth)
-        return sum(known(image) in truth.image_position for image in ids) >= 0.9 * len(ids)
+        known = [*map(image_map(name, truth), ids)]
+        return known != list(ids) and sum(image in truth.image_position for image in known) >= 0.9 * len(ids)
 
     return ["", *(name for name in names if fits(name))]
 

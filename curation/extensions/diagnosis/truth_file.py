@@ -41,6 +41,7 @@ class Image(msgspec.Struct, gc=False):
 
     id: int | str
     file_name: str = ""
+    curation_id: str = ""
     width: float | None = None
     height: float | None = None
 
@@ -55,7 +56,8 @@ class Category(msgspec.Struct, gc=False):
 class Record(msgspec.Struct, gc=False):
     """An annotation, or a detection; nothing of it is checked."""
 
-    image_id: int | str | float | None
+    image_id: int | str | float | None = None
+    file_name: str | None = None
     category_id: int | str | float | None = None
     category: str | None = None
     bbox: list[float | str | None] | None = None
@@ -110,6 +112,7 @@ def objects_of(annotated: AnnotationFile) -> Objects:
         np.array([image for image, _, _ in usable], np.int64),
         np.array([category for _, category, _ in usable], np.int64),
         np.array([box for _, _, box in usable], np.float64).reshape(-1, 4),
+        listed if all(listed := [image.curation_id for image in annotated.images]) else (),
     )
 
 

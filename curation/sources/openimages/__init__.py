@@ -101,8 +101,8 @@ def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: Bad
         dataset,
         content.part,
         images=Images.of(
-            ids.to_numpy(zero_copy_only=False),
-            numbers=np.arange(len(ids), dtype=np.int64),
+            native := ids.to_numpy(zero_copy_only=False),
+            text_ids=native,
             widths=np.ascontiguousarray(sizes[:, 0]),
             heights=np.ascontiguousarray(sizes[:, 1]),
         ),
