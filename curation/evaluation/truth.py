@@ -173,7 +173,7 @@ def _part(
         truth.stated_sizes,
         crowd=truth.crowd,
         files=source.images.file_names[chosen].tolist(),
-        ids=truth.image_names or [*map(str, truth.image_numbers.tolist())],
+        ids=[str(source.image_index.ids[row]) for row in chosen.tolist()],
         image=truth.image,
         is_json=len(source.files) == 1 and source.files[0].name.endswith(".json"),
     )
@@ -242,9 +242,9 @@ def positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
         ids of the annotation file, as where files ``1.jpg``, ``10.jpg``, ``2.jpg`` were numbered in this order.
     """
     for named in (source.images.listed, source.image_ids):
-        by_name = {} if named is None else {name: position for position, name in enumerate(named.tolist())}
-        if by_name.keys() >= set(ids):
-            return [by_name[text] for text in ids]
+        position_of = {} if named is None else {name: position for position, name in enumerate(named.tolist())}
+        if position_of.keys() >= set(ids):
+            return [position_of[text] for text in ids]
     index, natives = source.image_index, [text.partition(":")[2] for text in ids]
     numbers = [native_number(native) for native in natives]
     if source.images.text_ids is not None or None in numbers:
