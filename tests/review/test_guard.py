@@ -266,6 +266,32 @@ def test_a_link_from_elsewhere_leads_to_the_page_but_no_picture_is_drawn_elsewhe
     assert status("/datasets/r", site="same-site", mode="no-cors") == 403
 
 
+def test_a_ticket_opens_the_app_once_and_a_page_leads_on_where_a_file_led_here() -> None:
+    guard = guarded(answering())
+    query, file = f"token={guard.ticket}".encode(), {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate"}
+    status, headers, body = asyncio.run(ask(guard, "GET", "/", query=query, cookie="", **file))
+    assert (status, "location" in headers) == (200, False)
+    assert headers["set-cookie"] == f"curation_review_1={guard.token}; Path=/; HttpOnly; SameSite=Strict"
+    assert b'content="0;url=/datasets/r"' in body
+    assert guard.token.encode() not in body
+    assert asyncio.run(ask(guard, "GET", "/", query=query, cookie="", **file))[0] == 401
+    # An address is no mark-up of the page that leads to it.
+    query = f"token={guard.token}&x=1".encode()
+    _, _, body = asyncio.run(ask(guard, "GET", '/"><script>', query=query, cookie="", **file))
+    assert b"<script" not in body
+    assert b'url=/%22%3E%3Cscript%3E?x=1"' in body
+
+
+@pytest.mark.parametrize(
+    "query", ['view=[{"_cls": "os.system"}]', "_cls=os.system", "dataset=other", "x={%22$where%22:1}", "dataset_id=x"]
+)
+def test_an_address_names_no_class_and_no_other_dataset(query: str) -> None:
+    assert asyncio.run(ask(guarded(answering()), "GET", "/fiftyone", query=query.encode()))[0] == 403
+    assert (
+        asyncio.run(ask(guarded(answering()), "GET", "/fiftyone", query=b"dataset=r&view=[]&search=[{_cls"))[0] == 200
+    )
+
+
 @pytest.mark.mongo
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_files_of_a_dataset_are_what_its_paths_lead_to(fiftyone: Any, review: LiveReview, tmp_path: Path) -> None:

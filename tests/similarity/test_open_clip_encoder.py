@@ -1,5 +1,7 @@
 """A tiny model of open_clip: the same vectors as open_clip's own code, from every kind of weights file."""
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,13 @@ import pytest
 
 from curation.core.errors import EncoderError, MissingFileError
 from curation.signals.similarity.embed import embed_photos, photos_of_folder
-from curation.signals.similarity.open_clip import OpenClipEncoder, import_open_clip, load_model, open_clip_encoder
+from curation.signals.similarity.open_clip import (
+    OpenClipEncoder,
+    _checked_configuration,
+    import_open_clip,
+    load_model,
+    open_clip_encoder,
+)
 from curation.sources.photos import PhotoFolder
 from tests.rounding import product_error
 from tests.similarity.clip_world import TINY, picture, write_config, write_photos
@@ -200,6 +208,136 @@ def test_configurations_that_are_none_are_refused(tmp_path: Path, text: str) -> 
 def test_configurations_that_do_not_hold_together_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EncoderError, match="cannot be built"):
         load_model(write_config(tmp_path, vision_cfg={"layers": "many"}), random_weights=1)
+
+
+FOREIGN: list[tuple[str, Any]] = [
+    ("text_cfg.tokenizer_kwargs.trust_remote_code", True),
+    ("text_cfg.tokenizer_kwargs.trust_remote_code", False),
+    ("text_cfg.tokenizer_kwargs.deep", {"trust_remote_code": True}),
+    ("text_cfg.tokenizer_kwargs.auto_map", {"AutoTokenizer": ["evil.Tokenizer", None]}),
+    ("text_cfg.tokenizer_kwargs.clean", {"trust_remote_code": True}),
+    ("text_cfg.hf_model_kwargs", {"trust_remote_code": True}),
+    ("text_cfg.hf_trust_remote_code", True),
+    ("text_cfg.trust_remote_code", True),
+    ("text_cfg.hf_model_name", "../evil"),
+    ("text_cfg.hf_model_name", "/evil/tower"),
+    ("text_cfg.hf_tokenizer_name", "./evil"),
+    ("text_cfg.norm_kwargs.trust_remote_code", True),
+    ("vision_cfg.trust_remote_code", True),
+    ("vision_cfg.timm_model_name", "hf-hub:evil/model"),
+    ("vision_cfg.timm_model_name", "local-dir:/evil"),
+    ("multimodal_cfg", {"tokenizer_kwargs": {"trust_remote_code": True}}),
+    ("trust_remote_code", True),
+]
+
+
+class _Transformers:
+    """Stands for transformers: would run code of the folder where it is told that it may."""
+
+    TIME_OUT_REMOTE_CODE = 15
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.AutoTokenizer = self
+
+    def from_pretrained(self, name: object, **more: Any) -> "_Transformers":
+        self.asked.append({"name": str(name), "patience": self.TIME_OUT_REMOTE_CODE, **more})
+        return self
+
+
+@pytest.fixture
+def transformers(monkeypatch: pytest.MonkeyPatch) -> _Transformers:
+    module = _Transformers()
+    for name in ("transformers", "transformers.dynamic_module_utils"):
+        monkeypatch.setitem(sys.modules, name, module)
+    return module
+
+
+@pytest.fixture(params=["local-dir", "hf-hub"])
+def named(request: pytest.FixtureRequest, open_clip: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Return a function that gives the name of a model for its configuration, in a folder or on the hub."""
+
+    def fetch(model: str, filename: str | None = None, **_: object) -> str:
+        assert model == "lab/model"
+        return str(tmp_path / (filename or "open_clip_model.safetensors"))
+
+    def name(**changes: Any) -> str:
+        folder = write_config(tmp_path, **changes)
+        return folder if request.param == "local-dir" else "hf-hub:lab/model"
+
+    for module in (open_clip.factory, open_clip.pretrained):
+        monkeypatch.setattr(module, "download_pretrained_from_hf", fetch)
+    return name
+
+
+@pytest.mark.parametrize(("place", "value"), FOREIGN)
+def test_a_configuration_that_asks_for_code_is_refused(
+    named: Any, transformers: _Transformers, place: str, value: object
+) -> None:
+    changes: dict[str, Any] = json.loads(json.dumps(TINY))
+    changes["text_cfg"]["hf_tokenizer_name"] = "lab/tokens"
+    *tables, key = place.split(".")
+    table = changes
+    for one in tables:
+        table = table.setdefault(one, {})
+    table[key] = value
+    with pytest.raises(EncoderError, match="model configuration") as refused:
+        load_model(named(**changes), random_weights=1)
+    assert place in str(refused.value.where)
+    assert transformers.asked == []
+
+
+@pytest.mark.parametrize("top", [{"trust_remote_code": True}, {"preprocess_cfg": {"trust_remote_code": True}}])
+def test_a_key_beside_the_model_is_refused_too(tmp_path: Path, top: dict[str, Any]) -> None:
+    (tmp_path / "open_clip_config.json").write_text(json.dumps({"model_cfg": TINY} | top))
+    with pytest.raises(EncoderError, match="Unsupported field of a model configuration"):
+        load_model(f"local-dir:{tmp_path}", random_weights=1)
+
+
+def test_a_tokenizer_of_the_hub_is_told_to_run_no_code_and_nobody_is_asked(
+    named: Any, transformers: _Transformers, tmp_path: Path
+) -> None:
+    text = {**TINY["text_cfg"], "hf_tokenizer_name": "lab/tokens", "tokenizer_kwargs": {"clean": "lower"}}  # type: ignore[dict-item]
+    model = named(text_cfg=text)
+    loaded = load_model(model, random_weights=1)
+    loaded.tokenizer()
+    source = str(tmp_path) if model.startswith("local-dir") else "lab/tokens"
+    assert transformers.asked == [{"name": source, "patience": 0, "trust_remote_code": False, "cache_dir": None}]
+    assert transformers.TIME_OUT_REMOTE_CODE == 15
+    # What changed since is read anew.
+    named(text_cfg={**text, "tokenizer_kwargs": {"trust_remote_code": True}})
+    with pytest.raises(EncoderError, match="Unsupported field"):
+        loaded.tokenizer()
+    assert len(transformers.asked) == 1
+
+
+def test_every_model_of_open_clip_has_a_configuration_that_is_known(open_clip: Any, tmp_path: Path) -> None:
+    """As a folder that open_clip wrote for the hub has it."""
+    for name in open_clip.list_models():
+        content = {"model_cfg": open_clip.get_model_config(name), "preprocess_cfg": {"size": 224, "mean": [0.5] * 3}}
+        (tmp_path / "open_clip_config.json").write_text(json.dumps(content))
+        assert _checked_configuration(open_clip, f"local-dir:{tmp_path}") == content
+
+
+def test_weights_that_torch_cannot_read_are_not_unpickled(
+    config: str, tmp_path: Path, open_clip: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """open_clip reads weights once more, as whatever they are, where torch raises a TypeError."""
+    load, path = torch.load, tmp_path / "w.pt"
+    torch.save({"pickle": Hostile()}, path)
+
+    def fails_first(*given: Any, weights_only: bool | None = None, **more: Any) -> Any:
+        if weights_only is not None:
+            raise TypeError("as an old torch does")
+        # The default of torch before 2.6.
+        forced = os.environ.get("TORCH_FORCE_WEIGHTS_ONLY_LOAD") == "1"
+        return load(*given, weights_only=forced, **more)
+
+    monkeypatch.setattr(torch, "load", fails_first)
+    with pytest.raises(EncoderError, match="cannot be read"):
+        load_model(config, str(path))
+    assert "never" not in capsys.readouterr().out
+    assert "TORCH_FORCE_WEIGHTS_ONLY_LOAD" not in os.environ
 
 
 def test_devices_and_precisions_that_are_not_there_are_refused(config: str) -> None:

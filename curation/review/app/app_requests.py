@@ -185,7 +185,7 @@ def refuse_values(request: Any, reviewed: Reviewed) -> Refusal | None:
             if _CLASS in value and not _is_class(value[_CLASS]):
                 return Refusal("A request names a class that a review does not need", ascii(value[_CLASS])[:80])
             for name in _EXTENDED & value.keys():
-                classes = [key for key in value[name] if "." in key] if isinstance(value[name], dict) else ()
+                classes = [key for key in value[name] if "." in key] if isinstance(value[name], dict) else []
                 if not all(_is_class(key) for key in classes):
                     return Refusal("A request names a class that a review does not need", ascii(classes[0])[:80])
             for names, ours in ((_DATASET_NAMES, reviewed.name), (_DATASET_IDS, reviewed.id)):
@@ -289,8 +289,8 @@ def _restricted(make: Any, module: Any, base: type, datasets: Any) -> Any:
             raise ValueError("a view may not run a program, write, or read another dataset")
         # A stage may name the dataset that was generated for it; FiftyOne would take, and at times delete, any other.
         state = dict(request.get("kwargs") or ()).get("_state")
-        name = state.get("name") if isinstance(state, dict) else None
-        stored = datasets.find_one({"name": str(name)}, {"sample_collection_name": 1}) if name else None
+        generated = state.get("name") if isinstance(state, dict) else None
+        stored = datasets.find_one({"name": str(generated)}, {"sample_collection_name": 1}) if generated else None
         if stored is not None and str(stored.get("sample_collection_name", "")).startswith("samples."):
             raise ValueError("a view may not read another dataset")
         return make(cls, request)

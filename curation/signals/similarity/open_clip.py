@@ -7,6 +7,8 @@ import hashlib
 import importlib
 import json
 import logging
+import os
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -333,6 +335,8 @@ def load_model(model: str, pretrained: str = "", *, random_weights: int | None =
     model : str
         A name that open_clip knows (``ViT-B-32``); ``local-dir:DIR`` with ``open_clip_config.json``; or
         ``hf-hub:ORG/NAME``, which has weights too.
+        Both are refused if their configuration has fields that open_clip does not know, as it passes them on to
+        libraries that may run code of the folder (``trust_remote_code``).
     pretrained : str
         A tag that open_clip knows for the model (fetched by open_clip), or a weights file: a state dict (``.pt``), one
         under ``state_dict`` (names may begin with ``module.``), or ``.safetensors``. Files are read as weights only.
@@ -364,18 +368,23 @@ def load_model(model: str, pretrained: str = "", *, random_weights: int | None =
     else:
         weights = sha256_of_file(path)
         _fill(open_clip, built, path)
-    return LoadedModel(built.eval(), preprocess, lambda: open_clip.get_tokenizer(model), name, weights)
+    return LoadedModel(built.eval(), preprocess, lambda: _tokenizer(open_clip, model), name, weights)
+
+
+def _tokenizer(open_clip: Any, model: str) -> Any:
+    # Read anew, as open_clip does.
+    _checked_configuration(open_clip, model)
+    text = (open_clip.get_model_config(model) or {}).get("text_cfg", {})
+    with _without_foreign_code():
+        return open_clip.get_tokenizer(model, **({"trust_remote_code": False} if text.get("hf_tokenizer_name") else {}))
 
 
 def _name_of(open_clip: Any, model: str) -> str:
     """Return the name of a model in an identity: of a folder its name and the digest of its configuration."""
-    if model.startswith(LOCAL_FOLDER):
-        folder = Path(model.removeprefix(LOCAL_FOLDER))
-        path = folder / _CONFIG_FILE
-        data, expected = read_bytes(path, kind="model configuration"), "model_cfg with embed_dim, vision_cfg, text_cfg"
-        decode_json(data, _Config, EncoderError, "Malformed model configuration", where=str(path), expected=expected)
-        digest = sha256_of_bytes(json.dumps(json.loads(data), sort_keys=True).encode())
-        return f"{folder.absolute().name}@{digest}"
+    configuration = _checked_configuration(open_clip, model)
+    if configuration is not None and model.startswith(LOCAL_FOLDER):
+        digest = sha256_of_bytes(json.dumps(configuration, sort_keys=True).encode())
+        return f"{Path(model.removeprefix(LOCAL_FOLDER)).absolute().name}@{digest}"
     name = model if ":" in model else model.replace("/", "-")
     if not model.startswith(HUB) and name not in open_clip.list_models():
         near = difflib.get_close_matches(model, open_clip.list_models(), n=3, cutoff=0.4)
@@ -398,12 +407,101 @@ class _Config(msgspec.Struct):
     model_cfg: _Model
 
 
+_ARGUMENTS = {
+    "tokenizer_kwargs": {"clean", "language", "strip_sep_token"},
+    "act_kwargs": {"approximate"},
+    "norm_kwargs": {"eps"},
+}
+"""What a configuration may pass on to the libraries below open_clip; they know more, and some of it runs code."""
+_NAMES = {
+    "hf_model_name": re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?"),
+    "hf_tokenizer_name": re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?"),
+    "timm_model_name": re.compile(r"[A-Za-z0-9][\w.-]*"),
+}
+"""What a configuration may name: models of the hub, and of timm; no folder."""
+
+
+def _checked_configuration(open_clip: Any, model: str) -> dict[str, Any] | None:
+    """Return the configuration of a folder or of the hub, None for a model of open_clip's own.
+
+    Raises
+    ------
+    EncoderError
+        It cannot be fetched, is malformed, or has a field that open_clip does not know.
+    """
+    if model.startswith(LOCAL_FOLDER):
+        path = Path(model.removeprefix(LOCAL_FOLDER)) / _CONFIG_FILE
+    elif model.startswith(HUB):
+        try:
+            with _silence():
+                download = open_clip.factory.download_pretrained_from_hf
+                path = Path(download(model.removeprefix(HUB), filename=_CONFIG_FILE))
+        # Whatever the hub's client raises.
+        except Exception as error:
+            hint = "download the model where there is a network, and name its folder: --model local-dir:DIR"
+            _refuse("The model configuration cannot be fetched", f"--model {model}", error, hint)
+    else:
+        return None
+    data, expected = read_bytes(path, kind="model configuration"), "model_cfg with embed_dim, vision_cfg, text_cfg"
+    decode_json(data, _Config, EncoderError, "Malformed model configuration", where=str(path), expected=expected)
+    configuration: dict[str, Any] = json.loads(data)
+    _require_known(configuration, _known_fields(open_clip), str(path))
+    return configuration
+
+
+def _known_fields(open_clip: Any) -> dict[str, set[str]]:
+    """Return the fields of each table of a configuration, by its name; ``""`` for the configuration itself."""
+    from inspect import signature
+
+    from open_clip.coca_model import CoCa, MultimodalCfg
+    from open_clip.transform import PreprocessCfg
+
+    towers = {
+        "vision_cfg": open_clip.CLIPVisionCfg,
+        "text_cfg": open_clip.CLIPTextCfg,
+        "multimodal_cfg": MultimodalCfg,
+        "preprocess_cfg": PreprocessCfg,
+    }
+    models = {*signature(open_clip.CLIP).parameters, *signature(CoCa).parameters, "custom_text"}
+    return {
+        "": {"model_cfg", "preprocess_cfg"},
+        "model_cfg": models,
+        **{name: set(kind.__dataclass_fields__) for name, kind in towers.items()},
+        **_ARGUMENTS,
+    }
+
+
+def _require_known(table: dict[str, Any], known: dict[str, set[str]], where: str, place: tuple[str, ...] = ()) -> None:
+    fields = known[place[-1] if place else ""]
+    for key, value in table.items():
+        path = (*place, key)
+        if key not in fields or "remote_code" in key:
+            what, found, expected = "Unsupported field of a model configuration", None, ", ".join(sorted(fields))
+        elif isinstance(value, dict):
+            if key in known:
+                _require_known(value, known, where, path)
+                continue
+            what, found, expected = "Malformed model configuration", "an object", "a plain value"
+        elif key in _NAMES and value and not (isinstance(value, str) and _NAMES[key].fullmatch(value)):
+            what, found, expected = "Malformed model configuration", ascii(value), "the name of a model, no folder"
+        else:
+            continue
+        raise EncoderError(
+            what,
+            where=f"{where}: {'.'.join(path)[:200]}",
+            expected=expected[:400],
+            found=found and found[:80],
+            hint="remove the field, in a copy of the folder that --model local-dir:DIR names; a model that needs code "
+            "of its own is not loaded",
+        )
+
+
 def _built(open_clip: Any, model: str, tag: str, seed: int | None) -> tuple[Any, Any]:
     import torch
 
     try:
         # The seed holds inside only: the caller's random numbers go on as if nothing had happened.
-        with _silence(), torch.random.fork_rng(devices=[]):
+        with _silence(), _without_foreign_code(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed or 0)
             built, _, preprocess = open_clip.create_model_and_transforms(
                 model, pretrained=tag or None, load_weights=False, pretrained_text=False, device="cpu"
@@ -454,7 +552,7 @@ def _require_same_activation(open_clip: Any, model: str, tag: str) -> None:
 def _fill(open_clip: Any, model: Any, path: Path) -> None:
     """Load weights into a model."""
     try:
-        with _silence():
+        with _silence(), _without_foreign_code():
             result = open_clip.load_checkpoint(model, str(path), strict=False, weights_only=True)
     # torch, pickle and safetensors raise errors of every kind on files that are not what they should be.
     except Exception as error:
@@ -474,6 +572,33 @@ def _fill(open_clip: Any, model: Any, path: Path) -> None:
 def _refuse(what: str, where: str, error: Exception, hint: str | None = None) -> NoReturn:
     lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
     raise EncoderError(what, where=where, found="; ".join(lines[:3])[:300] or type(error).__name__, hint=hint) from None
+
+
+@contextmanager
+def _without_foreign_code() -> Iterator[None]:
+    """Keep torch from unpickling objects, and transformers from asking at the terminal whether it may run code.
+
+    Where torch fails on weights, open_clip reads them once more without saying that they are weights alone.
+    """
+    names = ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    before = {name: os.environ.pop(name, None) for name in names}
+    os.environ[names[0]] = "1"
+    try:
+        transformers: Any = importlib.import_module("transformers.dynamic_module_utils")
+    except ImportError:
+        transformers = None
+    patience = getattr(transformers, "TIME_OUT_REMOTE_CODE", 0)
+    if transformers is not None:
+        transformers.TIME_OUT_REMOTE_CODE = 0
+    try:
+        yield
+    finally:
+        if transformers is not None:
+            transformers.TIME_OUT_REMOTE_CODE = patience
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 @contextmanager
