@@ -160,7 +160,9 @@ class ImageColumns:
     home, position : ndarray of int32, shape (n,)
         The source that holds each image, and the position there; -1 where none does.
     photos : ndarray of int64, shape (n,), or None
-        An integer for the bytes of each photo, -1 where they were not read.
+        An integer for the bytes of each photo, -1 where no other photo has them.
+    photo_files : ndarray of int64, shape (n,), or None
+        An integer for the file of each photo, -1 where none is known.
     """
 
     __repr__ = short_repr
@@ -170,6 +172,7 @@ class ImageColumns:
     home: Int32s
     position: Int32s
     photos: Int64s | None = None
+    photo_files: Int64s | None = None
 
     @classmethod
     def of_sources(cls, sources: Sequence[Source]) -> ImageColumns:
@@ -197,7 +200,18 @@ class ImageColumns:
             photos = photos_beside(self.sources[number], path)
             for row in np.flatnonzero(self.home == number).tolist() if any(photos) else ():
                 column[row] = photos[self.position[row]]
-        return replace(self, photos=equal_photos(column)) if any(column) else self
+        if not any(column):
+            return self
+        return replace(self, photos=equal_photos(column), photo_files=_coded(_text_array(texts(column))))
+
+    def photos_differ(self, first: Int64s, second: Int64s) -> Bools:
+        """Return which pairs of images are two photos: both are known, in two files of other bytes."""
+        if self.photos is None or self.photo_files is None:
+            return np.zeros(len(first), np.bool_)
+        files, photos = ([column[rows] for rows in (first, second)] for column in (self.photo_files, self.photos))
+        known = (files[0] >= 0) & (files[1] >= 0) & (files[0] != files[1])
+        differ: Bools = known & ((photos[0] == -1) | (photos[0] != photos[1]))
+        return differ
 
     def label(self, row: int) -> str:
         """Return how messages name an image: its id, and its file name where the id does not tell it."""
@@ -401,7 +415,11 @@ def _same_record(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[
         return
     alone = (_counts(images.records, left, first) == 1) & (_counts(images.records, right, second) == 1)
     proven = (alone & images.distinctive[first]) | _is_no_accident(images, left, right, len(first))
+    # Two views of one scene, such as fog and no fog, have equal boxes.
+    views = proven & images.photos_differ(first, second)
+    proven &= ~views
     yield Shared("record", True, first[proven], second[proven])
+    yield Shared("name", False, first[views], second[views])
 
 
 def _same_name(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
@@ -411,8 +429,9 @@ def _same_name(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Sh
         common, smaller = _common_boxes(images, first, second)
         part_of = (smaller > 0) & (common == smaller) & _sizes_agree(images, first, second)
         # Labels of some classes alone: the boxes of one side are among those of the other.
-        proven = part_of & _has_rare_box(images, left, right, first, second)
-        differ = ((smaller > 0) & (common == 0)) | ~_sizes_agree(images, first, second)
+        two = images.photos_differ(first, second)
+        proven = part_of & _has_rare_box(images, left, right, first, second) & ~two
+        differ = ((smaller > 0) & (common == 0)) | ~_sizes_agree(images, first, second) | (two & (common == 0))
         sign = ~proven & ~(differ & images.counters[first])
         yield Shared("record", True, first[proven], second[proven])
         yield Shared("name", False, first[sign], second[sign])
@@ -473,7 +492,8 @@ def _counts(column: Int64s | Hashes, side: Int64s, rows: Int64s) -> Int64s:
 
 def _sizes_agree(images: ImageColumns, first: Int64s, second: Int64s) -> Bools:
     sizes, others = images.sizes[first], images.sizes[second]
-    return (sizes == others) | (sizes == 0) | (others == 0)
+    agree: Bools = (sizes == others) | (sizes == 0) | (others == 0)
+    return agree
 
 
 def _pair_boxes(images: ImageColumns, rows: Int64s) -> tuple[Int64s, Hashes]:
@@ -685,7 +705,7 @@ def part_overlaps(
     rows : mapping of str to ndarray of int64
         Rows of `images` by part, each once.
     """
-    overlaps = []
+    overlaps = list[Overlap]()
     for left, right in disjoint:
         sides = [_on_side(parts, left), _on_side(parts, right)]
         if not all(sides):
@@ -714,11 +734,11 @@ def _attributed(
     if not between:
         return
     mask = np.logical_or.reduce(list(between.values()))
-    names = [tuple(dict.fromkeys(pair[side] for pair in between)) for side in (0, 1)]
+    first, second = (tuple(dict.fromkeys(pair[side] for pair in between)) for side in (0, 1))
     pruned = shared._replace(left=shared.left[mask], right=shared.right[mask])
     part_of = {(part.subset_of, part.name) for side in sides for part in side if part.subset_of}
     stated = all(pair in part_of or pair[::-1] in part_of for pair in between)
-    yield Overlap(*names, pruned, images, stated)
+    yield Overlap(first, second, pruned, images, stated)
 
 
 def is_on_side(name: str, role: str, side: str) -> bool:

@@ -25,7 +25,7 @@ class Finding:
     Attributes
     ----------
     check : str
-        What was compared: ``list``, ``images``, ``annotated_images``, ``boxes``, ``file``, ``rebuild``, …
+        What was compared: ``list``, ``images``, ``annotated_images``, ``boxes``, ``file``, ``disjoint``, ``rebuild``, …
     subject : str
         The part or source concerned.
     outcome : {"ok", "note", "failure"}

@@ -295,6 +295,25 @@ def test_wilderness_and_closed_images_are_compared() -> None:
     assert "1 image is in closed and in wilderness" in one.found
 
 
+def test_photos_tell_two_views_of_a_scene_apart_and_placeholders_accuse_nobody(folder: Path) -> None:
+    """Fog and no fog have equal names and boxes; an "image not available" has the same bytes everywhere."""
+    train, test = coco(20, 1, "s{}.jpg".format), planted(coco(20, 1, "s{}.jpg".format), coco(20, 2), 20)
+    test["info"] = {"view": "fog"}
+    for use, content in (("train", train), ("test", test)):
+        write(folder / use / "labels.json", content)
+        for number, image in enumerate(content["images"]):
+            data = random.Random(f"{use}{number}").randbytes(999)
+            (folder / use / image["file_name"]).write_bytes(b"not available" if number < 3 else data)
+    sources = {use: curation.open_source("own", folder / use / "labels.json", part=use) for use in ("train", "test")}
+    assert [one.proven for one in source_overlaps(sources)] == [True]
+    paths = {use: folder / use / "labels.json" for use in sources}
+    assert not any(one.proven for one in source_overlaps(sources, paths=paths))
+    # A photo in the place of another, whose boxes differ, is told and no proof.
+    (folder / "test" / "s9.jpg").write_bytes((folder / "train" / "s8.jpg").read_bytes())
+    found = {(one.images.evidence, one.proven): one.pairs for one in source_overlaps(sources, paths=paths)}
+    assert found["photo", False][-1] == "s8.jpg = s9.jpg"
+
+
 # One world of one kind, end to end.
 
 NAMES: dict[str, tuple[str, str]] = {
