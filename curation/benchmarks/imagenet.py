@@ -25,7 +25,16 @@ from msgspec import Meta
 
 from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.parameters import declared
-from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
+from curation.benchmarks.parts import (
+    Part,
+    Selection,
+    compared,
+    make_part,
+    manifest_of,
+    rule_note,
+    source_entry,
+    unread_entry,
+)
 from curation.core.canonical import canonical_json, sha256_of_lines
 from curation.core.errors import ExportError, ProtocolError
 from curation.core.ilsvrc2012 import ilsvrc2012_classes
@@ -415,12 +424,13 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         ),
     }
     variant = " over all hypernyms (a correction)" if parameters["hierarchy"] == "dag" else ""
-    title = rule_of.name.upper() if rule_of.name in RULES else rule_of.name
+    is_users = rule_of.name not in RULES
+    title = rule_of.name if is_users else rule_of.name.upper()
     return manifest_of(
         parts,
         name=default_name(parameters),
         title=f"ImageNet open-set protocol {title}{variant}",
-        paper=PAPER,
+        paper=None if is_users else PAPER,
         taxonomy="OSC",
         origin="regenerated" if all(isinstance(part, Part) for part in parts) else "declared",
         classes=entries,
@@ -429,7 +439,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         algorithm_version=ALGORITHM_VERSION,
         parameters={**parameters, **facts},
         figures=_figures(_obtained(given, selected), parameters, sources),
-        notes=(*_hierarchy_notes(rule_of, parameters), *notes),
+        notes=(*([rule_note("hierarchy", PAPER)] if is_users else ()), *_hierarchy_notes(rule_of, parameters), *notes),
     )
 
 

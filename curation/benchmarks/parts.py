@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -170,7 +171,7 @@ def rule_note(rule: str, paper: Paper) -> str:
 
     Such a manifest names no paper as its own: its lists are in none.
     """
-    author = paper.authors.partition(",")[0].rpartition(" ")[2]
+    author = re.findall(r"author ?= ?\{([^,}]+)", paper.bibtex)[0]
     return f"Rule {rule} (after {author} et al. {paper.year}); data: user."
 
 

@@ -26,7 +26,7 @@ class DatasetFacts:
 
 
 _STATED = tomllib.loads(resources.files("curation.sources").joinpath("datasets.toml").read_text(encoding="utf-8"))
-_FAMILIES = {name: kind for kind, names in _STATED["families"].items() for name in names}
+_FAMILIES: Mapping[str, str] = {name: kind for kind, names in _STATED["families"].items() for name in names}
 _FACTS = {name: DatasetFacts(licence, media_redistributable=False) for name, licence in _STATED["licences"].items()}
 _FOLDERS: Mapping[str, int] = _STATED["folders_in_ids"]
 _NAMESPACES: Mapping[str, str] = _STATED["namespaces"]

@@ -213,6 +213,43 @@ def test_no_path_is_published(shapes: Path, shell: Shell) -> None:
     assert "--repo" not in shell.err("pull", "out@1.0.0", "--out", "pulled", status=2)
 
 
+@pytest.mark.parametrize("name", ["lab/coco", "lab/cocoa", "lab/voc2007", "lab/vocal-cords", "lab/mtsd", "lab/ninco"])
+def test_a_benchmark_of_ones_own_claims_no_paper_and_no_known_dataset(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("huggingface_hub")
+    draw(tmp_path, 1, 6, 300)
+    monkeypatch.chdir(tmp_path)
+    assert main([*INIT, "--name", name, "--n-tasks", "2"]) == 0
+    assert main(["build", "owod", "--tasks", "tasks.toml", *INIT[2:], "--out", "m"]) == 0
+    manifest = read_manifest(tmp_path / "m")
+    assert manifest.header.paper is None
+    assert manifest.header.notes[0] == "Rule tasks (after Zhao et al. 2022); data: user."
+    assert {entry.licence for entry in manifest.header.sources} == {"not stated"}
+    # Whether every object is annotated is not known of these data: LI1 is undecidable, and neither broken nor kept.
+    assert curation.audit("m", {"train": "train.json", "test": "test.json"}).verdict("LI1") == "undecidable"
+    # Ids of the user's data are no ids of a known dataset: COCO's would have twelve digits.
+    word = name.partition("/")[2].replace("-", "_")
+    known = word in ("coco", "voc2007", "mtsd", "ninco")
+    assert {image.partition(":")[0] for image in manifest.ids("t1-train")} == {f"my_{word}" if known else word}
+    licences = ["--licence", "train=MIT", "--licence", "test=MIT"]
+    assert main(["publish", "m", "--repo", "lab/x", "--dry-run", "out", *licences]) == 0
+    written = {path.name: path.read_text() for path in (tmp_path / "out").rglob("*") if path.suffix in (".md", ".json")}
+    for file, text in written.items():
+        for claim in (
+            "create_t1",
+            "Xiaowei",
+            "Revisiting",
+            "zhao2022",
+            "cocodataset",
+            "Flickr",
+            "oxford",
+            "ublished list",
+        ):
+            assert claim not in text, (file, claim)
+    assert "[MIT](https://spdx.org/licenses/MIT.html)" in written["README.md"]
+
+
 def test_the_ranked_measures_come_first_and_ties_once(shapes: Path, shell: Shell) -> None:
     detect(shapes / "test.json", shapes / "d.json")
     words = ["evaluate", "owod", "--manifest", "shapes", "--task", "t2", "--detections", "d.json"]

@@ -227,6 +227,11 @@ def test_a_pair_of_ones_own_goes_the_same_way(sources: dict[str, Source]) -> Non
     narrowed = build({**own, "zoo-list": listed("coco", ["000000000002", "000000000004"])}, pair=pair)
     assert natives(narrowed, "zoo-start") == [2, 4]
     assert natives(narrowed, "zoo-far") == [4]
+    # The user's lists are in no paper, and nobody published the start list.
+    header = narrowed.header
+    assert (header.paper, header.notes[0]) == (None, "Rule near-far (after Montoya et al. 2025); data: user.")
+    assert not any("published" in part.selection for part in header.parts)
+    assert header.parts[1].selection == "The start list zoo-list."
 
 
 def test_a_decision_may_name_the_split_instead_of_the_pool(sources: dict[str, Source]) -> None:

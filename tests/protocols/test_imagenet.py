@@ -162,6 +162,8 @@ def test_a_protocol_of_ones_own(given: Given, tmp_path: Path) -> None:
     names = {wnid: [f"{wnid}_{one}.JPEG" for one in range(10)] for wnid in (*classes.known, *classes.negative)}
     manifest = build(given(names), chosen)
     assert manifest.header.name == "imagenet/cats"
+    assert manifest.header.paper is None
+    assert manifest.header.notes[0] == "Rule hierarchy (after Palechor et al. 2023); data: user."
     assert len(manifest.lists["train"]) == 48
     assert all(one.explanation for one in manifest.header.figures)
 

@@ -128,6 +128,8 @@ def test_a_superclass_of_one_s_own() -> None:
     manifest = built(OPEN, superclass=labels)
     assert len(names(manifest, "known")) == 2
     assert manifest.header.name == "osod3/openimages-custom-1"
+    assert (manifest.header.paper, vehicles().header.paper is None) == (None, False)
+    assert manifest.header.notes[0].startswith("Rule superclass (after Hosoya et al. ")
     with pytest.raises(ProtocolError, match="equal parts"):
         built(OPEN, superclass=json.dumps(sorted(SUPERCLASSES["vehicle"])[:9]))
     with pytest.raises(ProtocolError, match="no class of the super-class"):
