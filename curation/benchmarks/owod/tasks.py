@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
+import numpy as np
 
 from curation.benchmarks.parameters import MOST_IMAGES
 from curation.core.arguments import checked
@@ -153,8 +154,9 @@ def starter_task_file(
         raise ProtocolError(
             "No class has an object here", where=files, expected="an annotation file", found=f"{len(objects)} classes"
         )
-    for index, label in enumerate(objects):
-        other = next((name for name in list(objects)[:index] if name.casefold() == label.casefold()), "")
+    first: dict[str, str] = {}
+    for label in objects:
+        other = "" if (earlier := first.setdefault(label.casefold(), label)) == label else earlier
         if other or not _is_usable(label):
             raise ProtocolError(
                 "A class of the annotation file cannot stand in a task file under its name",
@@ -179,7 +181,7 @@ def starter_task_file(
         "# true where every object of every class is annotated on every image: the audit cannot know (rule LI1).",
         f"exhaustive = {str(exhaustive).lower()}",
         "# Classes that never become known: their objects stay unknown at every task.",
-        *_listed("unknown", [label for label in objects if label not in shown], "no training object in the files"),
+        *_listed("unknown", [label for label in objects if not trained.get(label)], "no training object in the files"),
         "# Classes that are neither right nor wrong.",
         "ignored = []",
         *_sizes(groups, trained if "train" in sources else {}),
@@ -249,9 +251,12 @@ def _counts(sources: Mapping[str, Source]) -> tuple[dict[str, int], dict[str, se
     for use, source in sources.items():
         image, category = source.class_pairs()
         of = category if source.objects is None else source.objects.category
-        for position, label in enumerate(source.categories.names):
-            objects[label] = objects.get(label, 0) + int((of == position).sum())
-            images.setdefault(label, set()).update((use, shows) for shows in image[category == position].tolist())
+        names = source.categories.names
+        for label, count in zip(names, np.bincount(of, minlength=len(names)).tolist(), strict=True):
+            objects[label] = objects.get(label, 0) + count
+            images.setdefault(label, set())
+        for shows, position in zip(image.tolist(), category.tolist(), strict=True):
+            images[names[position]].add((use, shows))
     return objects, images
 
 
