@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
+import numpy as np
 
 from curation.benchmarks.parameters import MOST_IMAGES
 from curation.benchmarks.roles import require_disjoint_sources
@@ -155,8 +156,9 @@ def starter_task_file(
         raise ProtocolError(
             "No class has an object here", where=files, expected="an annotation file", found=f"{len(objects)} classes"
         )
-    for index, label in enumerate(objects):
-        other = next((name for name in list(objects)[:index] if name.casefold() == label.casefold()), "")
+    first: dict[str, str] = {}
+    for label in objects:
+        other = "" if (earlier := first.setdefault(label.casefold(), label)) == label else earlier
         if other or not _is_usable(label):
             raise ProtocolError(
                 "A class of the annotation file cannot stand in a task file under its name",
@@ -166,6 +168,8 @@ def starter_task_file(
                 hint="rename the category in the annotation file",
             )
     absent = [label for label in objects if not objects[label]] if {*SOURCES} <= sources.keys() else []
+    trained_or_absent = {*shown, *absent}
+    untrained = [label for label in objects if label not in trained_or_absent]
     n_tasks = min(n_tasks, len(shown))
     size, larger = divmod(len(shown), n_tasks)
     cuts = [number * size + min(number, larger) for number in range(n_tasks + 1)]
@@ -182,7 +186,7 @@ def starter_task_file(
         "# true where every object of every class is annotated on every image: the audit cannot know (rule LI1).",
         f"exhaustive = {str(exhaustive).lower()}",
         "# Classes that never become known: their objects stay unknown at every task.",
-        *_listed("unknown", [label for label in objects if label not in (*shown, *absent)], "no training object"),
+        *_listed("unknown", untrained, "no training object in the files"),
         *_without_boxes(absent),
         "# Classes that are neither right nor wrong.",
         "ignored = []",
@@ -255,9 +259,12 @@ def _counts(sources: Mapping[str, Source]) -> tuple[dict[str, int], dict[str, se
     for use, source in sources.items():
         image, category = source.class_pairs()
         of = category if source.objects is None else source.objects.category
-        for position, label in enumerate(source.categories.names):
-            objects[label] = objects.get(label, 0) + int((of == position).sum())
-            images.setdefault(label, set()).update((use, shows) for shows in image[category == position].tolist())
+        names = source.categories.names
+        for label, count in zip(names, np.bincount(of, minlength=len(names)).tolist(), strict=True):
+            objects[label] = objects.get(label, 0) + count
+            images.setdefault(label, set())
+        for shows, position in zip(image.tolist(), category.tolist(), strict=True):
+            images[names[position]].add((use, shows))
     return objects, images
 
 
