@@ -325,7 +325,7 @@ def _require_classes(
     if labels[row] == _UNKNOWN:
         advice = (
             f"are they of a later task than {task}? --task chooses it. --on-error stray=drop leaves out detections of "
-            "classes that are unknown in the task, and counts them"
+            f"classes that are unknown in the task, and counts them; {advice}"
         )
     raise PredictionError(
         what,

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import curation
+from curation.cli import main
 from curation.core.errors import PredictionError
 from curation.sources.datasets import COCO_CATEGORIES
 from tests.evaluation.mistaken import Rows, Truth, world
@@ -155,9 +156,31 @@ def test_predictions_of_ultralytics_are_read_with_their_own_truth(numbers: list[
             if certain and (first == 1 or max(ids) < len(numbers)):
                 assert result["AP"] == pytest.approx(right, abs=1e-6), (used, first, named)
                 assert says == (first == 1 and 0 not in ids)
+                # What `evaluate` reads rightly `inspect` does not accuse, and what it mends both read.
+                numbering = [
+                    found for found in curation.inspect(root, detections=path).findings if "ategory" in found.what
+                ]
+                assert not numbering
             # Ids that both numberings can have are read as the truth's, and the boxes doubt that.
             elif first == 1 and not says and right > 10:
                 assert any("looks for a mistake" in text for text in result.notes), (used, first, named)
+
+
+def test_inspect_mends_predictions_of_ultralytics_with_their_own_truth(tmp_path: Path, capsys: Any) -> None:
+    truth, rows = world(20, numbers=[3, 9, 11])
+    root = write_yolo(tmp_path / "yolo", truth)
+    # A detector that knows the second class alone: once mended, its ids could be those of Ultralytics still.
+    some = [row for row in rows if row["category_id"] == 9]
+    corners = [row | {"bbox": [x, y, x + w, y + h]} for row in some for x, y, w, h in [row["bbox"]]]
+    path, mended = tmp_path / "predictions.json", tmp_path / "mended.json"
+    path.write_text(json.dumps(by_ultralytics(truth, corners, first=1)))
+    words = ["inspect", str(root), "--detections"]
+    assert main([*words, str(path)]) == 1
+    assert "--mend boxes=xyxy" in capsys.readouterr().out
+    assert main([*words, str(path), "--mend", "boxes=xyxy", "--out", str(mended)]) == 0
+    assert main([*words, str(mended)]) == 0
+    result = curation.evaluate.coco(truth=root, detections=mended)
+    assert result["AP"] == pytest.approx(by_pycocotools(truth, some), abs=1e-4)
 
 
 def test_ids_of_coco_are_read_with_a_yolo_truth_of_its_80_classes(tmp_path: Path) -> None:

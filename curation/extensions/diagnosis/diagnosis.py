@@ -20,8 +20,11 @@ from curation.core.short_repr import short_repr
 from curation.core.text_table import Table, table_lines
 from curation.evaluation.conventions import Id, unique
 from curation.evaluation.detection_files import read_other_form
-from curation.evaluation.problem import GroundTruth, Int32s, Int64s
+from curation.evaluation.inputs import Reading
+from curation.evaluation.problem import GroundTruth, Int32s, Int64s, classes_of_source
 from curation.evaluation.result_records import FORM, Records, Row
+from curation.evaluation.truth import ground_truth
+from curation.evaluation.ultralytics import numbering_of
 from curation.extensions.diagnosis.inspection import Inspection, inspect_annotations
 from curation.extensions.diagnosis.mends import (
     Columns,
@@ -33,6 +36,8 @@ from curation.extensions.diagnosis.mends import (
     parse,
 )
 from curation.extensions.diagnosis.mistakes import ONE_CLASS, Finding, explain, ids_are, image_mends
+from curation.sources.opening import parts_at
+from curation.sources.yolo import yolo_file, yolo_names, yolo_parts
 
 _SEEN = 5_000
 """Detections that an evaluation looks at before it doubts them."""
@@ -130,13 +135,15 @@ def _held(path: Path) -> _Annotated | list[_Row] | str:
 
 
 def _objects_in(held: _Annotated | list[_Row] | str, path: Path) -> Objects:
+    if isinstance(held, str) and (path.is_dir() or yolo_file(path)):
+        return _objects_of_dataset(path)
     if not isinstance(held, _Annotated):
         raise AnnotationFormatError(
-            "The truth that explains detections must be COCO JSON",
+            "The truth that explains detections must be COCO JSON or a dataset's folder",
             where=str(path),
             expected="images, annotations and categories",
             found=held if isinstance(held, str) else "a list of results",
-            hint="curation export writes any truth as COCO JSON; give results as --detections",
+            hint="give results as --detections",
         )
     images: dict[Any, int] = {image.id: row for row, image in reversed([*enumerate(held.images)])}
     classes: dict[Any, int] = {category.id: row for row, category in enumerate(held.categories)}
@@ -159,6 +166,14 @@ def _objects_in(held: _Annotated | list[_Row] | str, path: Path) -> Objects:
     )
 
 
+def _objects_of_dataset(path: Path) -> Objects:
+    """Return the objects of a YOLO or VOC folder, of its test part where it has one, as `curation evaluate` does."""
+    parts = yolo_parts(named) if (named := yolo_file(path)) else parts_at(path, "voc2007")
+    chosen = next((part for part in ("test", "val", *parts) if part in parts), "test")
+    source = Reading(image_set=chosen).open(path)
+    return objects_of(ground_truth(source, classes_of_source(source)).truth)
+
+
 def _is_box(box: Sequence[Any] | None) -> bool:
     return box is not None and len(box) == 4 and all(isinstance(value, int | float) for value in box)
 
@@ -175,7 +190,7 @@ class _Given(NamedTuple):
     refused: Callable[[], str] = str
 
 
-def _detections(path: Path, truth: Objects) -> _Given:
+def _detections(path: Path, truth: Objects, truth_path: Path) -> _Given:
     """Return what a file holds that `evaluate` reads, or JSON of any convention."""
     files = zip(truth.images, truth.files, strict=True)
     stems = tuple(PurePosixPath(file).stem if file else str(image) for image, file in files)
@@ -197,8 +212,24 @@ def _detections(path: Path, truth: Objects) -> _Given:
         )
     data = InputFile(path).data
     if isinstance(held, list):
-        return _Given(_columns(held, truth), lambda: json_rows(data, dict), refused=partial(_why_refused, data))
+        used = {row.category_id for row in held if isinstance(row.category_id, int)}
+        named = yolo_file(truth_path)
+        position = numbering_of(used, data, yolo_names(InputFile(named).data, str(named)))[0] if named else {}
+        columns = _columns(held, truth)
+        columns = replace(columns, classes=[position.get(id_, id_) for id_ in columns.classes])
+        return _Given(columns, lambda: _from_zero(json_rows(data, dict), position), refused=partial(_why_refused, data))
     return _Given(_columns(held.annotations, truth), lambda: msgspec.json.decode(data)["annotations"], True)
+
+
+def _from_zero(records: list[dict[str, Any]], position: dict[int, int]) -> list[dict[str, Any]]:
+    """Return records of Ultralytics with category ids as data.yaml counts, without the ``file_name`` of photos."""
+    if not position:
+        return records
+    return [
+        {key: position.get(value, value) if key == "category_id" else value for key, value in record.items()
+         if key != "file_name"}
+        for record in records
+    ]  # fmt: skip
 
 
 def _why_refused(data: bytes) -> str:
@@ -265,7 +296,8 @@ def inspect(
     Parameters
     ----------
     path : Path or str
-        COCO JSON, which may be broken in ways that every other command refuses: repeated ids, boxes without size
+        COCO JSON, which may be broken in ways that every other command refuses: repeated ids, boxes without size; with
+        detections also a folder of YOLO or VOC
     detections : Path or str, optional
         COCO results in any convention of boxes, ids and scores; or a table (.csv) or YOLO's label files
 
@@ -322,7 +354,7 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
         found = diagnose(detections, truth)
         return replace(found, findings=(swapped, *found.findings))
     objects = _objects_in(held, truth)
-    columns, _, annotated, refused = _detections(detections, objects)
+    columns, _, annotated, refused = _detections(detections, objects, truth)
     mistakes, counts = explain(columns, objects)
     findings = [
         found._replace(command=_command(truth, detections, found.mend)) if found.mend else found for found in mistakes
@@ -361,7 +393,7 @@ def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str
         As `diagnose`; or there is no such mend.
     """
     asked, objects = parse(mends), _objects_in(_held(truth), truth)
-    before, records, *_ = _detections(detections, objects)
+    before, records, *_ = _detections(detections, objects, truth)
     after, rows = apply_mends(before, asked, objects)
     return mend_records(records(), before, after, rows)
 
