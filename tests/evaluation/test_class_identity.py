@@ -17,6 +17,7 @@ from curation.cli import main
 from curation.core.errors import PredictionError
 from curation.sources.datasets import COCO_CATEGORIES
 from tests.evaluation.mistaken import Rows, Truth, world
+from tests.sources.voc_files import write_voc
 
 
 def by_pycocotools(truth: Truth, rows: Rows) -> float:
@@ -88,6 +89,21 @@ def test_whole_numbers_that_name_classes_are_their_ids() -> None:
     numbered = [row | {"category": int(row["category"].split()[1])} for row in boxes_of(truth, ids=False)]
     found = curation.evaluate.coco(truth=numbered, detections=rows)
     assert found["AP"] == pytest.approx(by_pycocotools(truth, rows))
+
+
+@pytest.mark.parametrize(("name", "number"), [("dog", 12), ("tvmonitor", 20), ("aeroplane", 1), ("owl", None)])
+def test_voc_numbers_its_own_20_classes_alone(name: str, number: int | None, tmp_path: Path) -> None:
+    """Their ids are those of every conversion of VOC to COCO; other classes of XML files have no number."""
+    root = write_voc(tmp_path / "VOC2007", ["000001", "000002"], name=name)
+    source = curation.open_source("voc2007" if number else "birds", root, part="test")
+    rows = [{"image_id": image, "bbox": [0, 1, 30, 39], "score": 0.5} for image in (1, 2)]
+    assert curation.evaluate.voc(truth=source, detections=[row | {"category": name} for row in rows])["mAP11"] == 100
+    numbered = [row | {"category_id": number or 1} for row in rows]
+    if number:
+        assert curation.evaluate.voc(truth=source, detections=numbered)["mAP11"] == 100
+    else:
+        with pytest.raises(PredictionError, match="states no category ids"):
+            curation.evaluate.voc(truth=source, detections=numbered)
 
 
 def test_tasks_of_a_truth_without_category_ids_take_no_numbers(tmp_path: Path) -> None:
