@@ -13,7 +13,8 @@ from curation.core.input_files import json_rows
 from curation.evaluation.result_records import Records
 from curation.sources.datasets import COCO_CATEGORIES
 
-_COCO_IDS, _COCO_NAMES = ([category[column] for category in COCO_CATEGORIES] for column in (0, 1))
+_COCO_IDS = [number for number, *_ in COCO_CATEGORIES]
+_COCO_NAMES = [name for _, name, _ in COCO_CATEGORIES]
 
 
 class _Named(msgspec.Struct, gc=False):
