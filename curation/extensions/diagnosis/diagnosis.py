@@ -214,9 +214,11 @@ def _detections(path: Path, truth: Objects, truth_path: Path) -> _Given:
     if isinstance(held, list):
         used = {row.category_id for row in held if isinstance(row.category_id, int)}
         named = yolo_file(truth_path)
-        position = numbering_of(used, data, yolo_names(InputFile(named).data, str(named)))[0] if named else {}
+        position: dict[Any, int] = (
+            numbering_of(used, data, yolo_names(InputFile(named).data, str(named)))[0] if named else {}
+        )
         columns = _columns(held, truth)
-        columns = replace(columns, classes=[position.get(id_, id_) for id_ in columns.classes])
+        columns = replace(columns, classes=[position.get(class_id, class_id) for class_id in columns.classes])
         return _Given(columns, lambda: _from_zero(json_rows(data, dict), position), refused=partial(_why_refused, data))
     return _Given(_columns(held.annotations, truth), lambda: msgspec.json.decode(data)["annotations"], True)
 
