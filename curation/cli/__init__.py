@@ -105,8 +105,8 @@ def _require_known(parser: argparse.ArgumentParser, given: Sequence[str]) -> Non
     words = list(takewhile(lambda word: not word.startswith("-"), given))
     for old in (" ".join(words[:2]), *words[:1]):
         if old in GONE:
-            now = f"curation {GONE[old]}"
-            raise WrongWordsError(f"`curation {old}` is now `{now}`", where="curation", found=old, hint=now)
+            command = f"curation {GONE[old]}"
+            raise WrongWordsError(f"`curation {old}` is now `{command}`", where="curation", found=old, hint=command)
     for word in words:
         below = next((action for action in parser._actions if isinstance(action, argparse._SubParsersAction)), None)
         if below is None:

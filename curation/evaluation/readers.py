@@ -327,7 +327,7 @@ def _require_classes(
     if labels[row] == _UNKNOWN:
         advice = (
             f"are they of a later task than {task}? --task chooses it. --on-error stray=drop leaves out detections of "
-            "classes that are unknown in the task, and counts them"
+            f"classes that are unknown in the task, and counts them; {advice}"
         )
     raise PredictionError(
         what,
@@ -711,7 +711,7 @@ def _label_table(truth: TaskTruth, source: Source) -> dict[int | str | None, int
     known = {*task.known, UNKNOWN}
     rest = [name for name in named.names if task.aliases.get(name, name) not in known]
     table: dict[int | str | None, int] = dict.fromkeys((*rest, *(task.rest or ())), _UNKNOWN)
-    own = dict(zip(named.names, named.numbers, strict=True)) if source.has_category_ids else {}
+    own = {name: number for name, number in zip(named.names, named.category_ids, strict=True) if number is not None}
     numbers = own if task.numbers is None else task.numbers
     table |= {numbers[name]: _UNKNOWN for name in list(table) if isinstance(name, str) and name in numbers}
     unknown_numbers = {*task.unknown_numbers, *((own[UNKNOWN],) if UNKNOWN in own else ())}

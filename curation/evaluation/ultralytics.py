@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -13,7 +13,8 @@ from curation.core.input_files import json_rows
 from curation.evaluation.result_records import Records
 from curation.sources.datasets import COCO_CATEGORIES
 
-_COCO_IDS, _COCO_NAMES = ([category[column] for category in COCO_CATEGORIES] for column in (0, 1))
+_COCO_IDS = [number for number, *_ in COCO_CATEGORIES]
+_COCO_NAMES = [name for _, name, _ in COCO_CATEGORIES]
 
 
 class _Named(msgspec.Struct, gc=False):
@@ -22,7 +23,17 @@ class _Named(msgspec.Struct, gc=False):
 
 
 def ids_from_zero(records: Records, data: bytes, classes: Sequence[str]) -> tuple[Records, str]:
-    """Return records with category ids as a ``data.yaml`` counts classes, and how the file counts them, ``""`` if so.
+    """Return records with category ids as ``data.yaml`` counts classes, and what to say of it: see `numbering_of`."""
+    position, text = numbering_of(records.used_ids, data, classes)
+    if not position:
+        return records, ""
+    ids = records.category_ids
+    numbers = ids.tolist() if isinstance(ids, np.ndarray) else ids
+    return replace(records, category_ids=[None if id_ is None else position.get(id_, id_) for id_ in numbers]), text
+
+
+def numbering_of(used: Collection[int], data: bytes, classes: Sequence[str]) -> tuple[dict[int, int], str]:
+    """Return the class, counted from 0, of each category id of Ultralytics, and a sentence; nothing for other files.
 
     Ultralytics writes ids from 1 to the number of classes, or COCO's ids where it validates on COCO's val2017. A file
     is such a ``predictions.json`` if no id is 0 and either an id is one that counting from 0 cannot reach, or each
@@ -30,8 +41,10 @@ def ids_from_zero(records: Records, data: bytes, classes: Sequence[str]) -> tupl
 
     Parameters
     ----------
+    used : collection of int
+        The category ids in the file; -1, which is unknown, may be among them.
     data : bytes
-        JSON that the records come from.
+        JSON of the records.
     classes : sequence of str
         Names in the ``data.yaml`` of the truth.
 
@@ -39,9 +52,9 @@ def ids_from_zero(records: Records, data: bytes, classes: Sequence[str]) -> tupl
     ----------
     ``DetectionValidator.pred_to_json`` and ``init_metrics`` (``class_map``) in ultralytics/models/yolo/detect/val.py.
     """
-    used, n_classes = records.used_ids - {-1}, len(classes)
+    used, n_classes = {*used} - {-1}, len(classes)
     if not used or min(used) < 1:
-        return records, ""
+        return {}, ""
     if list(classes) == _COCO_NAMES and max(used) > n_classes and used <= {*_COCO_IDS}:
         position = {number: place for place, number in enumerate(_COCO_IDS)}
         numbering = f"the {n_classes} ids of COCO, 1 to {_COCO_IDS[-1]}"
@@ -49,14 +62,10 @@ def ids_from_zero(records: Records, data: bytes, classes: Sequence[str]) -> tupl
         position = {number: number - 1 for number in range(1, n_classes + 1)}
         numbering = f"ids from 1 to {n_classes}"
     else:
-        return records, ""
-    ids = [
-        number if number is None else position.get(number, number)
-        for number in np.asarray(records.category_ids).tolist()
-    ]
+        return {}, ""
     read_as = ", ".join(f"{number} as {classes[position[number]]}" for number in sorted(used)[:3])
     text = f"category ids are those of Ultralytics' predictions.json ({numbering}), data.yaml counts from 0: {read_as}"
-    return replace(records, category_ids=ids), text + (", …" if len(used) > 3 else "")
+    return position, text + (", …" if len(used) > 3 else "")
 
 
 def _names_photos(data: bytes) -> bool:

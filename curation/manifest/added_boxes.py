@@ -270,7 +270,8 @@ def _categories(own: Categories, labels: Sequence[str], classes: Sequence[ClassE
     added = tuple(names[len(own.names) :])
     keys = (*own.keys, *added) if own.keys else ()
     supercategories = (*own.supercategories, *("" for _ in added))
-    categories = Categories(tuple(numbers), tuple(names), supercategories, keys, numbering=own.numbering)
+    numbering = "file" if added and own.numbering == "yolo" else own.numbering
+    categories = Categories(tuple(numbers), tuple(names), supercategories, keys, numbering=numbering)
     return categories, [found[label] for label in labels]
 
 

@@ -125,7 +125,7 @@ class Images:
         return cls(native=native, **blank | {"file_names": texts(blank["file_names"])})
 
 
-Numbering = Literal["file", "yolo", "none"]
+Numbering = Literal["file", "yolo", "known", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +142,10 @@ class Categories:
         What the dataset itself tells its classes apart by (Open Images: ``/m/0jbk``); empty where that is the name.
     frequencies : tuple of str
         How often its training images show each class (LVIS: ``r``, ``c``, ``f``); empty where the file does not say.
-    numbering : {"file", "yolo", "none"}
-        Who numbers the classes: the annotation file; YOLO's data.yaml, from 0; or nobody, so that `numbers` count them
-        and detections cannot name a class by number.
+    numbering : {"file", "yolo", "known", "none"}
+        Who numbers the classes: the annotation file; YOLO's data.yaml, from 0; the order in which they are known (the
+        20 of VOC, from 1), which its files do not state; or nobody, so that `numbers` count them and detections cannot
+        name a class by number.
     """
 
     __repr__ = short_repr
@@ -160,9 +161,9 @@ class Categories:
         return len(self.names)
 
     @classmethod
-    def counted(cls, names: Sequence[str], keys: Sequence[str] = ()) -> Categories:
+    def counted(cls, names: Sequence[str], keys: Sequence[str] = (), *, numbering: Numbering = "none") -> Categories:
         """Return classes that have names alone, numbered from 1."""
-        return cls(tuple(range(1, len(names) + 1)), tuple(names), ("",) * len(names), tuple(keys), numbering="none")
+        return cls(tuple(range(1, len(names) + 1)), tuple(names), ("",) * len(names), tuple(keys), numbering=numbering)
 
     @property
     def category_ids(self) -> tuple[int | None, ...]:
@@ -354,7 +355,7 @@ class Source:
     @property
     def has_category_ids(self) -> bool:
         """Whether `Categories.numbers` are the dataset's own (COCO JSON, YOLO, CUB-200); others count the names."""
-        return self.categories.numbering != "none"
+        return self.categories.numbering in ("file", "yolo")
 
     def require_objects(self, purpose: str) -> Objects:
         """Return the objects, or raise `PresenceOnlyError` naming what needs them."""

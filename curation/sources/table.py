@@ -202,7 +202,8 @@ def _classes(
     """Return the classes of a table, and the position of each by what a cell calls it: its name, or its number."""
     first = {value: row for row, values in reversed(list(enumerate(stated))) for value in values}
     if family(dataset) == "coco":
-        categories = Categories(*zip(*COCO_CATEGORIES, strict=True))
+        numbers, names, supercategories = zip(*COCO_CATEGORIES, strict=True)
+        categories = Categories(numbers, names, supercategories)
     elif dataset in ("voc2007", "voc2012"):
         categories = Categories.counted(VOC_NAMES)
     else:

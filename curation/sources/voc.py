@@ -320,7 +320,7 @@ def _categories(names: Sequence[str], dataset: str, where: Where) -> Categories:
             expected=", ".join(known),
             found=", ".join(f"{name[:60]!r} ({found[name]} objects)" for name in strangers[:10]),
         )
-    return Categories.counted(known or strangers)
+    return Categories.counted(known or strangers, numbering="known" if known else "none")
 
 
 def _refuse(what: str, where: str, found: str, expected: str | None = None) -> NoReturn:

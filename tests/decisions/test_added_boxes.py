@@ -89,7 +89,7 @@ def world(tmp_path: Path) -> TaskWorld:
     return write_task_world(tmp_path / "raw")
 
 
-def applied(world: TaskWorld, folder: Path, *more: str, sources: bool = True) -> Manifest:
+def applied(world: TaskWorld, folder: Path, *more: str, sources: bool = True, version: str = "2.0.0") -> Manifest:
     """Apply the boxes of both reviewers to the manifest by the command, and return the new version."""
     if not (folder / "base").exists():
         write_manifest(world.manifest, folder / "base")
@@ -104,7 +104,7 @@ def applied(world: TaskWorld, folder: Path, *more: str, sources: bool = True) ->
         "--rule",
         "boxes=union",
         "--version",
-        "2.0.0",
+        version,
     ]
     assert main([*words, *given, *more, "--out", str(folder / "new")]) == 0
     return read_manifest(folder / "new")
@@ -276,7 +276,7 @@ def test_without_sources_counts_are_dropped_and_told(
     assert made.part("t1-test").boxes
     shutil.rmtree(tmp_path / "base")
     (tmp_path / "new").rename(tmp_path / "base")
-    again = applied(world, tmp_path, "--version", "3.0.0", sources=False)
+    again = applied(world, tmp_path, version="3.0.0", sources=False)
     assert again.part("t1-test").boxes == {}
     assert "give --source for each of their sources" in " ".join(capsys.readouterr().out.split())
     assert again.added_boxes == made.added_boxes

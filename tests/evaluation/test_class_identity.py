@@ -13,9 +13,11 @@ import pandas as pd
 import pytest
 
 import curation
+from curation.cli import main
 from curation.core.errors import PredictionError
 from curation.sources.datasets import COCO_CATEGORIES
 from tests.evaluation.mistaken import Rows, Truth, world
+from tests.sources.voc_files import write_voc
 
 
 def by_pycocotools(truth: Truth, rows: Rows) -> float:
@@ -89,6 +91,21 @@ def test_whole_numbers_that_name_classes_are_their_ids() -> None:
     assert found["AP"] == pytest.approx(by_pycocotools(truth, rows))
 
 
+@pytest.mark.parametrize(("name", "number"), [("dog", 12), ("tvmonitor", 20), ("aeroplane", 1), ("owl", None)])
+def test_voc_numbers_its_own_20_classes_alone(name: str, number: int | None, tmp_path: Path) -> None:
+    """Their ids are those of every conversion of VOC to COCO; other classes of XML files have no number."""
+    root = write_voc(tmp_path / "VOC2007", ["000001", "000002"], name=name)
+    source = curation.open_source("voc2007" if number else "birds", root, part="test")
+    rows = [{"image_id": image, "bbox": [0, 1, 30, 39], "score": 0.5} for image in (1, 2)]
+    assert curation.evaluate.voc(truth=source, detections=[row | {"category": name} for row in rows])["mAP11"] == 100
+    numbered = [row | {"category_id": number or 1} for row in rows]
+    if number:
+        assert curation.evaluate.voc(truth=source, detections=numbered)["mAP11"] == 100
+    else:
+        with pytest.raises(PredictionError, match="states no category ids"):
+            curation.evaluate.voc(truth=source, detections=numbered)
+
+
 def test_tasks_of_a_truth_without_category_ids_take_no_numbers(tmp_path: Path) -> None:
     truth, rows = world(20)
     names = [category["name"] for category in truth["categories"]]
@@ -155,9 +172,31 @@ def test_predictions_of_ultralytics_are_read_with_their_own_truth(numbers: list[
             if certain and (first == 1 or max(ids) < len(numbers)):
                 assert result["AP"] == pytest.approx(right, abs=1e-6), (used, first, named)
                 assert says == (first == 1 and 0 not in ids)
+                # What `evaluate` reads rightly `inspect` does not accuse, and what it mends both read.
+                numbering = [
+                    found for found in curation.inspect(root, detections=path).findings if "ategory" in found.what
+                ]
+                assert not numbering
             # Ids that both numberings can have are read as the truth's, and the boxes doubt that.
             elif first == 1 and not says and right > 10:
                 assert any("looks for a mistake" in text for text in result.notes), (used, first, named)
+
+
+def test_inspect_mends_predictions_of_ultralytics_with_their_own_truth(tmp_path: Path, capsys: Any) -> None:
+    truth, rows = world(20, numbers=[3, 9, 11])
+    root = write_yolo(tmp_path / "yolo", truth)
+    # A detector that knows the second class alone: once mended, its ids could be those of Ultralytics still.
+    some = [row for row in rows if row["category_id"] == 9]
+    corners = [row | {"bbox": [x, y, x + w, y + h]} for row in some for x, y, w, h in [row["bbox"]]]
+    path, mended = tmp_path / "predictions.json", tmp_path / "mended.json"
+    path.write_text(json.dumps(by_ultralytics(truth, corners, first=1)))
+    words = ["inspect", str(root), "--detections"]
+    assert main([*words, str(path)]) == 1
+    assert "--mend boxes=xyxy" in capsys.readouterr().out
+    assert main([*words, str(path), "--mend", "boxes=xyxy", "--out", str(mended)]) == 0
+    assert main([*words, str(mended)]) == 0
+    result = curation.evaluate.coco(truth=root, detections=mended)
+    assert result["AP"] == pytest.approx(by_pycocotools(truth, some), abs=1e-4)
 
 
 def test_ids_of_coco_are_read_with_a_yolo_truth_of_its_80_classes(tmp_path: Path) -> None:

@@ -20,8 +20,11 @@ from curation.core.short_repr import short_repr
 from curation.core.text_table import Table, table_lines
 from curation.evaluation.conventions import Id, unique
 from curation.evaluation.detection_files import read_other_form
-from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.inputs import Reading
+from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s, classes_of_source
 from curation.evaluation.result_records import Records
+from curation.evaluation.truth import Part, ground_truth
+from curation.evaluation.ultralytics import numbering_of
 from curation.extensions.diagnosis.finding import Finding, finding_lines
 from curation.extensions.diagnosis.inspection import Inspection, inspect_annotations
 from curation.extensions.diagnosis.mends import (
@@ -47,6 +50,8 @@ from curation.extensions.diagnosis.truth_file import (
     refused_truth,
 )
 from curation.extensions.diagnosis.truth_mistakes import fitting_forms, layout_mistake, other_mistakes
+from curation.sources.opening import parts_at
+from curation.sources.yolo import yolo_file, yolo_names, yolo_parts
 
 _SEEN = 5_000
 """Detections that an evaluation looks at before it doubts them."""
@@ -128,13 +133,41 @@ def _decoded_truth(path: Path) -> tuple[bytes, AnnotationFile]:
     data, annotated = _decoded(path)
     if not isinstance(annotated, AnnotationFile):
         raise AnnotationFormatError(
-            "The truth that explains detections must be COCO JSON",
+            "The truth that explains detections must be COCO JSON or a dataset's folder",
             where=str(path),
             expected="images, annotations and categories",
             found=annotated if isinstance(annotated, str) else "a list of results",
-            hint="curation export writes any truth as COCO JSON; give results as --detections",
+            hint="give results as --detections",
         )
     return data, annotated
+
+
+class _Dataset(NamedTuple):
+    """A folder of YOLO or VOC as a truth, with the attributes of a `TruthFile` that has nothing to mend."""
+
+    path: Path
+    part: Part
+    findings: tuple[Finding, ...] = ()
+    mends: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def with_layout(self, layout: Finding | None) -> _Dataset:
+        """Return the truth with a mistake in the layout of its boxes, which no command mends."""
+        advice = "rewrite the boxes of the label files in the layout of their format"
+        return self._replace(findings=(layout._replace(mend="", command=advice),) if layout else ())
+
+
+def _is_dataset(path: Path) -> bool:
+    return path.is_dir() or yolo_file(path) is not None
+
+
+def _dataset(path: Path) -> _Dataset:
+    """Return a folder of YOLO or VOC, of its test part where it has one, as `curation evaluate` reads it."""
+    parts = yolo_parts(named) if (named := yolo_file(path)) else parts_at(path, "voc2007")
+    chosen = next((part for part in ("test", "val", *parts) if part in parts), "test")
+    source = Reading(image_set=chosen).open(path)
+    return _Dataset(path, ground_truth(source, classes_of_source(source)))
 
 
 class _Given(NamedTuple):
@@ -149,11 +182,13 @@ class _Given(NamedTuple):
     texts: tuple[int, int] = (0, 0)
 
 
-def _detections(path: Path, truth: Objects, *, located: bool = True) -> _Given:
+def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool = True) -> _Given:
     """Return what a file holds that `evaluate` reads, or JSON of any convention.
 
     Parameters
     ----------
+    truth_path : Path
+        The truth, whose data.yaml says how Ultralytics numbers its classes.
     located : bool
         Whether images that `evaluate` finds go by the ids of the truth; else all go by what the file calls them.
     """
@@ -173,10 +208,28 @@ def _detections(path: Path, truth: Objects, *, located: bool = True) -> _Given:
             hint="detections may be .csv or a folder of YOLO too",
         )
     if isinstance(rows, list):
-        return _Given(_columns(rows, truth, located=located), lambda: json_rows(data, dict), texts=_texts(rows))
+        used = {row.category_id for row in rows if isinstance(row.category_id, int)}
+        named = yolo_file(truth_path)
+        from_zero: dict[Any, int] = (
+            numbering_of(used, data, yolo_names(InputFile(named).data, str(named)))[0] if named else {}
+        )
+        columns = _columns(rows, truth, located=located)
+        columns = replace(columns, classes=[from_zero.get(class_id, class_id) for class_id in columns.classes])
+        return _Given(columns, lambda: _from_zero(json_rows(data, dict), from_zero), texts=_texts(rows))
     rows = rows.annotations
     columns = _columns(rows, truth, located=located)
     return _Given(columns, lambda: msgspec.json.decode(data)["annotations"], True, _texts(rows))
+
+
+def _from_zero(records: list[dict[str, Any]], position: dict[int, int]) -> list[dict[str, Any]]:
+    """Return records of Ultralytics with category ids as data.yaml counts, without the ``file_name`` of photos."""
+    if not position:
+        return records
+    return [
+        {key: position.get(value, value) if key == "category_id" else value for key, value in record.items()
+         if key != "file_name"}
+        for record in records
+    ]  # fmt: skip
 
 
 def _texts(rows: Sequence[Record]) -> tuple[int, int]:
@@ -227,7 +280,9 @@ def _images(
 ) -> tuple[list[Any], list[Any]]:
     """Return the truth's id of each image that a reader finds, else what a record calls it; and the latter of all."""
     ids = ids.tolist() if isinstance(ids, np.ndarray) else ids
-    references = ids if names is None else names if ids is None else [a or b for a, b in zip(names, ids, strict=True)]
+    references: Any = names if ids is None else ids
+    if names is not None and ids is not None:
+        references = [name or number for name, number in zip(names, ids, strict=True)]
     if not located or all(image in truth.image_position for image in dict.fromkeys(references)):
         return references, references
     position = truth.index.resolve(ids, names).position.tolist()
@@ -261,7 +316,8 @@ def inspect(
     Parameters
     ----------
     path : Path or str
-        COCO JSON, which may be broken in ways that every other command refuses: repeated ids, boxes without size
+        COCO JSON, which may be broken in ways that every other command refuses: repeated ids, boxes without size; with
+        detections also a folder of YOLO or VOC
     detections : Path or str, optional
         COCO results in any convention of boxes, ids and scores; or a table (.csv) or YOLO's label files
 
@@ -331,18 +387,25 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
         )
         diagnosis = diagnose(detections, truth)
         return replace(diagnosis, findings=(swapped, *diagnosis.findings))
-    data, annotated = _decoded_truth(truth)
-    objects = objects_of(annotated)
-    results = _detections(detections, objects)
+    truth_with: Callable[[Finding | None], TruthFile | _Dataset]
+    if isinstance(annotated, str) and _is_dataset(truth):
+        dataset = _dataset(truth)
+        objects, truth_with = _objects_of_truth(dataset.part.truth), dataset.with_layout
+    else:
+        data, coco = _decoded_truth(truth)
+        objects, truth_with = objects_of(coco), partial(TruthFile, truth, data, coco)
+    results = _detections(detections, objects, truth)
     mistakes, counts = explain(results.columns, objects)
-    file = TruthFile(truth, data, annotated, next((one for one in mistakes if one.side == "truth"), None))
+    file = truth_with(next((finding for finding in mistakes if finding.side == "truth"), None))
     findings = [*_of_records(results), *(finding for finding in mistakes if finding.side != "truth")]
     findings += _texts_of_numbers(results, findings)
     mends = _mends_of(findings)
     if file.part is not None and all(finding.mend for finding in findings):
         records = None
         if mends:
-            after = objects_of(msgspec.json.decode(file.data, type=AnnotationFile))
+            after = objects
+            if isinstance(file, TruthFile):
+                after = objects_of(msgspec.json.decode(file.data, type=AnnotationFile))
             records = msgspec.json.encode(_mended(results, mends, after))
         if error := read_detections(records, detections, file.part):
             findings.append(refusal(error, "detections"))
@@ -395,8 +458,9 @@ def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str
     MissingFileError, AnnotationFormatError, PredictionError, UsageError
         As `diagnose`; or there is no such mend.
     """
-    objects = objects_of(_decoded_truth(truth)[1])
-    results = _detections(detections, objects, located="image_ids" not in parse(mends))
+    is_dataset = isinstance(_decoded(truth)[1], str) and _is_dataset(truth)
+    objects = _objects_of_truth(_dataset(truth).part.truth) if is_dataset else objects_of(_decoded_truth(truth)[1])
+    results = _detections(detections, objects, truth, located="image_ids" not in parse(mends))
     return _mended(results, mends, objects)
 
 
