@@ -136,7 +136,7 @@ class GroundTruth:
 
     def in_part(self, positions: Int32s) -> Int32s:
         """Return positions in the part of images of the annotation file; negative ones stay, -1 outside the part."""
-        if self.part_positions is None:
+        if self.part_positions is None or not len(self.part_positions):
             return positions
         part: Int32s = np.where(positions >= 0, self.part_positions[positions], positions)
         return part

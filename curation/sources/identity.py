@@ -197,6 +197,8 @@ class ImageIndex:
         >>> index.resolve([8]).position.tolist(), index.resolve([8], ["/photos/val/0008.jpg"]).position.tolist()
         ([1], [0])
         """
+        if not len(self):
+            return Resolved(np.full(len(ids if ids is not None else names or ()), STRAY, np.int32))
         by_id = None if ids is None else self._by_id(ids)
         if names is None:
             return _resolved(_Candidates.none(0) if by_id is None else by_id)
@@ -370,7 +372,9 @@ class ImageIndex:
         """Images by the texts that are ids: the file's own ones, and those of manifests with and without namespace."""
         own = [] if isinstance(self.ids, np.ndarray) else self.ids
         natives = [text.partition(":")[2] for text in self.listed]
-        columns = (own, self.namespaced, self.listed, natives)
+        # Digits alone are a form of the number: 000000000139 of COCO's 139.
+        forms = ["" if native.isdigit() else native for native in (text.partition(":")[2] for text in self.namespaced)]
+        columns = (own, self.namespaced, self.listed, natives, forms)
         return _Table((key for keys in columns for key in keys), (row for keys in columns for row in range(len(keys))))
 
     @cached_property

@@ -33,6 +33,7 @@ class Record(msgspec.Struct, gc=False):
     """One detection as the file has it; fields that are not declared are passed over."""
 
     image_id: Int64 | str = ""
+    file_name: str | None = None
     bbox: _Box | None = None
     bbox_xyxy: _Box | None = None
     score: float | None = None
@@ -40,6 +41,11 @@ class Record(msgspec.Struct, gc=False):
     ood_score: float | None = None
     scores: dict[str, float] | None = None
     logits: list[float] | None = None
+
+
+def reference_of(record: Record) -> int | str:
+    """Return what a record calls its image."""
+    return record.image_id if record.image_id != "" else record.file_name or ""
 
 
 class _ByImage(msgspec.Struct):
@@ -65,7 +71,7 @@ class RecordFile(NamedTuple):
 
     def at(self, row: int) -> str:
         """Return what to call a record in a message; rows are counted over the whole file, from 0."""
-        return f"{self.where}: record {row} (image {self.records[row].image_id!s:.80})"
+        return f"{self.where}: record {row} (image {reference_of(self.records[row])!s:.80})"
 
 
 def require_usable(values: Floats, what: str, where: Callable[[int], str]) -> None:
@@ -94,9 +100,9 @@ def read_records(path: Path, given: InputFile | None = None) -> RecordFile:
         else:
             records = json_rows(data, Record)
     file = RecordFile(records, path.name, given.sha256, str(path))
-    if any(record.image_id == "" for record in records):
-        row = next(row for row, record in enumerate(records) if record.image_id == "")
-        raise PredictionError("A detection names no image", where=file.at(row), expected="image_id")
+    unnamed = (row for row, record in enumerate(records) if record.image_id == "" and not record.file_name)
+    if (row := next(unnamed, None)) is not None:
+        raise PredictionError("A detection names no image", where=file.at(row), expected="image_id or file_name")
     return file
 
 
@@ -362,11 +368,13 @@ def read_ood_detections(
     columns = RawColumns(_boxes(file), read.confidence, file.at)
     negative = check_values(columns, policy)
     scores = method_scores(file, logits)
-    position, found, _ = locate([record.image_id for record in file.records], truth, file.at)
+    names = [record.file_name for record in file.records]
+    ids = [record.image_id if record.image_id != "" else None for record in file.records]
+    position, found, disagreeing = locate(ids, truth, file.at, names if any(names) else None)
     if not found.all() and policy.stray == "error":
         first = file.records[int(np.argmin(found))]
-        raise stray_error(columns, found, f"image_id {first.image_id!s:.80}", truth)
-    counts = report(stray=int((~found).sum()), negative=negative)
+        raise stray_error(columns, found, f"image_id {first.file_name or first.image_id!s:.80}", truth)
+    counts = report(stray=int((~found).sum()), negative=negative, disagreeing=disagreeing)
     low = np.zeros_like(found) if t_star is None else found & (read.confidence < t_star)
     if low.any():
         counts["left out: detections of confidence below t*"] = int(low.sum())
@@ -379,7 +387,7 @@ def read_ood_detections(
         read.background[kept],
         {name: values[kept] for name, values in scores.items()},
     )
-    images = frozenset(image_key(file.records[row].image_id) for row in kept.tolist())
+    images = frozenset(image_key(reference_of(file.records[row])) for row in kept.tolist())
     length = None if logits is None else logits.shape[1]
     return ReadOodDetections(detections, file.name, file.sha256, len(file.records), counts, images, length, read.notes)
 

@@ -22,6 +22,7 @@ from curation.evaluation.ood.detections import (
     method_scores,
     read_classes,
     read_records,
+    reference_of,
     require_usable,
 )
 from curation.evaluation.problem import Floats
@@ -162,7 +163,7 @@ def _from_json(given: InputFile, path: Path, t_star: float | None, classes: Clas
     file = read_records(path, given)
     logits = logits_of(file)
     scores = method_scores(file, logits)
-    keys = [image_key(record.image_id) for record in file.records]
+    keys = [image_key(reference_of(record)) for record in file.records]
     kept, reported = np.arange(len(keys)), dict[str, int]()
     confident = logits is not None or all(record.score is not None for record in file.records)
     if t_star is not None and keys and confident:

@@ -6,18 +6,18 @@ Raw sources have their classes under the benchmark's names, and tables as object
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from curation.core.short_repr import short_repr
 from curation.extensions.audit.classes import ClassNames, TaskClasses
-from curation.extensions.audit.identity import IMAGE_SUFFIX, Images, images_of
+from curation.extensions.audit.identity import Images, images_of
 from curation.extensions.audit.lists import AuditedList, ListSet
 from curation.manifest.disjoint import DISJOINT, ImageColumns, Shared, is_on_side, part_overlaps
 from curation.manifest.header import ClassEntry, LabelView, PartEntry, SourceEntry
@@ -444,37 +444,9 @@ def positions_of(images: Images, sources: Sequence[Source]) -> Int32s:
 
 
 def positions_in(source: Source, wanted: Sequence[str]) -> Int32s:
-    """Return the position of each id among the images of a source, -1 where it has none.
+    """Return the position of each id, name or path of a list among the images of a source, -1 where it has none or two.
 
-    Lists name images by the dataset's own id, by the file name, or by the number in the annotation file; and by a path
-    to one of these. One way of naming holds for the whole source: the one that finds the most, in this order where
-    several do.
+    See `curation.sources.identity` for the rule.
     """
-    best = np.full(len(wanted), -1, np.int32)
-    for texts in _shortened(wanted):
-        for rows in _namings(source):
-            found = np.array([rows.get(text, -1) for text in texts], np.int32)
-            if int((found >= 0).sum()) > int((best >= 0).sum()):
-                best = found
-            if len(wanted) and (best >= 0).all():
-                return best
-    return best
-
-
-def _shortened(wanted: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield images as they are written, without suffix, and by folder and name or name alone if that is distinct."""
-    yield wanted
-    paths = [re.sub(IMAGE_SUFFIX, "", text) for text in wanted]
-    tails = (["/".join(text.split("/")[-parts:]) for text in paths] for parts in (2, 1))
-    for texts in (paths, *tails):
-        if texts != wanted and len(set(texts)) == len(wanted):
-            yield texts
-
-
-def _namings(source: Source) -> Iterator[dict[str, int]]:
-    images = source.images
-    yield {native: row for row, native in enumerate(images.native.tolist())}
-    names = images.file_names.tolist()
-    yield {PurePosixPath(name.replace("\\", "/")).stem: row for row, name in enumerate(names) if name}
-    # As the annotation file writes it: with leading zeros, COCO's 000000000005 and VOC's 000005 would be one number.
-    yield {str(number): row for row, number in enumerate(images.numbers.tolist())}
+    position: Int32s = np.maximum(source.image_index.resolve(list(wanted)).position, -1)
+    return position
