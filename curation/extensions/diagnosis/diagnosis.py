@@ -229,8 +229,8 @@ def _taken(records: Records, rows: Int64s, truth: Objects) -> Columns:
 
 def _id(value: Any) -> Any:
     if isinstance(value, float):
-        return int(value) if value.is_integer() else str(value)
-    return value
+        value = int(value) if value.is_integer() else str(value)
+    return str(value) if isinstance(value, int) and abs(value) >= 2**63 else value
 
 
 def _float(value: Any) -> float:

@@ -411,7 +411,7 @@ def _left_over(
         left = [old for old in votes if old not in found and old in targets]
         named = {old: number for old in left if (number := _majority(votes[old], fewest=2)) is not None}
         wanted = Counter(named.values())
-        new = {
+        new: dict[Id | None, Id] = {
             old: category
             for old, number in named.items()
             if wanted[number] == 1 and (category := truth.categories[number]) not in targets

@@ -21,6 +21,7 @@ from curation.core.wording import counted, examples
 from curation.evaluation.conventions import boxes_in_pixels, is_form
 from curation.evaluation.inputs import Policy, Reading, detections_of, known_classes
 from curation.evaluation.problem import Bools
+from curation.evaluation.result_records import Int64
 from curation.evaluation.truth import Part, ground_truth
 from curation.extensions.diagnosis.finding import Finding
 from curation.extensions.diagnosis.mends import Objects
@@ -39,7 +40,7 @@ _DROP = "records=drop"
 class Image(msgspec.Struct, gc=False):
     """An entry of ``images``; nothing of it is checked."""
 
-    id: int | str
+    id: Int64 | str
     file_name: str = ""
     width: float | None = None
     height: float | None = None
@@ -48,7 +49,7 @@ class Image(msgspec.Struct, gc=False):
 class Category(msgspec.Struct, gc=False):
     """An entry of ``categories``; nothing of it is checked."""
 
-    id: int | str
+    id: Int64 | str
     name: str = ""
 
 
@@ -268,7 +269,7 @@ def _other_mistakes(annotated: AnnotationFile, layout: Finding | None) -> Iterat
     sizes = _sizes(annotated)
     rows = [record for record in annotated.annotations if record.has_box and record.image_id in sizes]
     boxes = np.array([record.bbox for record in rows], np.float64).reshape(-1, 4)
-    of_box: list[Any] = [sizes[record.image_id] for record in rows]  # type: ignore[index]
+    of_box: list[Any] = [sizes[record.image_id] for record in rows]
     yield from other_mistakes(
         boxes,
         np.array(of_box, np.float64).reshape(-1, 2),
@@ -284,7 +285,7 @@ def _repeated_ids(annotated: AnnotationFile) -> str:
     """Return which ids of a file repeat, ``""`` where none does."""
     images = Counter(image.id for image in annotated.images)
     numbers = Counter(record.id for record in annotated.annotations if record.id is not None)
-    kinds = {"image": images, "annotation": numbers}
+    kinds: dict[str, Counter[Any]] = {"image": images, "annotation": numbers}
     texts = []
     for kind, count in kinds.items():
         repeated = [number for number, times in count.items() if times > 1]

@@ -37,7 +37,7 @@ def leaves_image(boxes: Floats, sizes: Floats) -> Bools:
     """
     with np.errstate(invalid="ignore", over="ignore"):
         beyond = (boxes[:, :2] < -_BEYOND) | (boxes[:, :2] + np.maximum(boxes[:, 2:], 0) > sizes + _BEYOND)
-    leaving: Bools = beyond.any(axis=1)
+    leaving: Bools = np.asarray(beyond.any(axis=1))
     return leaving
 
 
