@@ -202,17 +202,17 @@ def _as_evaluated(ids: list[Any], truth: Objects) -> list[Any]:
     are_texts = len(numbers) < len(truth.images)
     ordered = truth.images if are_texts else numbers
     stem_of = dict(zip(truth.images, truth.stems, strict=True))
-    named = replace(
+    indexed = replace(
         truth.truth,
         image_numbers=np.arange(len(ordered)) if are_texts else np.array(numbers, np.int64),
         image_names=tuple(map(str, ordered)) if are_texts else None,
         image_stems=tuple(stem_of[image] for image in ordered),
     )
     try:
-        position, found = locate(["" if image is None else image for image in ids], named, str)
+        position, is_there = locate(["" if image is None else image for image in ids], indexed, str)
     except CurationError:
         return ids
-    rows = zip(ids, position.tolist(), found.tolist(), strict=True)
+    rows = zip(ids, position.tolist(), is_there.tolist(), strict=True)
     return [ordered[at] if is_found else image for image, at, is_found in rows]
 
 
@@ -327,7 +327,7 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
     objects = objects_of(annotated)
     results = _detections(detections, objects)
     mistakes, counts = explain(results.columns, objects)
-    file = TruthFile(truth, data, annotated, next((one for one in mistakes if one.side == "truth"), None))
+    file = TruthFile(truth, data, annotated, next((finding for finding in mistakes if finding.side == "truth"), None))
     findings = [*_of_records(results), *(finding for finding in mistakes if finding.side != "truth")]
     findings += _texts_of_numbers(results, findings)
     mends = _mends_of(findings)
@@ -359,8 +359,8 @@ def _of_records(results: _Given) -> list[Finding]:
     share = float(np.isfinite(results.columns.scores).mean()) if len(results.columns) else 0.0
     source = "give the detector's results" if share < 1 else "write its list `annotations` alone"
     advice = f"{source}: a JSON list of image_id, category_id, bbox, score"
-    what = "The detections are a file of annotations, not of results"
-    return [Finding(what, "records with a score", share, command=advice)]
+    mistake = "The detections are a file of annotations, not of results"
+    return [Finding(mistake, "records with a score", share, command=advice)]
 
 
 def _texts_of_numbers(results: _Given, findings: Sequence[Finding]) -> Iterator[Finding]:

@@ -251,17 +251,17 @@ def _record_mistakes(annotated: AnnotationFile) -> Iterator[Finding]:
     n = len(annotated.annotations)
     if n and not annotated.categories:
         example = '"categories": [{"id": 1, "name": "circle"}, ...]'
-        what = f"The truth lists no categories: its {counted(n, 'annotation')} have no class"
-        yield Finding(what, "curation evaluate refuses it", None, command=f"write {example} into it", side="truth")
+        mistake = f"The truth lists no categories: its {counted(n, 'annotation')} have no class"
+        yield Finding(mistake, "curation evaluate refuses it", None, command=f"write {example} into it", side="truth")
     usable = _usable(annotated)
     if n and not usable.all():
         first = int(np.argmin(usable))
-        what = (
+        mistake = (
             f"Annotations of the truth have no usable box, or are of an image or class that the file lacks: "
             f"{int((~usable).sum()):,} of {n:,}, the first annotations[{first}]"
         )
         mend = _DROP if usable.any() else ""
-        yield Finding(what, "usable annotations", float(usable.mean()), 1.0 if mend else None, mend,
+        yield Finding(mistake, "usable annotations", float(usable.mean()), 1.0 if mend else None, mend,
                       "export them anew", side="truth")  # fmt: skip
 
 
