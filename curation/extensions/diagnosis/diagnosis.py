@@ -35,6 +35,7 @@ from curation.extensions.diagnosis.mends import (
     parse,
 )
 from curation.extensions.diagnosis.mistakes import RIGHT_CLASS, explain, ids_are, image_mends
+from curation.extensions.diagnosis.renumbering import plain_json
 from curation.extensions.diagnosis.truth_file import (
     AnnotationFile,
     Record,
@@ -42,7 +43,6 @@ from curation.extensions.diagnosis.truth_file import (
     mended_truth,
     new_name,
     objects_of,
-    plain_json,
     read_detections,
     refusal,
     refused_truth,

@@ -39,6 +39,7 @@ from curation.extensions.diagnosis.mends import (
     renaming,
     sample,
     short_list,
+    usable,
 )
 from curation.extensions.diagnosis.truth_mistakes import EXCHANGED, fitting_forms, form_mistake, layout_mistake
 
@@ -459,10 +460,10 @@ def _category_mends(used: Sequence[Id | None], truth: Objects) -> list[str]:
 
 def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find records that no evaluation can use: without a box, or of a class that the truth lacks."""
-    has_box = np.isfinite(columns.boxes).all(axis=1)
+    has_box, can_drop = np.isfinite(columns.boxes).all(axis=1), bool(usable(columns, truth).any())
     if not has_box.all():
         mistake = f"{counted_words(int((~has_box).sum()), 'record')} without four finite numbers in bbox"
-        mend = "records=drop" if has_box.any() else ""
+        mend = "records=drop" if can_drop else ""
         command = "" if mend else "write x, y, width, height in pixels into each record"
         yield Finding(mistake, "records with a box", float(has_box.mean()), 1.0 if mend else None, mend, command)
     known = has_class(columns, {*truth.category_position, UNKNOWN, UNKNOWN_NUMBER})
@@ -472,11 +473,11 @@ def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
     names = examples([f"{name} ({count:,})" for name, count in strange.most_common()], shown=6)
     rows = f"{int((~known).sum()):,} of {counted_words(len(known), 'detection')}"
     mistake = f"{rows} are of classes that the truth lacks: {names}"
-    if known.any():
+    if can_drop:
         yield Finding(mistake, "detections of its classes", float(known.mean()), 1.0, "records=drop")
     else:
         command = "write category_id or category as the truth has them"
-        yield Finding(mistake, "detections of its classes", 0.0, command=command)
+        yield Finding(mistake, "detections of its classes", float(known.mean()), command=command)
 
 
 def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:

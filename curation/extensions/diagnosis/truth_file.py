@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 import warnings
@@ -16,7 +15,7 @@ import msgspec
 import numpy as np
 
 from curation.core.errors import CurationError, UsageError
-from curation.core.input_files import is_json_lines
+from curation.core.input_files import InputFile
 from curation.core.wording import counted, examples
 from curation.evaluation.conventions import boxes_in_pixels, is_form
 from curation.evaluation.inputs import Policy, Reading, detections_of, known_classes
@@ -79,18 +78,6 @@ class AnnotationFile(msgspec.Struct):
     categories: list[Category] = []
 
 
-def plain_json(data: bytes) -> bytes:
-    """Return JSON as it is, but with null for the NaN and Infinity that Python writes."""
-    if not any(name in data for name in (b"NaN", b"Infinity")):
-        return data
-    try:
-        if is_json_lines(data):
-            return b"\n".join(msgspec.json.encode(json.loads(line)) for line in data.splitlines() if line.strip())
-        return msgspec.json.encode(json.loads(data))
-    except (ValueError, RecursionError):
-        return data
-
-
 def objects_of(annotated: AnnotationFile) -> Objects:
     """Return the usable annotations of a file as columns, crowds included."""
     images: dict[Any, int] = {image.id: row for row, image in reversed([*enumerate(annotated.images)])}
@@ -130,7 +117,7 @@ class TruthFile:
     ----------
     path : Path
     data : bytes
-        JSON, see `plain_json`.
+        What the path holds, see `curation.extensions.diagnosis.renumbering.plain_json`.
     annotated : AnnotationFile
     layout : Finding or None
         What is wrong with the layout of its boxes, as detections or the sizes of images show it.
@@ -150,6 +137,9 @@ class TruthFile:
     def __init__(self, path: Path, data: bytes, annotated: AnnotationFile, layout: Finding | None) -> None:
         self.notes = (_ZERO,) if any(_is_zero(record.id) for record in annotated.annotations) else ()
         findings = [*_record_mistakes(annotated), *([layout] if layout else []), *_other_mistakes(annotated, layout)]
+        if not any(finding.mend == _DROP for finding in findings) and InputFile(path).data != data:
+            mistake = "The truth holds NaN or Infinity, which JSON lacks"
+            findings.append(Finding(mistake, "curation evaluate refuses it", None, mend=_DROP, side="truth"))
         self.mends = tuple(finding.mend for finding in findings if finding.mend)
         self.data = mended_truth(data, self.mends) if self.mends else data
         written = Path(new_name("mended_truth", path)) if self.mends else path
@@ -315,7 +305,7 @@ def mended_truth(data: bytes, mends: Sequence[str]) -> bytes:
     Parameters
     ----------
     data : bytes
-        See `plain_json`.
+        See `curation.extensions.diagnosis.renumbering.plain_json`.
     mends : sequence of str
         ``KEY=VALUE``, see `VALUES`.
 
