@@ -60,10 +60,10 @@ def truth_doubt(
     is_json : bool
         Whether the truth is one file of COCO JSON, which ``curation inspect`` mends.
     """
-    told = _told()
-    if told is None:
+    extension = _told()
+    if extension is None:
         return ""
-    return str(told.truth_doubt(boxes, sizes, crowd=crowd, files=files, ids=ids, image=image, is_json=is_json))
+    return str(extension.truth_doubt(boxes, sizes, crowd=crowd, files=files, ids=ids, image=image, is_json=is_json))
 
 
 def stray_hint(ids: Sequence[int | str], truth: GroundTruth) -> str:

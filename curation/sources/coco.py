@@ -50,7 +50,7 @@ _OPENING = re.compile(rb'"annotations"\s*:\s*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
 _MARK = b"8113420171017"
 _MOST_COPIED = 1 << 20
 _BYTE = re.compile(r"\(byte (\d+)\)")
-_LEAVE_OUT = "curation inspect FILE counts such annotations, and names the command that leaves them out"
+_LEAVE_OUT = "curation inspect FILE names the command that leaves such annotations out, or mends them"
 _RENUMBER = "curation inspect FILE --renumber NEW.json counts the annotations from 1"
 
 
@@ -304,6 +304,7 @@ def _refuse_syntax(data: bytes, name: str, message: str) -> NoReturn:
             where=f"{name}: byte {start}",
             expected="strict JSON (NaN and Infinity are not part of it)",
             found=f"{message}: {data[max(0, start - 30) : start + 30]!r}",
+            hint=_LEAVE_OUT if data[start : start + 2] in (b"Na", b"In", b"-I") else None,
         )
     raise AnnotationFormatError(
         "The annotation file ends too early",

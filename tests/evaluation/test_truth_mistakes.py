@@ -202,6 +202,9 @@ def damaged(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows, Truth, Ro
     if name == "an annotation of another image and repeated ids":
         more = annotations[0] | {"image_id": 999_999_999}
         return truth | {"annotations": [*annotations, more]}, rows, truth, rows
+    if name == "NaN in areas of the truth":
+        areas = [one | {"area": float("nan")} for one in annotations]
+        return truth | {"annotations": areas}, rows, truth, rows
     if name == "NaN":
         bad = [row | ({"bbox": [float("nan")] * 4} if n % 9 == 0 else {}) for n, row in enumerate(rows)]
         return truth, bad, truth, [row for n, row in enumerate(rows) if n % 9]
@@ -235,8 +238,8 @@ def damaged(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows, Truth, Ro
 
 DAMAGES = [
     "annotation ids that restart in each image", "an annotation of no image",
-    "an annotation of another image and repeated ids", "NaN", "null and short boxes", "boxes as texts", "all as texts",
-    "corners as texts", "phrases that are no class", "a class that the truth lacks",
+    "an annotation of another image and repeated ids", "NaN in areas of the truth", "NaN", "null and short boxes",
+    "boxes as texts", "all as texts", "corners as texts", "phrases that are no class", "a class that the truth lacks",
 ]  # fmt: skip
 
 

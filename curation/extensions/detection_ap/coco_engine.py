@@ -177,10 +177,10 @@ def _zero_notes(given: OnePart, name: str, ap: float | None) -> list[str]:
         return []
     plain = replace(truth, federated=None) if name == "coco" else truth
     theirs = pycocotools_precision(plain, detections.take(detections.label >= 0), zero)
-    shown = ("-" if value is None else f"{percent(value):.2f} %" for value in (theirs, ap))
+    values = ("-" if value is None else f"{percent(value):.2f} %" for value in (theirs, ap))
     return [
         "an annotation of the truth has id 0: pycocotools counts a detection of this object as false, and the object "
-        "as missed; its AP is therefore {} and not {}".format(*shown)
+        "as missed; its AP is therefore {} and not {}".format(*values)
     ]
 
 

@@ -37,6 +37,7 @@ from curation.extensions.diagnosis.mends import (
     parse,
 )
 from curation.extensions.diagnosis.mistakes import RIGHT_CLASS, explain, ids_are, image_mends, other_images
+from curation.extensions.diagnosis.renumbering import plain_json
 from curation.extensions.diagnosis.truth_file import (
     AnnotationFile,
     Record,
@@ -44,7 +45,6 @@ from curation.extensions.diagnosis.truth_file import (
     mended_truth,
     new_name,
     objects_of,
-    plain_json,
     read_detections,
     refusal,
     refused_truth,
@@ -292,8 +292,8 @@ def _images(
 
 def _id(value: Any) -> Any:
     if isinstance(value, float):
-        return int(value) if value.is_integer() else str(value)
-    return value
+        value = int(value) if value.is_integer() else str(value)
+    return str(value) if isinstance(value, int) and abs(value) >= 2**63 else value
 
 
 def _float(value: Any) -> float:
@@ -430,8 +430,8 @@ def _of_records(results: _Given) -> list[Finding]:
     share = float(np.isfinite(results.columns.scores).mean()) if len(results.columns) else 0.0
     source = "give the detector's results" if share < 1 else "write its list `annotations` alone"
     advice = f"{source}: a JSON list of image_id, category_id, bbox, score"
-    what = "The detections are a file of annotations, not of results"
-    return [Finding(what, "records with a score", share, command=advice)]
+    mistake = "The detections are a file of annotations, not of results"
+    return [Finding(mistake, "records with a score", share, command=advice)]
 
 
 def _texts_of_numbers(results: _Given, findings: Sequence[Finding]) -> Iterator[Finding]:

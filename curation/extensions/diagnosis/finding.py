@@ -64,9 +64,9 @@ def box_words(form: str, unit: str | None = None) -> str:
     >>> box_words("xyxy:0-1")
     "x1, y1, x2, y2 in parts of the image's size (0-1)"
     """
-    layout, _, stated = form.partition(":")
-    unit = stated if unit is None else unit
+    layout, _, of_form = form.partition(":")
+    unit = of_form if unit is None else unit
     square = f"the network's square input ({unit})"
     kinds = {"": "pixels", "0": f"parts of the image's size ({unit})", "x": f"pixels of another scale ({unit})",
              "l": square, "c": square}  # fmt: skip
-    return f"{_LAYOUTS[layout]} in {kinds.get(stated[:1], f'pixels off by {unit}')}"
+    return f"{_LAYOUTS[layout]} in {kinds.get(of_form[:1], f'pixels off by {unit}')}"

@@ -261,8 +261,8 @@ def apply_mends(columns: Columns, mends: Mapping[str, str], truth: Objects) -> t
         elif key == "scores":
             columns = replace(columns, scores=_scores(columns.scores, value))
         else:
-            kept = first_of_each(columns) if key == "duplicates" else np.flatnonzero(usable(columns, truth))
-            columns, rows = columns.take(kept), rows[kept]
+            retained = first_of_each(columns) if key == "duplicates" else np.flatnonzero(usable(columns, truth))
+            columns, rows = columns.take(retained), rows[retained]
     return columns, rows
 
 
@@ -279,16 +279,16 @@ def has_class(columns: Columns, known: Collection[Id | None]) -> Bools:
 
 def _matched(columns: Columns, truth: Objects) -> Mapped:
     some = columns.take(sample(columns))
-    found = renaming(some, truth, class_votes(some, truth))
-    if found.blocking:
+    rename = renaming(some, truth, class_votes(some, truth))
+    if rename.blocking:
         raise PredictionError(
             "The boxes do not decide which classes all category ids stand for",
             where="--mend category_ids=matched",
             expected="category_ids=A:B,C:D with each id that changes and what it becomes",
-            found=f"undecided: {short_list(found.undecided)}; keep a number that another id would get: "
-            f"{short_list(found.blocking)}",
+            found=f"undecided: {short_list(rename.undecided)}; keep a number that another id would get: "
+            f"{short_list(rename.blocking)}",
         )
-    return found.moved.get
+    return rename.moved.get
 
 
 def short_list(ids: Iterable[Any]) -> str:
@@ -400,8 +400,8 @@ def renaming(columns: Columns, truth: Objects, votes: Votes) -> Renaming:
     Where one class is taken for another that does lie on its own objects, the detector is poor and the file sound.
     """
     likely = {old: number for old, tally in votes.items() if (number := _majority(tally, fewest=3)) is not None}
-    wanted = Counter(likely.values())
-    classes = {old: truth.categories[number] for old, number in likely.items() if wanted[number] == 1}
+    claims = Counter(likely.values())
+    classes = {old: truth.categories[number] for old, number in likely.items() if claims[number] == 1}
     moved = {
         old: new
         for old, new in classes.items()
@@ -427,29 +427,29 @@ def _left_over(
     moved: Mapping[Id | None, Id], classes: Mapping[Id | None, Id], truth: Objects, votes: Votes
 ) -> dict[Id | None, Id]:
     """Return the classes of rare ids whose number another id gets: two boxes tell, or that one class alone is left."""
-    found = dict(moved)
+    assigned = dict(moved)
     while True:
-        targets = {*found.values()}
-        left = [old for old in votes if old not in found and old in targets]
-        named = {old: number for old in left if (number := _majority(votes[old], fewest=2)) is not None}
-        wanted = Counter(named.values())
-        new = {
+        targets = {*assigned.values()}
+        left = [old for old in votes if old not in assigned and old in targets]
+        likely = {old: number for old in left if (number := _majority(votes[old], fewest=2)) is not None}
+        claims = Counter(likely.values())
+        new: dict[Id | None, Id] = {
             old: category
-            for old, number in named.items()
-            if wanted[number] == 1 and (category := truth.categories[number]) not in targets
+            for old, number in likely.items()
+            if claims[number] == 1 and (category := truth.categories[number]) not in targets
             if classes.get(category) != category
         }
         if not new:
             break
-        found |= new
+        assigned |= new
     # The last id is the class that is left, unless its boxes lie on others.
-    rest = [old for old in votes if old not in found and old not in classes]
-    free = {*truth.categories} - {*found.values()} - {*classes.values()}
+    rest = [old for old in votes if old not in assigned and old not in classes]
+    free = {*truth.categories} - {*assigned.values()} - {*classes.values()}
     if rest == left and len(left) == len(free) == 1:
         (category,) = free
         if votes[left[0]].keys() <= {truth.category_position[category]}:
-            found[left[0]] = category
-    return found
+            assigned[left[0]] = category
+    return assigned
 
 
 def _majority(tally: Counter[int], *, fewest: int) -> int | None:
@@ -468,6 +468,6 @@ def sample(columns: Columns) -> Int64s:
     frame = pd.DataFrame({"image": image, "score": columns.scores}).sort_values("score", kind="stable")
     of_image = frame.groupby("image", sort=False)
     ends = np.minimum(of_image.cumcount(), of_image.cumcount(ascending=False)) < _OF_IMAGE
-    kept = np.sort(frame.index[ends].to_numpy(np.int64))
-    rows: Int64s = kept[image[kept] % max(1, math.ceil(len(kept) / MOST_ROWS)) == 0]
+    ends_of_images = np.sort(frame.index[ends].to_numpy(np.int64))
+    rows: Int64s = ends_of_images[image[ends_of_images] % max(1, math.ceil(len(ends_of_images) / MOST_ROWS)) == 0]
     return rows

@@ -39,6 +39,7 @@ from curation.extensions.diagnosis.mends import (
     renaming,
     sample,
     short_list,
+    usable,
 )
 from curation.extensions.diagnosis.truth_mistakes import EXCHANGED, fitting_forms, form_mistake, layout_mistake
 from curation.sources.identity import NUMBERINGS
@@ -46,7 +47,6 @@ from curation.sources.identity import NUMBERINGS
 _MULTIPLE = 2.0
 _FEW, _MANY = 3, 10
 _LOW = 0.05
-ONE_CLASS = "All detections are of one class"
 _SURE = 100
 """Boxes of a real detector that fix a scale or an offset; of fewer it is printed as an estimate."""
 _MOST_PAIRS = 100
@@ -123,8 +123,10 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
     best = next(reading for reading in readings if reading.hits >= 0.95 * best.hits)
     in_parts = (np.abs(columns.boxes) <= 1.5).all(axis=1).mean() >= 0.9 and truth.boxes.max(initial=0) > 2
     if in_parts and np.isnan(truth.sizes).all():
-        what = "Boxes are parts of the image's size, which the truth does not state"
-        yield Finding(what, "boxes within 0 to 1.5", 1.0, command="write width and height of each image into the truth")
+        mistake = "Boxes are parts of the image's size, which the truth does not state"
+        yield Finding(
+            mistake, "boxes within 0 to 1.5", 1.0, command="write width and height of each image into the truth"
+        )
         return
     holds = _multiplies(now.hits, best.hits, best.looked_at, low=0.0 if best.boxes in usual else 0.1)
     if not holds or best is now or not _fits_own_images(*by_ids[best.ids], truth, best):
@@ -144,9 +146,9 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
         unit = None
         if best.boxes not in usual and _is_rough(*by_ids[best.ids], truth, best):
             unit = f"about {best.boxes.partition(':')[2]}, estimated from {best.hits} boxes"
-        what = f"Boxes are {box_words(best.boxes, unit)}; expected x, y, width, height in pixels"
+        mistake = f"Boxes are {box_words(best.boxes, unit)}; expected x, y, width, height in pixels"
         evidence = "detections on an object (IoU >= 0.5)"
-        yield Finding(what, evidence, before.share, best.share, f"boxes={best.boxes}")
+        yield Finding(mistake, evidence, before.share, best.share, f"boxes={best.boxes}")
 
 
 def _is_rough(boxes: Floats, positions: Int64s, truth: Objects, best: _Reading) -> bool:
@@ -183,26 +185,26 @@ def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Obje
         conventions = [form for form in forms if not is_exchange or form.startswith(LAYOUTS[:3])]
         # First with the detections as they are, then under any convention of theirs.
         for others in (forms[:1], conventions):
-            now, found = hits("xywh", *others), {form: hits(form, *others) for form in fitting}
-            best = max(found.values())
+            now, counts = hits("xywh", *others), {form: hits(form, *others) for form in fitting}
+            best = max(counts.values())
             if is_settled := _multiplies(now, best, n):
                 break
         if 2 * best < now and not is_exchange:
             return None, truth
         # On square images x and y can be exchanged in all boxes: no number changes.
-        chosen = [form for form, count in found.items() if 2 * count >= best][: 1 if best else None]
+        chosen = [form for form, count in counts.items() if 2 * count >= best][: 1 if best else None]
         finding = layout_mistake(chosen, truth.boxes, sizes, is_settled=is_settled)
         return finding, mended(chosen[0]) if finding and finding.mend else truth
     if not n or (now := hits("xywh", *forms)) >= 0.25 * n:
         return None, truth
-    found = {form: hits(form, "xywh") for form in forms[1:]}
-    form = max(found, key=lambda name: found[name])
-    if not _multiplies(now, found[form], n, low=0.1) or not _fits_own_images(
-        columns.boxes[positions >= 0], positions[positions >= 0], mended(form), _Reading("", "xywh", found[form], n)
+    counts = {form: hits(form, "xywh") for form in forms[1:]}
+    form = max(counts, key=lambda name: counts[name])
+    if not _multiplies(now, counts[form], n, low=0.1) or not _fits_own_images(
+        columns.boxes[positions >= 0], positions[positions >= 0], mended(form), _Reading("", "xywh", counts[form], n)
     ):
         return None, truth
     evidence = "detections on an object (IoU >= 0.5)"
-    return form_mistake(form, evidence, hits("xywh", "xywh") / n, found[form] / n), mended(form)
+    return form_mistake(form, evidence, hits("xywh", "xywh") / n, counts[form] / n), mended(form)
 
 
 def other_images(columns: Columns, truth: Objects) -> Finding | None:
@@ -432,21 +434,21 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
         for name in _category_mends(used, truth)
         if _is_numbering(name, known := category_map(name, truth), used, truth, rename)
     }
-    found = {name: right(known) for name, known in mends.items()}
-    most = max(found.values(), default=0)
-    named = next((name for name, count in found.items() if count >= 0.95 * most), "")
+    counts = {name: right(known) for name, known in mends.items()}
+    most = max(counts.values(), default=0)
+    numbering = next((name for name, count in counts.items() if count >= 0.95 * most), "")
     learnt = right(lambda old: moved.get(old, old))
     is_lacking = any(category not in truth.category_position for category in used)
     is_mended = _multiplies(now, most, n, low=0.2) or (is_lacking and most > 1.2 * now + _FEW)
     evidence = RIGHT_CLASS
-    if named and is_mended and most >= 0.9 * learnt:
-        what = _NUMBERINGS.get(named) or f"Category ids are off by {-int(named)}"
-        yield Finding(what, evidence, now / n, most / n, f"category_ids={named}")
+    if numbering and is_mended and most >= 0.9 * learnt:
+        mistake = _NUMBERINGS.get(numbering) or f"Category ids are off by {-int(numbering)}"
+        yield Finding(mistake, evidence, now / n, most / n, f"category_ids={numbering}")
     elif len(used) == 1 and len(truth.categories) > 1:
         classes = sum(count > 0 for count in votes[used[0]].values())
         if n >= _MANY and now <= 0.7 * n and classes > 1:
-            what = f"{ONE_CLASS}, {used[0]!s:.40}, on objects of {classes} classes"
-            yield Finding(what, evidence, now / n, command="write each detection's own category_id")
+            mistake = f"All detections are of one class, {used[0]!s:.40}, on objects of {classes} classes"
+            yield Finding(mistake, evidence, now / n, command="write each detection's own category_id")
     elif learnt >= now + _MANY:
         yield _renamed(rename, Finding("", evidence, now / n, learnt / n))
 
@@ -465,21 +467,22 @@ def _is_numbering(name: str, known: Mapped, used: Sequence[Id | None], truth: Ob
 def _renamed(rename: Renaming, counted: Finding) -> Finding:
     """Return the finding on ids that stand for other classes, with a mend unless ids that it cannot tell block it."""
     moved, undecided = rename.moved, rename.undecided
-    pairs = ",".join(f"{old}:{new}" for old, new in sorted(moved.items(), key=lambda item: str(item[0])))
+    pairs = [f"{old}:{new}" for old, new in sorted(moved.items(), key=lambda item: str(item[0]))]
     ids = counted_words(len(moved), "category id stands for another class", "category ids stand for other classes")
-    what = f"{ids}: the numbering of another file"
+    mistake = f"{ids}: the numbering of another file"
     if undecided:
         ids, rows = ("id", "detection")
         rare, rows = counted_words(len(undecided), "id"), counted_words(sum(undecided.values()), "detection")
-        what += f"; {rare} ({rows}) cannot be told by their boxes: {short_list(undecided)}"
+        mistake += f"; {rare} ({rows}) cannot be told by their boxes: {short_list(undecided)}"
     if rename.blocking:
         advice = (
             f"--mend category_ids=A:B,C:D for all ids at once, with the list that the detector was trained with: "
-            f"alone, {pairs[:300]} would merge classes with {short_list(rename.blocking)}"
+            f"alone, {examples(pairs, 12)} would merge classes with {short_list(rename.blocking)}"
         )
-        return counted._replace(what=what, mended=None, command=advice)
-    is_short = len(moved) <= _MOST_PAIRS and not any({*":,"} & {*str(old)} for old in moved)
-    return counted._replace(what=what, mend=f"category_ids={pairs if is_short else 'matched'}")
+        return counted._replace(what=mistake, mended=None, command=advice)
+    is_short = len(moved) <= _MOST_PAIRS and all(isinstance(new, int) for new in moved.values())
+    is_short = is_short and not any({*":,"} & {*str(old)} for old in moved)
+    return counted._replace(what=mistake, mend=f"category_ids={','.join(pairs) if is_short else 'matched'}")
 
 
 RIGHT_CLASS = "detections on objects whose class is right"
@@ -509,24 +512,24 @@ def _category_mends(used: Sequence[Id | None], truth: Objects) -> list[str]:
 
 def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find records that no evaluation can use: without a box, or of a class that the truth lacks."""
-    has_box = np.isfinite(columns.boxes).all(axis=1)
+    has_box, can_drop = np.isfinite(columns.boxes).all(axis=1), bool(usable(columns, truth).any())
     if not has_box.all():
-        what = f"{counted_words(int((~has_box).sum()), 'record')} without four finite numbers in bbox"
-        mend = "records=drop" if has_box.any() else ""
+        mistake = f"{counted_words(int((~has_box).sum()), 'record')} without four finite numbers in bbox"
+        mend = "records=drop" if can_drop else ""
         command = "" if mend else "write x, y, width, height in pixels into each record"
-        yield Finding(what, "records with a box", float(has_box.mean()), 1.0 if mend else None, mend, command)
+        yield Finding(mistake, "records with a box", float(has_box.mean()), 1.0 if mend else None, mend, command)
     known = has_class(columns, {*truth.category_position, UNKNOWN, UNKNOWN_NUMBER})
     if known.all() or not truth.categories or None in columns.classes:
         return
     strange = Counter(repr(columns.classes[row])[:40] for row in np.flatnonzero(~known).tolist())
     names = examples([f"{name} ({count:,})" for name, count in strange.most_common()], shown=6)
     rows = f"{int((~known).sum()):,} of {counted_words(len(known), 'detection')}"
-    what = f"{rows} are of classes that the truth lacks: {names}"
-    if known.any():
-        yield Finding(what, "detections of its classes", float(known.mean()), 1.0, "records=drop")
+    mistake = f"{rows} are of classes that the truth lacks: {names}"
+    if can_drop:
+        yield Finding(mistake, "detections of its classes", float(known.mean()), 1.0, "records=drop")
     else:
         command = "write category_id or category as the truth has them"
-        yield Finding(what, "detections of its classes", 0.0, command=command)
+        yield Finding(mistake, "detections of its classes", float(known.mean()), command=command)
 
 
 def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
@@ -544,12 +547,12 @@ def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
     within = float(((scores >= 0) & (scores <= 1)).mean())
     if within < 1:
         is_percent = scores.min() >= 0 and scores.max() <= 100 and np.quantile(scores, 0.9) > 1
-        what, mend = ("in percent", "percent") if is_percent else ("logits or margins", "logits")
+        unit, mend = ("in percent", "percent") if is_percent else ("logits or margins", "logits")
         if np.abs(scores - 0.5).max() <= 0.51:
             keep = "curation evaluate coco --on-error scores=keep takes them as they are"
             yield Finding("Scores are beyond 0 or 1 by rounding", "scores from 0 to 1", within, command=keep)
         else:
-            yield Finding(f"Scores are {what}", "scores from 0 to 1", within, 1.0, f"scores={mend}")
+            yield Finding(f"Scores are {unit}", "scores from 0 to 1", within, 1.0, f"scores={mend}")
         return
     best, partner = _overlaps(columns.take(given), truth)
     named = np.array([truth.category_position.get(columns.classes[row], -1) for row in given.tolist()], np.int64)

@@ -7,6 +7,7 @@ own run.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ import msgspec
 from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import AnnotationFormatError, DanglingIdError
-from curation.core.input_files import InputFile
+from curation.core.input_files import InputFile, is_json_lines
 from curation.core.json_keys import refuse_repeated_keys
 from curation.core.storage import write_bytes
 
@@ -36,6 +37,24 @@ class _Annotation(msgspec.Struct):
 class _Ids(msgspec.Struct):
     images: list[_Image]
     annotations: list[_Annotation]
+
+
+def plain_json(data: bytes) -> bytes:
+    """Return JSON as it is, but with null for the NaN and Infinity that Python writes."""
+    if not any(name in data for name in (b"NaN", b"Infinity")):
+        return data
+    try:
+        texts = [line for line in data.splitlines() if line.strip()] if is_json_lines(data) else [data]
+        return b"\n".join(msgspec.json.encode(json.loads(text, object_pairs_hook=_without_repeats)) for text in texts)
+    except (ValueError, RecursionError):
+        return data
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError(pairs)
+    return record
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +106,7 @@ def renumber(path: Path) -> Renumbered:
         An annotation names an image that is not in its run.
     """
     file = InputFile(path, kind="annotation file")
-    return replace(renumber_data(file.data, str(path)), sha256=file.sha256)
+    return replace(renumber_data(plain_json(file.data), str(path)), sha256=file.sha256)
 
 
 def renumber_data(data: bytes, where: str) -> Renumbered:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 import warnings
@@ -16,11 +15,12 @@ import msgspec
 import numpy as np
 
 from curation.core.errors import CurationError, UsageError
-from curation.core.input_files import is_json_lines
+from curation.core.input_files import InputFile
 from curation.core.wording import counted, examples
 from curation.evaluation.conventions import boxes_in_pixels, is_form
 from curation.evaluation.inputs import Policy, Reading, detections_of, known_classes
 from curation.evaluation.problem import Bools
+from curation.evaluation.result_records import Int64
 from curation.evaluation.truth import Part, ground_truth
 from curation.extensions.diagnosis.finding import Finding
 from curation.extensions.diagnosis.mends import Objects
@@ -39,7 +39,7 @@ _DROP = "records=drop"
 class Image(msgspec.Struct, gc=False):
     """An entry of ``images``; nothing of it is checked."""
 
-    id: int | str
+    id: Int64 | str
     file_name: str = ""
     curation_id: str = ""
     width: float | None = None
@@ -49,7 +49,7 @@ class Image(msgspec.Struct, gc=False):
 class Category(msgspec.Struct, gc=False):
     """An entry of ``categories``; nothing of it is checked."""
 
-    id: int | str
+    id: Int64 | str
     name: str = ""
 
 
@@ -78,18 +78,6 @@ class AnnotationFile(msgspec.Struct):
     images: list[Image]
     annotations: list[Record]
     categories: list[Category] = []
-
-
-def plain_json(data: bytes) -> bytes:
-    """Return JSON as it is, but with null for the NaN and Infinity that Python writes."""
-    if not any(name in data for name in (b"NaN", b"Infinity")):
-        return data
-    try:
-        if is_json_lines(data):
-            return b"\n".join(msgspec.json.encode(json.loads(line)) for line in data.splitlines() if line.strip())
-        return msgspec.json.encode(json.loads(data))
-    except (ValueError, RecursionError):
-        return data
 
 
 def objects_of(annotated: AnnotationFile) -> Objects:
@@ -132,7 +120,7 @@ class TruthFile:
     ----------
     path : Path
     data : bytes
-        JSON, see `plain_json`.
+        What the path holds, see `curation.extensions.diagnosis.renumbering.plain_json`.
     annotated : AnnotationFile
     layout : Finding or None
         What is wrong with the layout of its boxes, as detections or the sizes of images show it.
@@ -152,6 +140,9 @@ class TruthFile:
     def __init__(self, path: Path, data: bytes, annotated: AnnotationFile, layout: Finding | None) -> None:
         self.notes = (_ZERO,) if any(_is_zero(record.id) for record in annotated.annotations) else ()
         findings = [*_record_mistakes(annotated), *([layout] if layout else []), *_other_mistakes(annotated, layout)]
+        if not any(finding.mend == _DROP for finding in findings) and InputFile(path).data != data:
+            mistake = "The truth holds NaN or Infinity, which JSON lacks"
+            findings.append(Finding(mistake, "curation evaluate refuses it", None, mend=_DROP, side="truth"))
         self.mends = tuple(finding.mend for finding in findings if finding.mend)
         self.data = mended_truth(data, self.mends) if self.mends else data
         written = Path(new_name("mended_truth", path)) if self.mends else path
@@ -253,17 +244,17 @@ def _record_mistakes(annotated: AnnotationFile) -> Iterator[Finding]:
     n = len(annotated.annotations)
     if n and not annotated.categories:
         example = '"categories": [{"id": 1, "name": "circle"}, ...]'
-        what = f"The truth lists no categories: its {counted(n, 'annotation')} have no class"
-        yield Finding(what, "curation evaluate refuses it", None, command=f"write {example} into it", side="truth")
+        mistake = f"The truth lists no categories: its {counted(n, 'annotation')} have no class"
+        yield Finding(mistake, "curation evaluate refuses it", None, command=f"write {example} into it", side="truth")
     usable = _usable(annotated)
     if n and not usable.all():
         first = int(np.argmin(usable))
-        what = (
+        mistake = (
             f"Annotations of the truth have no usable box, or are of an image or class that the file lacks: "
             f"{int((~usable).sum()):,} of {n:,}, the first annotations[{first}]"
         )
         mend = _DROP if usable.any() else ""
-        yield Finding(what, "usable annotations", float(usable.mean()), 1.0 if mend else None, mend,
+        yield Finding(mistake, "usable annotations", float(usable.mean()), 1.0 if mend else None, mend,
                       "export them anew", side="truth")  # fmt: skip
 
 
@@ -271,7 +262,7 @@ def _other_mistakes(annotated: AnnotationFile, layout: Finding | None) -> Iterat
     sizes = _sizes(annotated)
     rows = [record for record in annotated.annotations if record.has_box and record.image_id in sizes]
     boxes = np.array([record.bbox for record in rows], np.float64).reshape(-1, 4)
-    of_box: list[Any] = [sizes[record.image_id] for record in rows]  # type: ignore[index]
+    of_box: list[Any] = [sizes[record.image_id] for record in rows]
     yield from other_mistakes(
         boxes,
         np.array(of_box, np.float64).reshape(-1, 2),
@@ -287,7 +278,7 @@ def _repeated_ids(annotated: AnnotationFile) -> str:
     """Return which ids of a file repeat, ``""`` where none does."""
     images = Counter(image.id for image in annotated.images)
     numbers = Counter(record.id for record in annotated.annotations if record.id is not None)
-    kinds = {"image": images, "annotation": numbers}
+    kinds: dict[str, Counter[Any]] = {"image": images, "annotation": numbers}
     texts = []
     for kind, count in kinds.items():
         repeated = [number for number, times in count.items() if times > 1]
@@ -317,7 +308,7 @@ def mended_truth(data: bytes, mends: Sequence[str]) -> bytes:
     Parameters
     ----------
     data : bytes
-        See `plain_json`.
+        See `curation.extensions.diagnosis.renumbering.plain_json`.
     mends : sequence of str
         ``KEY=VALUE``, see `VALUES`.
 

@@ -37,7 +37,7 @@ def leaves_image(boxes: Floats, sizes: Floats) -> Bools:
     """
     with np.errstate(invalid="ignore", over="ignore"):
         beyond = (boxes[:, :2] < -_BEYOND) | (boxes[:, :2] + np.maximum(boxes[:, 2:], 0) > sizes + _BEYOND)
-    leaving: Bools = beyond.any(axis=1)
+    leaving: Bools = np.asarray(beyond.any(axis=1))
     return leaving
 
 
@@ -54,13 +54,13 @@ def fitting_forms(boxes: Floats, sizes: Floats) -> list[str]:
     is_share = (np.abs(boxes) <= _SHARE).all(axis=1).mean() >= 1 - _NONE and float(np.median(sizes)) >= _PIXELS
     if not is_share and leaves_image(boxes, sizes).sum() < max(_FEW, _MANY * n):
         return []
-    found = []
+    forms = []
     for form in (f"{layout}:0-1" if is_share else layout for layout in LAYOUTS):
         pixels = boxes_in_pixels(boxes, form, sizes)
         impossible = leaves_image(pixels, sizes) | (pixels[:, 2:] <= 0).any(axis=1)
         if impossible.sum() <= _NONE * n:
-            found.append(form)
-    return found
+            forms.append(form)
+    return forms
 
 
 def layout_mistake(forms: Sequence[str], boxes: Floats, sizes: Floats, *, is_settled: bool = False) -> Finding | None:
@@ -79,19 +79,19 @@ def layout_mistake(forms: Sequence[str], boxes: Floats, sizes: Floats, *, is_set
         f"no box reaches beyond {_SHARE} pixels" if is_share else f"{_share(leaving)} leave their images; {_WITHIN}"
     )
     if {*forms} <= {*EXCHANGED} and not (is_settled and len(forms) == 1):
-        what = "Either x and y of the truth's boxes, or width and height of its images, are exchanged"
-        return Finding(what, evidence, now, command=_ASK, side="truth")
+        mistake = "Either x and y of the truth's boxes, or width and height of its images, are exchanged"
+        return Finding(mistake, evidence, now, command=_ASK, side="truth")
     if len(forms) > 1:
-        what = f"The truth's boxes are {' or '.join(map(box_words, forms))}; {_EXPECTED}"
-        return Finding(what, evidence, now, command=_ASK, side="truth")
+        mistake = f"The truth's boxes are {' or '.join(map(box_words, forms))}; {_EXPECTED}"
+        return Finding(mistake, evidence, now, command=_ASK, side="truth")
     mended = 1 - float(leaves_image(boxes_in_pixels(boxes, forms[0], sizes), sizes).mean())
     return form_mistake(forms[0], evidence, now, None if is_share else mended)
 
 
 def form_mistake(form: str, evidence: str, now: float | None, mended: float | None) -> Finding:
     """Return the finding that the boxes of a truth have a form, with the mend."""
-    what = f"The truth's boxes are {box_words(form)}; {_EXPECTED}"
-    return Finding(what, evidence, now, mended, f"boxes={form}", side="truth")
+    mistake = f"The truth's boxes are {box_words(form)}; {_EXPECTED}"
+    return Finding(mistake, evidence, now, mended, f"boxes={form}", side="truth")
 
 
 _EXPECTED = "expected x, y, width, height in pixels"
@@ -127,21 +127,21 @@ def other_mistakes(
         rows = np.flatnonzero(leaving)
         beyond = np.nanmax(np.fmax(-boxes[rows, :2], boxes[rows, :2] + boxes[rows, 2:] - sizes[rows]))
         images = examples(dict.fromkeys(f"image {image_at(row)}" for row in rows[:100].tolist()))
-        what = f"Boxes of the truth leave their images: {_share(leaving)}, by up to {beyond:,.0f} pixels ({images})"
+        mistake = f"Boxes of the truth leave their images: {_share(leaving)}, by up to {beyond:,.0f} pixels ({images})"
         advice = "compare width and height of these images, and their boxes, with the photos"
-        yield Finding(what, _WITHIN, 1 - float(leaving.mean()), command=advice, side="truth")
+        yield Finding(mistake, _WITHIN, 1 - float(leaving.mean()), command=advice, side="truth")
     if len(crowd) and crowd.all():
-        what = f"All {counted(len(crowd), 'object')} of the truth are crowd: no measure has an object to find"
-        yield Finding(what, "objects that are no crowd", 0.0, 1.0, "crowd=objects", side="truth")
+        mistake = f"All {counted(len(crowd), 'object')} of the truth are crowd: no measure has an object to find"
+        yield Finding(mistake, "objects that are no crowd", 0.0, 1.0, "crowd=objects", side="truth")
     by_file = defaultdict[str, list[Id]](list)
     for file, image in zip(files, ids, strict=True):
         if file:
             by_file[file].append(image)
     if repeated := {file: same for file, same in by_file.items() if len(same) > 1}:
-        named = examples(f"{file:.80}: {' and '.join(map(str, same[:3]))}" for file, same in repeated.items())
-        what = f"Files of the truth have several image ids: {counted(len(repeated), 'file')} ({named})"
+        ids_of_file = examples(f"{file:.80}: {' and '.join(map(str, same[:3]))}" for file, same in repeated.items())
+        mistake = f"Files of the truth have several image ids: {counted(len(repeated), 'file')} ({ids_of_file})"
         advice = "list each photo once; photos of one name in several folders need the folder in file_name"
-        yield Finding(what, "files with one id", 1 - len(repeated) / len(by_file), command=advice, side="truth")
+        yield Finding(mistake, "files with one id", 1 - len(repeated) / len(by_file), command=advice, side="truth")
 
 
 def _share(rows: Bools) -> str:
