@@ -69,6 +69,7 @@ _CHANCE = 1e-6
 """Probability below which equal records of images with equal names are no accident."""
 _NEARLY_WHOLE = 0.95
 _FEWEST_BOXES = 3
+_FEW_PAIRS = 1_000_000
 _DENSE = 4
 _FEWEST_RECORDS = 5
 _ANY = LabelView()
@@ -445,7 +446,10 @@ def _same_source_photo(images: ImageColumns, left: Int64s, right: Int64s) -> Ite
 
 def _same_boxes(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
     """Yield images of other names whose size and boxes are equal, and no other image's."""
-    telling = images.distinctive & (images.sizes > 0)
+    bounds = images.boxes_of[0]
+    # Among many images, one box is equal by accident.
+    least = 1 if len(left) * len(right) <= _FEW_PAIRS else 2
+    telling = images.distinctive & (images.sizes > 0) & (np.diff(bounds) >= least)
     left, right = left[telling[left]], right[telling[right]]
     # Boxes on a grid recur, and do not tell images apart; of very few images nobody knows whether theirs do.
     unique = [np.count_nonzero(_counts(images.records, side, side) == 1) for side in (left, right)]

@@ -29,6 +29,7 @@ from curation.manifest.disjoint import Evidence, source_overlaps
 from curation.manifest.manifest import Manifest
 from curation.sources.coerce import open_slots
 from curation.sources.source_specs import Reading
+from tests.real_files import real_files
 from tests.shell import Shell
 from tests.sources.test_voc import DOG, document
 from tests.sources.test_voc import write as write_voc
@@ -271,6 +272,27 @@ def test_what_authors_published_is_told_and_never_refused() -> None:
     own = Manifest(msgspec.structs.replace(theirs.header, name="my/lists"), theirs.lists)
     outcomes = [one.outcome for one in curation.verify(own).findings if one.check == "disjoint"]
     assert outcomes == ["failure"]
+
+
+@real_files("owod_lists")
+def check_what_ore_published(shared: Path) -> None:
+    """Validation images in ORE's training lists, as `sort | uniq` of its text files counts them; told on import."""
+    folder = shared / "data/owod/published/ore"
+
+    def lines(name: str) -> set[str]:
+        return set((folder / name).read_text().split())
+
+    counts = {f"t{n}-train": len(lines("all_task_val.txt") & lines(f"t{n}_train.txt")) for n in (1, 2, 3, 4)}
+    assert counts == {"t1-train": 1000, "t2-train": 1451, "t3-train": 1382, "t4-train": 1507}
+    assert find_benchmark("owod").shared["owod/m-owodb-published"] == counts
+    with pytest.warns(CurationWarning, match=r"3,978 images are in .*1,507 in t4-train"):
+        theirs = curation.import_lists("owod/m-owodb-published@1.0.0", folder)
+    assert curation.verify(theirs).ok
+    for published_by in ("owod/reowod-published@1.0.0", "owod/s-owodb-published@1.0.0"):
+        name = "reowod" if "reowod" in published_by else "owdetr"
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            curation.import_lists(published_by, shared / "data/owod/published" / name)
 
 
 def test_folds_groups_and_lists_of_one_stage_share_by_design() -> None:
