@@ -17,7 +17,6 @@ from curation.core.canonical import sha256_of_value
 from curation.core.errors import MissingExtraError, PublishError
 from curation.core.storage import read_bytes
 from curation.manifest.header import Header
-from curation.publishing.licences import TERMS
 from curation.publishing.member import HUB, Configs, Member, Request, Statement, keywords, title_of
 from curation.publishing.tables import COLUMNS
 from curation.sources.datasets import family
@@ -263,7 +262,12 @@ def missing(stated: set[str]) -> list[str]:
 def derived(members: Sequence[Member]) -> dict[str, Statement]:
     """Return what the manifests themselves say of responsible use, by property; what they do not say is absent."""
     headers = [member.manifest.header for member in members]
-    families = sorted({family(entry.dataset) or "" for header in headers for entry in header.sources})
+    # By dataset: of data whose licence the publisher states, the photos of the dataset of that name say nothing.
+    persons = {
+        (family(entry.dataset), member.terms()[entry.name].persons)
+        for member in members
+        for entry in member.manifest.header.sources
+    }
     found: dict[str, Statement] = {
         "dataLimitations": tuple(dict.fromkeys(text for header in headers for text in _limitations(header))),
         "dataUseCases": tuple(dict.fromkeys(map(_use_case, headers))),
@@ -273,9 +277,9 @@ def derived(members: Sequence[Member]) -> dict[str, Statement]:
         )[:_MOST_TEXTS],
         "dataReleaseMaintenancePlan": _DECLARED["maintenance"],
     }
-    if all(name in TERMS and TERMS[name].persons for name in families):
+    if all(text for _, text in persons):
         found["hasSyntheticData"] = False
-        found["personalSensitiveInformation"] = tuple(f"{name}: {TERMS[name].persons}" for name in families)
+        found["personalSensitiveInformation"] = tuple(f"{name}: {text}" for name, text in sorted(persons))
     return {name: value for name, value in found.items() if value != ()}
 
 

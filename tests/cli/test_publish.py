@@ -105,6 +105,21 @@ def test_a_request_that_cannot_be_met_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_data_of_ones_own_in_the_slots_of_a_paper_get_the_owners_licence_and_no_word_of_the_dataset(
+    manifest: Path, tmp_path: Path
+) -> None:
+    for name, options in (("given", ("voc2007-test=MIT", "coco=CC0-1.0")), ("silent", ())):
+        words = [word for option in options for word in ("--licence", option)]
+        assert main(["publish", str(manifest), "--repo", "lab/x", *words, "--dry-run", str(tmp_path / name)]) == 0
+    card, silent = ((tmp_path / name / "README.md").read_text() for name in ("given", "silent"))
+    croissant = json.loads((tmp_path / "given" / "croissant.json").read_text())
+    assert "https://spdx.org/licenses/MIT.html" in card
+    assert "https://spdx.org/licenses/CC0-1.0.html" in card
+    assert ("COCO Consortium" in silent, "COCO Consortium" in card) == (True, False)
+    assert ("photos from Flickr" in silent, "photos from Flickr" in card) == (True, False)
+    assert "rai:personalSensitiveInformation" not in croissant
+
+
 def test_decisions_are_published_with_the_manifest_that_they_made(
     world: SmallWorld, manifest: Path, tmp_path: Path, shell: Shell
 ) -> None:
