@@ -110,9 +110,9 @@ class GroundTruth:
 
     @property
     def has_no_category_ids(self) -> bool:
-        """Whether detections can name no known class by a number."""
-        known = (number for name, number in zip(self.classes, self.class_numbers, strict=True) if name != UNKNOWN)
-        return all(number is None for number in known)
+        """Whether the truth has classes, and detections can name none of them by a number."""
+        known = [number for name, number in zip(self.classes, self.class_numbers, strict=True) if name != UNKNOWN]
+        return bool(known) and not any(number is not None for number in known)
 
     @property
     def image_index(self) -> ImageIndex:
