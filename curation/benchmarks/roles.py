@@ -27,6 +27,12 @@ def is_published(header: Header) -> bool:
     return header.origin == "as_published" and header.name in recipes()
 
 
+def is_told_only(header: Header) -> bool:
+    """Return whether shared images are no failure: published ones, and those of a rule whose file states no sides."""
+    named = benchmarks().get(header.rule.protocol)
+    return is_published(header) or (named is not None and not named.disjoint)
+
+
 def overlaps_of(
     manifest: Manifest, sources: Mapping[str, Source], paths: BuiltFrom | None = None
 ) -> tuple[list[Overlap], tuple[str, ...]]:
@@ -45,8 +51,8 @@ def published_text(header: Header) -> str:
 def require_disjoint(manifest: Manifest, sources: Mapping[str, Source], *, stacklevel: int = 3) -> None:
     """Raise `ProtocolError` for images that parts are proven to share; warn of signs, and of what authors published."""
     for overlap in overlaps_of(manifest, sources, manifest.built_from)[0]:
-        published = manifest.header.origin == "as_published" or overlap.stated
-        if overlap.proven and not published:
+        told = manifest.header.origin == "as_published" or is_told_only(manifest.header) or overlap.stated
+        if overlap.proven and not told:
             slots = [part.sources for part in manifest.header.parts if part.name in (*overlap.left, *overlap.right)]
             names = list(dict.fromkeys(name for several in slots for name in several))
             _refuse(overlap, ", ".join(_file_of(name, sources) for name in names), names)

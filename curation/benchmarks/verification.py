@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from curation.benchmarks.building import parameters_of
 from curation.benchmarks.building import rebuild as rebuilt_now
 from curation.benchmarks.registry import find_benchmark
-from curation.benchmarks.roles import is_published, overlaps_of, published_text
+from curation.benchmarks.roles import is_published, is_told_only, overlaps_of, published_text
 from curation.core.arguments import checked
 from curation.core.errors import UsageError
 from curation.core.short_repr import html_table
@@ -183,10 +183,10 @@ def _disjoint(
 ) -> tuple[list[Finding], tuple[str, ...]]:
     """Return the images that parts of two roles share, a failure if proven and not published, and what was compared."""
     header, findings = manifest.header, []
-    published = is_published(header)
+    published, told = is_published(header), is_told_only(header)
     overlaps, compared = overlaps_of(manifest, sources, paths)
     for overlap in overlaps:
-        outcome: Outcome = "failure" if overlap.proven and not (published or overlap.stated) else "note"
+        outcome: Outcome = "failure" if overlap.proven and not (told or overlap.stated) else "note"
         text = overlap.summary(5) + (published_text(header) if published else "")
         findings.append(Finding("disjoint", overlap.subject, outcome, "no shared image", text))
     return findings, compared

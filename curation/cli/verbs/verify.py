@@ -28,7 +28,7 @@ def _lines(made: Verification, amount: Amount) -> list[Line]:
     tally = ", ".join(tallies)
     unchecked = sum(finding.found.startswith("not checked") for finding in findings)
     verdict = f"verified but for {unchecked} not checked" if unchecked else "verified"
-    last = f"{tally}: {verdict if made.ok else 'the check failed'}{_left_open(made.not_compared)}"
+    last = f"{tally}: {verdict if made.ok else 'the check failed'}"
     if amount.quiet:
         return [last]
     shown = [finding for finding in findings if amount.all or finding.outcome != "ok"]
@@ -45,12 +45,10 @@ def _lines(made: Verification, amount: Amount) -> list[Line]:
             ("same order", ("yes" if comparison.same_order else "no") if comparison.shared else "nothing is shared"),
         )
         lines += [Table(f"{made.file} against part {made.part}", ("", ""), published)]
+    # Photos seldom lie beside annotations: that they alone were not compared is no news.
+    if len(left_open := made.not_compared) > 1:
+        lines.append(f"images in two roles: {', '.join(left_open[:-1])} and {left_open[-1]}: not compared")
     return [*lines, last]
-
-
-def _left_open(names: tuple[str, ...]) -> str:
-    """Return by what images of two roles were not compared; photos seldom lie beside annotations."""
-    return f"; {', '.join(names[:-1])} and {names[-1]}: not compared" if len(names) > 1 else ""
 
 
 def _remark(finding: Finding) -> str:
