@@ -75,7 +75,80 @@ def test_engines_are_given_the_classes_in_use(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(coco_ap, "require_memory", lambda needed, *_, **__: asked.append(needed))
     truth, found = world(500)
     curation.evaluate.coco(truth=truth, detections=found, engine="hotcoco")
-    assert asked == [USED * 150_000]
+    assert asked == [USED * 260_000]
+
+
+@pytest.mark.parametrize("engine", ["hotcoco", "pycocotools", "both"])
+@pytest.mark.parametrize("at_once", [1, 3, 4])
+def test_classes_in_groups_have_the_numbers_of_all_at_once(
+    engine: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth, found = world(500)
+    for row, one in enumerate(truth["annotations"]):
+        # Objects of every size, and one in crowd; some images show but a few of the classes.
+        one |= {"area": (500, 5000, 50_000)[row % 3], "iscrowd": int(row == 5)}
+    truth["annotations"] = [one for row, one in enumerate(truth["annotations"]) if row % 7]
+    monkeypatch.setattr(memory, "available_memory", lambda: 1 << 40)
+    whole = curation.evaluate.coco(truth=truth, detections=found, engine="pycocotools")
+    monkeypatch.setitem(coco_ap._run.__kwdefaults__, "at_once", at_once)
+    grouped = curation.evaluate.coco(truth=truth, detections=found, engine=engine)
+    for key in coco_ap.STATISTICS:
+        assert grouped[key] == pytest.approx(whole[key], abs=1e-12), key
+    pairs = zip(json_data(grouped)["per_class"].items(), json_data(whole)["per_class"].items(), strict=True)
+    assert all(one == other or one[1] == pytest.approx(other[1], abs=1e-12) for one, other in pairs)
+
+
+def control_groups(folder: Path, paths: dict[str, dict[str, int | str]]) -> None:
+    for path, files in paths.items():
+        (folder / path).mkdir(parents=True, exist_ok=True)
+        for name, value in files.items():
+            (folder / path / name).write_text(f"{value}\n")
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "paths", "free"),
+    [
+        ("0::/", {".": {"memory.max": 900, "memory.current": 200, "memory.stat": "inactive_file 50"}}, 750),
+        ("0::/", {".": {"memory.max": "max", "memory.current": 200, "memory.stat": "inactive_file 50"}}, None),
+        (
+            "0::/user/job",
+            {
+                "user": {"memory.max": 300, "memory.current": 100, "memory.stat": "file 7"},
+                "user/job": {"memory.max": 900, "memory.current": 10, "memory.stat": "inactive_file 0"},
+            },
+            200,
+        ),
+        # A container without a namespace of its own: its path is not there, its files are at the top.
+        (
+            "5:cpu:/docker/a\n4:memory:/docker/a\n0::/",
+            {"memory": {"memory.limit_in_bytes": 900, "memory.usage_in_bytes": 850,
+                        "memory.stat": "inactive_file 1\ntotal_inactive_file 30"}},
+            80,
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_free_in_a_control_group(
+    cgroup: str, paths: dict[str, Any], free: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "process").mkdir()
+    (tmp_path / "process/cgroup").write_text(cgroup + "\n")
+    control_groups(tmp_path / "groups", paths)
+    monkeypatch.setattr(memory, "_PROCESS", tmp_path / "process")
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(memory, "_MACHINE", tmp_path / "none")
+    assert memory.available_memory() == free
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the size of a process is read from /proc")
+def test_the_limit_of_the_address_space_is_heeded() -> None:
+    code = """
+import resource
+from curation.core.memory import available_memory
+resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY))
+print(available_memory())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0 < int(done.stdout) < 1 << 30
 
 
 def test_of_many_classes_those_in_use_are_listed_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
