@@ -161,9 +161,10 @@ def read_coco_results(
 ) -> ReadDetections:
     """Return the detections of a COCO results file: records of ``image_id``, class, ``bbox`` and ``score``.
 
-    They stand in a list, or one a line (JSON lines); the file may be compressed by gzip. The class is ``category_id``
-    as in the truth, or ``category``, a name. Detections called ``unknown`` are left out and counted: what is measured
-    here are known classes, and a detection of none of them is neither right nor wrong for any.
+    A ``file_name`` may stand in place of the id or beside it (see `curation.sources.identity`). They stand in a list,
+    or one a line (JSON lines); the file may be compressed by gzip. The class is ``category_id`` as in the truth, or
+    ``category``, a name. Detections called ``unknown`` are left out and counted: what is measured here are known
+    classes, and a detection of none of them is neither right nor wrong for any.
 
     Parameters
     ----------
@@ -494,7 +495,7 @@ def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = Non
     Parameters
     ----------
     truth : GroundTruth
-        The part they belong to; the lines name its images by the stems of their files.
+        The part they belong to; the lines name its images by the names of their files.
     policy : Policy, optional
 
     Raises
