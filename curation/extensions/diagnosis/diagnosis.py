@@ -262,7 +262,9 @@ def _images(
 ) -> tuple[list[Any], list[Any]]:
     """Return the truth's id of each image that a reader finds, else what a record calls it; and the latter of all."""
     ids = ids.tolist() if isinstance(ids, np.ndarray) else ids
-    references = ids if names is None else names if ids is None else [a or b for a, b in zip(names, ids, strict=True)]
+    references: Any = names
+    if ids is not None:
+        references = ids if names is None else [name or image for name, image in zip(names, ids, strict=True)]
     if not located or all(image in truth.image_position for image in dict.fromkeys(references)):
         return references, references
     position = truth.index.resolve(ids, names).position.tolist()
