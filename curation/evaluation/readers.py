@@ -165,9 +165,10 @@ def read_coco_results(
 ) -> ReadDetections:
     """Return the detections of a COCO results file: records of ``image_id``, class, ``bbox`` and ``score``.
 
-    They stand in a list, or one a line (JSON lines); the file may be compressed by gzip. The class is ``category_id``
-    as in the truth, or ``category``, a name. Detections called ``unknown`` are left out and counted: what is measured
-    here are known classes, and a detection of none of them is neither right nor wrong for any.
+    A ``file_name`` may stand in place of the id or beside it (see `curation.sources.identity`). They stand in a list,
+    or one a line (JSON lines); the file may be compressed by gzip. The class is ``category_id`` as in the truth, or
+    ``category``, a name. Detections called ``unknown`` are left out and counted: what is measured here are known
+    classes, and a detection of none of them is neither right nor wrong for any.
 
     Parameters
     ----------
@@ -485,19 +486,20 @@ def locate(
         raise PredictionError(
             "A detection names an image by a name that two images of the ground truth have",
             where=at(row),
-            expected="file_name with the folders of the truth, or image_id as a number",
+            expected="file_name with the folders of the truth, and the truth's image_id beside it",
             found=f"{reference!r:.80}: {index.shown(pair)}",
             hint=f"image_id {index.listed[pair[0]]!r:.80} names one image" if index.listed else None,
         )
     if not isinstance(index.ids, np.ndarray) and names is None and ids is not None and not there.all():
-        row = next((row for row in np.flatnonzero(~there).tolist() if not isinstance(ids[row], str)), None)
-        if row is not None:
+        numbered = [row for row in np.flatnonzero(~there).tolist() if not isinstance(ids[row], str)]
+        if numbered:
+            values: Any = ids.tolist() if isinstance(ids, np.ndarray) else ids
             raise PredictionError(
                 "A detection names its image by a number, the ground truth by a text",
-                where=at(row),
+                where=at(numbered[0]),
                 expected=f"an image_id such as {index.ids[0]!r:.80}, or the file_name beside it",
-                found=str(ids[row]),
-                hint=stray_hint(ids, truth) or "use the ids of the annotation file that the detector was given",
+                found=str(ids[numbered[0]]),
+                hint=stray_hint(values, truth) or "use the ids of the annotation file that the detector was given",
             )
     return Located(np.maximum(resolved.position, 0), there, resolved.disagreeing)
 
@@ -536,7 +538,7 @@ def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = Non
     Parameters
     ----------
     truth : GroundTruth
-        The part they belong to; the lines name its images by the stems of their files.
+        The part they belong to; the lines name its images by the names of their files.
     policy : Policy, optional
 
     Raises

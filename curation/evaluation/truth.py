@@ -242,9 +242,9 @@ def positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
         ids of the annotation file, as where files ``1.jpg``, ``10.jpg``, ``2.jpg`` were numbered in this order.
     """
     for named in (source.images.listed, source.image_ids):
-        position_of = {} if named is None else {name: position for position, name in enumerate(named.tolist())}
-        if position_of.keys() >= set(ids):
-            return [position_of[text] for text in ids]
+        listed = {} if named is None else {name: position for position, name in enumerate(named.tolist())}
+        if listed.keys() >= set(ids):
+            return [listed[text] for text in ids]
     index, natives = source.image_index, [text.partition(":")[2] for text in ids]
     numbers = [native_number(native) for native in natives]
     if source.images.text_ids is not None or None in numbers:

@@ -256,7 +256,8 @@ class ImageIndex:
         if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
             return self._by_number(ids)
         candidates = _Candidates.none(len(ids))
-        for kind, find in ((int, self._by_number), (str, self._by_text)):
+        finders: tuple[tuple[type, Callable[[Any], _Candidates]], ...] = ((int, self._by_number), (str, self._by_text))
+        for kind, find in finders:
             rows = np.flatnonzero(np.fromiter((isinstance(value, kind) for value in ids), np.bool_, len(ids)))
             if len(rows):
                 values: Any = [ids[row] for row in rows.tolist()]

@@ -224,7 +224,7 @@ def read_labelled(
             found=f"category {rows[number].category!r:.80}, id {rows[number].category_id}, {rows[number].bbox}"[:200],
             hint="category ids need the argument ids, and must agree with category",
         )
-    image_ids = tuple(row.image_id for row in rows)
+    image_ids = tuple(row.file_name or "" if row.image_id is None else row.image_id for row in rows)
     positions, nothing = image_positions(image_ids), np.empty((len(rows), 0))
     vectors = ScoreVectors(image_ids, positions, boxes, nothing, None, None, None, path.name, given.sha256)
     return vectors, Labelled(np.arange(len(rows)), np.array(labels, np.int64), scores)
