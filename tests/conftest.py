@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, settings
 
 from tests import unpainted
 from tests.fake_hub import WRITER, FakeHub, serving
-from tests.hierarchy.generate_wordnet import find_dict
-from tests.review.database import database_uri, fiftyone, review_environment  # noqa: F401  (fixtures)
+from tests.review.app.database import database_uri, fiftyone, review_environment  # noqa: F401  (fixtures)
 from tests.shell import Shell
+from tests.signals.hierarchy.generate_wordnet import find_dict
 
 # A loaded machine is slow, not wrong; and the same examples on every run, so that a failure can be met again.
 settings.register_profile("curation", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

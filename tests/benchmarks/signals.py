@@ -25,7 +25,7 @@ def _graph(folder: Path) -> Any:
 
 def draw_graph(folder: Path, clock: Clock) -> None:
     """Write the weights of a graph of 2,000 classes in three groups: its largest component."""
-    from tests.cooccurrence.graphs import planted_graph
+    from tests.signals.cooccurrence.graphs import planted_graph
 
     if not (folder / "graph.npy").exists():
         graph, _ = planted_graph((1_150, 275, 575), 100_000, 0.1)
@@ -60,7 +60,7 @@ def cut_cluster_qr(folder: Path, clock: Clock) -> float:
 def small_cuts(folder: Path, clock: Clock, count: int) -> None:
     """Cut graphs of nine classes exactly."""
     from curation.signals.cooccurrence.cut import CutOptions, normalized_cut
-    from tests.cooccurrence.graphs import small_graph
+    from tests.signals.cooccurrence.graphs import small_graph
 
     graphs = [small_graph(seed) for seed in range(count + 1)]
     normalized_cut(graphs[count], 3, CutOptions(components="giant"))
@@ -118,7 +118,7 @@ def wu_palmer_nltk(folder: Path, clock: Clock) -> None:
     import random
 
     from curation.core.ilsvrc2012 import ilsvrc2012_classes
-    from tests.hierarchy.nltk_oracle import nltk_reader
+    from tests.signals.hierarchy.nltk_oracle import nltk_reader
 
     chance = random.Random(7)
     reader = nltk_reader(Path(os.environ.get("CURATION_WORDNET", "/usr/share/wordnet")))
@@ -131,7 +131,7 @@ def wu_palmer_nltk(folder: Path, clock: Clock) -> None:
 
 def _encoder(folder: Path) -> Encoder:
     from curation.signals.similarity.open_clip import open_clip_encoder
-    from tests.similarity.clip_world import write_config
+    from tests.signals.similarity.clip_world import write_config
 
     layers = {"layers": 2, "width": 64}
     model = write_config(

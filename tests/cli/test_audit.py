@@ -9,7 +9,7 @@ import pytest
 import curation
 from curation.cli import main
 from curation.manifest.manifest import write_manifest
-from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World
+from tests.extensions.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World
 from tests.worlds.coco_file import coco_content, write_json
 
 NUMBERS = {name: number for number, name in enumerate([n for names in TASKS.values() for n in names], start=1)}

@@ -11,7 +11,7 @@ from curation.cli import main
 from curation.signals.similarity.embeddings import open_embeddings
 from curation.sources.photos import NO_PHOTO
 from tests.real_files import real_files
-from tests.similarity.clip_world import write_config, write_photos
+from tests.signals.similarity.clip_world import write_config, write_photos
 
 pytest.importorskip("PIL.Image")
 

@@ -15,8 +15,8 @@ from curation.benchmarks.owod.tasks import parse_tasks, read_task_file, starter_
 from curation.cli import main
 from curation.core.errors import ProtocolError
 from curation.manifest.manifest import read_manifest
-from tests.audit.benchmark_world import make_source
 from tests.cli.test_build_owod import NAMES, SETTINGS, SOURCES, write_coco
+from tests.extensions.audit.benchmark_world import make_source
 from tests.shell import Shell
 from tests.sources.test_voc import DOG, document
 from tests.sources.test_voc import write as write_voc

@@ -13,7 +13,7 @@ from curation.cli import main
 from curation.core.ledger import LEDGER
 from curation.signals.similarity.near_duplicates import look_duplicates
 from tests.rounding import cosine_error
-from tests.similarity.vectors import embedded, random_set
+from tests.signals.similarity.vectors import embedded, random_set
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from curation.cli import main
 from curation.review.proposals.proposal import read_proposals
-from tests.proposals.embedding_world import stored
+from tests.review.proposals.embedding_world import stored
 from tests.shell import Shell
 from tests.small_world import write_small_world
 from tests.worlds.coco_file import coco_content, write_json

@@ -13,8 +13,8 @@ from curation.core.ledger import REVIEW_FILES
 from curation.review.app.review_folder import ReviewRecord, export_decisions, read_record, write_record
 from curation.review.app.verdicts import VerdictBook
 from curation.review.decisions.files import read_decisions
-from tests.decisions.box_logs import Scribe, write_log
-from tests.review.review_world import write_world
+from tests.review.app.review_world import write_world
+from tests.review.decisions.box_logs import Scribe, write_log
 from tests.shell import Shell
 
 

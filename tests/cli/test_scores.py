@@ -9,7 +9,7 @@ from curation.cli import main
 from curation.extensions.image_ood.post_hoc.methods import METHODS, compute
 from tests.evaluation.ood_reference import EXAMPLE
 from tests.evaluation.ood_worlds import example_files, results_content, write
-from tests.evaluation.post_hoc_cases import drawn
+from tests.extensions.image_ood.post_hoc_cases import drawn
 from tests.shell import Shell
 
 

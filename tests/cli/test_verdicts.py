@@ -14,8 +14,8 @@ from curation.cli import main
 from curation.manifest.manifest import read_manifest
 from curation.review.decisions.cleaned_lists import judged_counts
 from curation.review.decisions.files import read_decisions
-from tests.evaluation.image_ood_rows import of_result
 from tests.evaluation.ood_reference import area_under_roc
+from tests.extensions.image_ood.image_ood_rows import of_result
 from tests.real_files import provided, real_files
 from tests.shell import Shell
 from tests.worlds.verdicts import TEXTURES, lay

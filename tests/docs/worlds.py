@@ -18,7 +18,7 @@ from tests.docs.pages import ROOT, blocks_of
 from tests.evaluation.ood_reference import EXAMPLE
 from tests.evaluation.ood_worlds import example_files, results_content
 from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
-from tests.evaluation.post_hoc_cases import drawn
+from tests.extensions.image_ood.post_hoc_cases import drawn
 from tests.small_world import write_detections, write_small_world
 from tests.worlds.coco_file import coco_content, write_json
 from tests.worlds.verdicts import lay as lay_verdicts
@@ -296,7 +296,7 @@ def suspects(folder: Path) -> None:
 
 def photos(folder: Path) -> None:
     """Draw photos, and the stores of three sets of them."""
-    from tests.similarity.clip_world import write_photos
+    from tests.signals.similarity.clip_world import write_photos
 
     for name, count in (("photos", 6), ("train", 5), ("test", 4)):
         write_photos(folder / name, count)
@@ -307,7 +307,7 @@ def photos(folder: Path) -> None:
 
 def benchmark_and_corpus(folder: Path) -> None:
     """Draw a benchmark, and shards of a corpus that holds none of it."""
-    from tests.leaks.leak_world import jpeg, picture, write_benchmark, write_tar
+    from tests.extensions.leaks.leak_world import jpeg, picture, write_benchmark, write_tar
 
     write_benchmark(folder, 12)
     (folder / "manifest").rename(folder / "my-benchmark")
@@ -319,8 +319,8 @@ def benchmark_and_corpus(folder: Path) -> None:
 
 def corpus_in_shards(folder: Path) -> None:
     """Draw shards of photos, a store of a benchmark, a box CSV, and folders of sound lists."""
-    from tests.leaks.leak_world import jpeg, picture, write_tar
-    from tests.similarity.clip_world import write_photos
+    from tests.extensions.leaks.leak_world import jpeg, picture, write_tar
+    from tests.signals.similarity.clip_world import write_photos
 
     (folder / "shards").mkdir()
     for shard in range(2):
@@ -386,8 +386,8 @@ def review_without_a_database(folder: Path) -> None:
 def drawn_boxes(folder: Path) -> None:
     """Draw a manifest of tasks with its sources, detections, and boxes of two reviewers."""
     from curation.manifest.manifest import write_manifest
-    from tests.decisions.box_logs import write_log
-    from tests.decisions.test_added_boxes import detections, two_reviewers
+    from tests.review.decisions.box_logs import write_log
+    from tests.review.decisions.test_added_boxes import detections, two_reviewers
     from tests.task_world import write_task_world
 
     world = write_task_world(folder / "raw")

@@ -16,7 +16,7 @@ import curation
 from curation.cli import main
 from curation.core.errors import PredictionError
 from curation.sources.datasets import COCO_CATEGORIES
-from tests.evaluation.mistaken import Rows, Truth, world
+from tests.extensions.diagnosis.mistaken import Rows, Truth, world
 from tests.sources.voc_files import write_voc
 
 

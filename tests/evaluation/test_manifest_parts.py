@@ -16,7 +16,7 @@ from curation.cli import main
 from curation.core.errors import CurationError
 from curation.manifest.header import LabelView
 from curation.sources.source import Source
-from tests.audit.benchmark_world import World
+from tests.extensions.audit.benchmark_world import World
 from tests.sources.voc_files import write_voc
 from tests.toy_manifests import write_toy
 

@@ -13,7 +13,7 @@ import pytest
 import curation
 from curation.cli import main
 from curation.core.errors import CurationWarning, ResultWarning
-from tests.evaluation.mistaken import Rows, Truth, world
+from tests.extensions.diagnosis.mistaken import Rows, Truth, world
 
 MISTAKES: dict[str, Callable[[Truth, Rows], tuple[Truth, Rows]]] = {
     "none": lambda truth, rows: (truth, rows),

@@ -12,8 +12,8 @@ from curation.extensions.image_ood.evaluation import OodSets, evaluation_as
 from curation.extensions.image_ood.images import LeftOut, kin_left_out
 from curation.extensions.image_ood.measures import OodRules, report_as
 from curation.signals.hierarchy.related_classes import NOT_PROVEN
-from tests.evaluation.image_ood_rows import of_result
-from tests.evaluation.test_image_ood import numbers, write
+from tests.extensions.image_ood.image_ood_rows import of_result
+from tests.extensions.image_ood.test_image_ood import numbers, write
 from tests.real_files import real_files
 
 # Below jay; above it; no relative of a known class; the known class itself.

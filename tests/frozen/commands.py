@@ -455,7 +455,7 @@ def audits(folder: Path) -> Iterator[str]:
 
 def signals(folder: Path) -> Iterator[str]:
     """Photos as vectors, their neighbours and duplicates, and proposals from every signal."""
-    from tests.similarity.clip_world import write_photos
+    from tests.signals.similarity.clip_world import write_photos
 
     for name, count in (("id", 12), ("ood", 4), ("near", 3), ("far", 5)):
         write_photos(folder / f"{name}-photos", count)

@@ -4,8 +4,9 @@ from typing import Any
 
 from curation.benchmarks.elephant.measures import SHARED
 from curation.benchmarks.elephant.measures import TABLES as ELEPHANT
-from tests.evaluation import classification_rows, elephant_rows, findmeifyoucan_rows, image_ood_rows, osod3_rows
+from tests.evaluation import classification_rows, elephant_rows, findmeifyoucan_rows, osod3_rows
 from tests.evaluation.open_world_rows import of_result
+from tests.extensions.image_ood import image_ood_rows
 
 OPEN_WORLD = ("owod", "rwd", "nuowodb")
 PLAIN = ("voc", "coco")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from curation.core.errors import MissingFileError
-from tests.audit.benchmark_world import World
+from tests.extensions.audit.benchmark_world import World
 
 image = pytest.importorskip("PIL.Image")
 

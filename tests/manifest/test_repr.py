@@ -10,7 +10,7 @@ from curation.extensions.audit.run import run_audit
 from curation.manifest.diff import diff_manifests
 from curation.manifest.locate import manifest_folders
 from curation.manifest.manifest import Manifest, read_manifest
-from tests.audit.benchmark_world import World
+from tests.extensions.audit.benchmark_world import World
 
 ROOT = Path(__file__).parents[2] / "manifests"
 LINE = 240

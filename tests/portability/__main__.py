@@ -19,14 +19,14 @@ PAGE = ROOT / "docs" / "portability.md"
 BEGIN, END = "<!-- cells: begin -->", "<!-- cells: end -->"
 TESTS = (
     "tests/frozen",
-    "tests/test_canonical.py",
+    "tests/core/test_canonical.py",
     "tests/manifest/test_published.py",
-    "tests/evaluation/test_post_hoc_pytorch_ood.py",
-    "tests/similarity/test_open_clip_encoder.py",
-    "tests/similarity/test_set_similarity.py",
-    "tests/proposals/test_evidence.py",
-    "tests/cooccurrence/test_objective.py",
-    "tests/baselines/test_losses.py",
+    "tests/extensions/image_ood/test_post_hoc_pytorch_ood.py",
+    "tests/signals/similarity/test_open_clip_encoder.py",
+    "tests/signals/similarity/test_set_similarity.py",
+    "tests/review/proposals/test_evidence.py",
+    "tests/signals/cooccurrence/test_objective.py",
+    "tests/protocols/test_losses.py",
 )
 """Committed numbers and digests of all worlds, and tests against something outside that take seconds."""
 LIMIT = 3600

@@ -11,9 +11,9 @@ from curation.publishing.hub import HubRepository, pull, push
 from curation.publishing.publication import verify_repository
 from curation.review.decisions.added_boxes import add_boxes, resolve_boxes
 from curation.review.decisions.box_edits import Replay
-from tests.decisions.box_logs import Scribe
 from tests.fake_hub import FakeHub
 from tests.publishing.published_world import CLOSED, REPOSITORY, request_of, tiny, write
+from tests.review.decisions.box_logs import Scribe
 
 pytest.importorskip("mlcroissant")
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")

@@ -14,8 +14,8 @@ import numpy as np
 
 from curation.cli import main
 from tests.cli.test_propose import coco as coco_of
-from tests.decisions.box_logs import Scribe, write_log
-from tests.leaks.leak_world import copies_of, jpeg, picture, write_benchmark, write_tar
+from tests.extensions.leaks.leak_world import copies_of, jpeg, picture, write_benchmark, write_tar
+from tests.review.decisions.box_logs import Scribe, write_log
 from tests.small_world import write_detections, write_small_world
 
 
@@ -143,7 +143,7 @@ def write_world(folder: Path) -> Path:
     """Write the inputs of all verbs."""
     from curation.benchmarks.owod.splits import RECIPES
     from curation.manifest.importing import list_slices
-    from tests.similarity.clip_world import write_photos
+    from tests.signals.similarity.clip_world import write_photos
 
     world = write_small_world(folder, n_closed=4, n_wilderness=8)
     _run(filled(f"build elephant {_SOURCES} --no-cache --out {{out}}/manifest", folder, folder))

@@ -11,7 +11,7 @@ from curation.cli import main
 from curation.manifest.manifest import read_manifest
 from curation.signals.cooccurrence.cut import CutOptions, normalized_cut
 from curation.sources.datasets import COCO_CATEGORIES
-from tests.cooccurrence.graphs import graph_of
+from tests.signals.cooccurrence.graphs import graph_of
 from tests.worlds import graphs, imagenet_lists, photos, species
 from tests.worlds.expected import committed
 from tests.worlds.photo_classes import COCO, TASKS, VOC

@@ -2,7 +2,7 @@
 
 Three compressed streams, so that kinship can be had without words: *structure* (a synset's position, its parents in
 the file's order), *lemmas*, and *senses* (what makes their sense keys, by which one WordNet is held against another).
-``python -m tests.hierarchy.generate_wordnet DICT_FOLDER`` writes them beside this module from ``data.noun`` and
+``python -m tests.signals.hierarchy.generate_wordnet DICT_FOLDER`` writes them beside this module from ``data.noun`` and
 ``index.noun`` (Princeton's WNdb-3.0, or Debian's wordnet-base, which gives the same table) and prints their digests,
 listed in `DIGESTS`. WordNet 3.0 Copyright 2006 by Princeton University; its licence is in ``WORDNET_LICENSE``.
 """

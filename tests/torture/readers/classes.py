@@ -56,7 +56,7 @@ _TREE = {
 
 def _proposals() -> bytes:
     from curation.review.proposals.proposal import write_proposals
-    from tests.proposals.test_proposal import MADE
+    from tests.review.proposals.test_proposal import MADE
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "p.jsonl")

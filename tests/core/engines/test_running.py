@@ -1,0 +1,252 @@
+"""A step gives the same digests by processes and by Ray, however it was cut, interrupted or killed."""
+
+import hashlib
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pytest
+
+from curation.core.engines import running
+from curation.core.engines.running import run_step
+from curation.core.engines.shards import INDEX, JOURNAL, SHARDS, STEP, SUMMARY, open_shards
+from curation.core.engines.step import content_digest
+from curation.core.errors import EngineError, MissingFileError, UsageError
+from tests.core.engines.steps import Failing, Mortal, Orphaned, Rows, Squares, rows
+
+BLOCKS = rows(2000, 100)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The digest of all squares, made in this process alone."""
+    return run_step(Squares(), BLOCKS, out=tmp_path_factory.mktemp("whole"), workers=1).digest
+
+
+def test_the_output_is_in_the_order_of_the_blocks_and_opens_again(tmp_path: Path, whole: str) -> None:
+    made = run_step(Squares(), iter(BLOCKS), out=tmp_path / "out", workers=1)
+    assert (made.rows, made.computed, made.reused, made.digest) == (2000, 20, 0, whole)
+    numbers = [n for table in open_shards(tmp_path / "out").tables(["n"]) for n in table.column("n").to_pylist()]
+    assert numbers == list(range(2000))
+    again = run_step(Squares(), BLOCKS, out=tmp_path / "out")
+    assert (again.computed, again.reused, again.digest) == (0, 20, whole)
+    assert {one.name for one in (tmp_path / "out").iterdir()} == {STEP, SHARDS, INDEX, SUMMARY}
+
+
+def test_processes_one_of_which_is_killed_give_the_same(tmp_path: Path, whole: str) -> None:
+    mortal = Mortal(killing=730, witness=tmp_path / "killed")
+    made = run_step(mortal, BLOCKS, out=tmp_path / "out", workers=2)
+    assert (tmp_path / "killed").exists()
+    assert made.digest == whole
+
+
+def test_a_process_killed_while_another_is_started_does_not_stop_the_work(tmp_path: Path, whole: str) -> None:
+    """`concurrent.futures` ends the processes that it knows of, then waits for that one too."""
+    made = run_step(Orphaned(witness=tmp_path / "killed"), BLOCKS, out=tmp_path / "out", workers=2)
+    assert (tmp_path / "killed").exists()
+    assert made.digest == whole
+
+
+@pytest.mark.ray
+def test_ray_gives_the_same_a_worker_killed_too_and_finishes_what_was_begun_here(
+    tmp_path: Path, whole: str, ray_session: None
+) -> None:
+    with pytest.raises(EngineError):
+        run_step(Failing(at=730, mistake=True), BLOCKS, out=tmp_path / "out", workers=1)
+    mortal = Mortal(killing=1230, witness=tmp_path / "killed")
+    made = run_step(mortal, BLOCKS, out=tmp_path / "out", engine="ray")
+    assert (tmp_path / "killed").exists()
+    assert (made.digest, made.computed, made.reused) == (whole, 13, 7)
+    with pytest.raises(EngineError, match="The number is bad") as error:
+        run_step(Failing(at=730, mistake=True), BLOCKS, out=tmp_path / "ray", engine="ray")
+    assert error.value.where == "block rows 700: row 7"
+    made = run_step(Squares(), BLOCKS, out=tmp_path / "ray", workers=1)
+    assert (made.digest, made.computed + made.reused) == (whole, 20)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from curation.core.engines.running import run_step
+from tests.core.engines.steps import Squares, rows
+
+def blocks():
+    yield from rows(2000, 100)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+run_step(Squares(), blocks(), out=Path(sys.argv[1]), workers=2)
+"""
+
+
+def test_processes_end_with_the_one_that_started_them(tmp_path: Path, whole: str) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    # They hold its standard output: it is read to its end when the last of them is gone.
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    made = run_step(Squares(), BLOCKS, out=tmp_path, workers=1)
+    assert made.digest == whole
+    assert made.reused > 0
+
+
+def test_a_failure_names_its_block_and_keeps_what_is_finished(tmp_path: Path, whole: str) -> None:
+    with pytest.raises(EngineError, match="The number is bad") as error:
+        run_step(Failing(at=730, mistake=True), BLOCKS, out=tmp_path, workers=1)
+    assert (error.value.where, error.value.hint) == ("block rows 700: row 7", "choose another")
+    with pytest.raises(EngineError, match="The step squares failed") as error:
+        run_step(Failing(at=730, mistake=False), BLOCKS, out=tmp_path, workers=1)
+    assert (error.value.where, error.value.found) == ("block rows 700", "ValueError: odd thing")
+    with pytest.raises(MissingFileError, match="summary of shards"):
+        open_shards(tmp_path)
+    # A kill may cut the last line off.
+    journal = tmp_path / JOURNAL
+    journal.write_bytes(journal.read_bytes()[:-9])
+    made = run_step(Squares(), BLOCKS, out=tmp_path, workers=1)
+    assert (made.digest, made.computed, made.reused) == (whole, 14, 6)
+
+
+def test_a_block_that_kills_every_process_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_DEATHS", 1)
+    mortal = Mortal(killing=130, witness=tmp_path / "nowhere" / "killed")
+    with pytest.raises(EngineError, match="killed again and again"):
+        run_step(mortal, rows(300, 100), out=tmp_path / "out", workers=2)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from curation.core.engines.running import run_step
+from tests.core.engines.steps import Squares, rows
+print(run_step(Squares(), rows(2000, 100), out=Path(sys.argv[1]), workers=2).digest)
+"""
+
+
+@pytest.mark.parametrize("given", ["file", "standard input"])
+def test_a_script_needs_no_guard_of_its_main_part(given: str, tmp_path: Path, whole: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, str(script) if given == "file" else "-", str(tmp_path / "out")]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    text = SCRIPT if given != "file" else None
+    done = subprocess.run(command, input=text, env=environment, capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == (whole, "")
+
+
+def test_what_has_changed_is_run_again_and_its_old_shard_goes(tmp_path: Path) -> None:
+    before = run_step(Squares(), [Rows(0, 10), Rows(10, 20)], out=tmp_path, workers=1)
+    after = run_step(Squares(), [Rows(0, 10), Rows(10, 25, key="new")], out=tmp_path, workers=1)
+    assert (after.computed, after.reused, after.rows) == (1, 1, 25)
+    assert after.digest != before.digest
+    assert len(list((tmp_path / SHARDS).iterdir())) == 2
+
+
+def test_folders_of_other_work_and_twofold_names_are_refused(tmp_path: Path) -> None:
+    run_step(Squares(), rows(10, 10), out=tmp_path / "out")
+    with pytest.raises(EngineError, match="another step"):
+        run_step(Squares(power=3), rows(10, 10), out=tmp_path / "out")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(EngineError, match="not created by curation"):
+        run_step(Squares(), rows(10, 10), out=tmp_path / "mine")
+    with pytest.raises(EngineError, match="share a name"):
+        run_step(Squares(), [Rows(0, 1), Rows(0, 2)], out=tmp_path / "twice", workers=1)
+    for wrong in ({"engine": "spark"}, {"workers": 0}):
+        with pytest.raises(UsageError):
+            run_step(Squares(), rows(10, 10), out=tmp_path / "new", **wrong)  # type: ignore[arg-type]
+
+
+def test_damage_is_told_and_mended_by_running_again(tmp_path: Path) -> None:
+    made = run_step(Squares(), rows(300, 100), out=tmp_path, workers=1)
+    shard = sorted((tmp_path / SHARDS).iterdir())[1]
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    shard.write_bytes(data)
+    with pytest.raises(EngineError, match="missing or damaged"):
+        list(open_shards(tmp_path).tables())
+    shard.unlink()
+    assert run_step(Squares(), rows(300, 100), out=tmp_path, workers=1).digest == made.digest
+    assert sum(table.num_rows for table in open_shards(tmp_path).tables()) == 300
+    summary = json.loads((tmp_path / SUMMARY).read_text())
+    (tmp_path / SUMMARY).write_text(json.dumps(summary | {"digest": "sha256:0"}))
+    with pytest.raises(EngineError, match="index of shards"):
+        open_shards(tmp_path)
+
+
+def test_a_step_is_known_by_its_parameters() -> None:
+    assert Squares().digest == Squares(power=2).digest != Squares(power=3).digest
+
+
+SAME: list[tuple[Any, Any]] = [
+    (pyarrow.chunked_array([["a", None], ["b"]]), pyarrow.array(["a", None, "b"], pyarrow.large_string())),
+    (pyarrow.array(["x", "y", "z"])[1:], pyarrow.array(["y", "z"])),
+    (pyarrow.array(["x", "y", "x"]).dictionary_encode(), pyarrow.array(["x", "y", "x"])),
+    (pyarrow.array(np.array([np.nan, 1.0])), pyarrow.array(np.array([-np.nan, 1.0]))),
+    (pyarrow.array([[1, 2], None, []]), pyarrow.chunked_array([[[1, 2]], [None, []]])),
+]
+OTHER: list[tuple[Any, Any]] = [
+    (pyarrow.array(["ab", "c"]), pyarrow.array(["a", "bc"])),
+    (pyarrow.array([0, None]), pyarrow.array([None, 0])),
+    (pyarrow.array([1]), pyarrow.array([1], pyarrow.int32())),
+    (pyarrow.array([[1], [2, 3]]), pyarrow.array([[1, 2], [3]])),
+    (pyarrow.array([None], pyarrow.string()), pyarrow.array([""])),
+    (pyarrow.array(["a"]), pyarrow.array([b"a"])),
+]
+
+
+@pytest.mark.parametrize(("one", "two", "equal"), [(*pair, True) for pair in SAME] + [(*pair, False) for pair in OTHER])
+def test_a_digest_is_of_what_a_table_says(one: Any, two: Any, equal: bool) -> None:
+    digests = [content_digest(pyarrow.table({"c": column})) for column in (one, two)]
+    assert (digests[0] == digests[1]) is equal
+
+
+EVERY_KIND = {
+    "truth": pyarrow.array([True, None, False, True]),
+    "i8": pyarrow.array([-1, None, 3, 0], pyarrow.int8()),
+    "u64": pyarrow.array([2**64 - 1, 0, None, 5], pyarrow.uint64()),
+    "f16": pyarrow.array(np.array([0.5, np.nan, -0.0, 2], np.float16)),
+    "f32": pyarrow.array([0.5, None, float("nan"), 2], pyarrow.float32()),
+    "f64": pyarrow.array([None, None, 0.1, -0.0], pyarrow.float64()),
+    "bytes": pyarrow.array([b"", None, b"\xff\0", b"a"]),
+    "text": pyarrow.array(["é", None, "", "b"], pyarrow.large_string()),
+    "list": pyarrow.array([[1], None, [], [2, None]], pyarrow.list_(pyarrow.int16())),
+    "fixed": pyarrow.array([[True, None], None, [False, False], [True, True]], pyarrow.list_(pyarrow.bool_(), 2)),
+}
+
+
+PACKED = {"bool": "?", "int8": "b", "int16": "h", "uint64": "Q", "halffloat": "e", "float": "f", "double": "d"}
+
+
+def said_of(values: list[Any], kind: pyarrow.DataType) -> bytes:
+    """What the digest of a column is of, from Python's own values."""
+    marks = "".join("01"[value is None] for value in values)
+    nulls = bytes(int(marks[at : at + 8].ljust(8, "0"), 2) for at in range(0, len(marks), 8))
+    if str(kind) in PACKED:
+        form = f"<{len(values)}{PACKED[str(kind)]}"
+        return nulls + f"{kind}\n".encode() + struct.pack(form, *(0 if value is None else value for value in values))
+    filled = [value for value in values if value is not None]
+    if isinstance(filled[0], list):
+        word, rest = b"list", said_of([value for held in filled for value in held], kind.value_type)
+    else:
+        word = b"text" if isinstance(filled[0], str) else b"bytes"
+        values = [value.encode() if isinstance(value, str) else value for value in values]
+        rest = b"".join(value for value in values if value is not None)
+    return nulls + word + b"\n" + struct.pack(f"<{len(values)}q", *(len(value or b"") for value in values)) + rest
+
+
+def test_the_digest_of_a_table_does_not_change_with_versions() -> None:
+    table = pyarrow.table({"n": [1, None], "t": ["a", "é"], "f": [[0.5], []]})
+    assert content_digest(table) == "sha256:af3974bd146894801f3ac0f6d83af69676a62e4578f451a7e0afea206b9113f8"
+    every = pyarrow.table(EVERY_KIND).slice(1, 3)
+    said = b"rows 3\n"
+    for name, column in zip(every.column_names, every.columns, strict=True):
+        said += f"column {len(name)} {name}\n".encode() + said_of(column.to_pylist(), column.type)
+    assert content_digest(every) == f"sha256:{hashlib.sha256(said).hexdigest()}"
+    with pytest.raises(EngineError, match="Unsupported column type"):
+        content_digest(pyarrow.table({"c": [None]}))

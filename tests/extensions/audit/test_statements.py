@@ -1,0 +1,386 @@
+"""What an audit says of strangers' folders: each thing once, with its base; silence where nothing is known."""
+
+import json
+import random
+from collections.abc import Mapping
+from itertools import combinations
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curation.cli import main
+from curation.core.errors import UsageError
+from curation.extensions.audit.report import Report, Statement
+from curation.extensions.audit.run import audit
+from curation.sources.text_lines import box_line
+from tests.extensions.audit.test_published_rules import laid
+
+
+def said(report: Report, *gravities: str) -> list[Statement]:
+    return [one for one in report.statements if not gravities or one.gravity in gravities]
+
+
+def bad(folder: Path, files: Mapping[str, object], **options: object) -> list[tuple[str, str]]:
+    """Rule and gravity of all errors and warnings."""
+    report = audit(laid(folder, files), **options)  # type: ignore[arg-type]
+    return [(one.rule, one.gravity) for one in said(report, "error", "warning")]
+
+
+def photos(folder: str, first: int, last: int, *, suffix: str = ".jpg") -> list[str]:
+    """Names that tell no group: no number of three digits, no folder of frames."""
+    return [
+        f"{folder}/{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}x{suffix}" for n in range(first, last)
+    ]
+
+
+TRAIN, VAL, TEST = photos("d", 0, 300), photos("d", 300, 340), photos("d", 340, 400)
+
+
+def test_a_sound_folder_says_what_was_checked_and_what_was_not(tmp_path: Path) -> None:
+    report = audit(laid(tmp_path / "sound", {"train.txt": TRAIN, "val.txt": VAL, "test.txt": TEST}))
+    assert said(report, "error", "warning") == []
+    assert report.exit_status == 0
+    assert (report.sums.decided, report.sums.questions) == (6, 28)
+    assert report.verdict_text == (
+        "sound: no error and no warning on 400 lines in 3 lists; 6 of 28 questions could be decided"
+    )
+    assert report.sums_text.endswith("; undecidable: groups (PL7, 3); not asked: 19 rules")
+    assert len(report.not_asked) == 19
+
+
+def test_pairs_whose_groups_cannot_be_read_are_one_sentence_with_counts_by_reason(tmp_path: Path) -> None:
+    lists = {f"{name}_{role}.txt": [f"{role}{first}/{line}" for line in lines] for name, first in (("a", 1), ("b", 2))
+             for role, lines in (("train", TRAIN), ("test", TEST))}  # fmt: skip
+    lists |= {
+        f"c_{role}.txt": [f"{chr(97 + c)}x/img_{n:04}.jpg {c}" for c in range(20) for n in range(first, first + 9)]
+        for role, first in (("train", 0), ("test", 9))
+    }
+    [groups] = [one for one in said(audit(laid(tmp_path, lists)), "undecidable") if one.rule == "PL7"]
+    assert groups.text == (
+        "in 3 pairs no group could be read from the names: none mentions a patient, drive, video or the like "
+        "(2: a, b), each folder holds one label (1: c)"
+    )
+    assert ["tried: " in part["text"] for part in groups.parts] == [True, True, True]
+
+
+def test_the_tables_name_lists_below_the_folder_that_all_share(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    laid(tmp_path / "data/lists", {"a_train.txt": TRAIN, "a_test.txt": TEST})
+    page = audit(tmp_path).html()
+    assert "<h2>Lists and their roles in data/lists/</h2>" in page
+    assert ("<td>a_train</td>" in page, "<td>data/lists/a_train</td>" in page) == (True, False)
+    main(["audit", str(tmp_path)])
+    assert "Lists and their roles in data/lists/" in (said := capsys.readouterr().out)
+    assert "\n  a_train" in said
+
+
+def test_nothing_checked_is_no_pass(tmp_path: Path) -> None:
+    report = audit(laid(tmp_path, {"known_classnames.txt": ["gizmo", "gadget"]}))
+    assert (report.sums.decided, report.exit_status) == (0, 2)
+    assert "nothing could be checked" in report.verdict_text
+    assert report.sums_text.startswith("nothing could be checked")
+
+
+def test_lists_without_a_role_are_told_to_get_one(tmp_path: Path) -> None:
+    report = audit(laid(tmp_path, {"a.txt": TRAIN, "b.txt": TEST}))
+    [roles] = [one for one in said(report, "undecidable") if one.rule == "DS2"]
+    assert "no name says train, val or test" in roles.text
+    assert roles.hint.startswith("the role of the lists: --role LIST=train")
+
+
+@pytest.mark.parametrize(
+    ("test", "told"),
+    [
+        (TRAIN, "the same list twice (300 lines, byte for byte)"),
+        (TRAIN[::-1], "the same list twice (300 lines, in another order)"),
+        ([f"./{one}\r" for one in TRAIN], "the same list twice (300 lines, line for line)"),
+        ([*TEST, *TRAIN[:7]], "7 images, on 7 of 300 and 7 of 67"),
+    ],
+)
+def test_train_and_test_that_share_images(tmp_path: Path, test: list[str], told: str) -> None:
+    report = audit(laid(tmp_path, {"a_train.txt": TRAIN, "a_test.txt": test}))
+    [error] = said(report, "error")
+    assert (error.rule, error.lists) == ("DS2", ("a_train", "a_test"))
+    assert told in error.text
+    assert error.examples[0].startswith(f"{TRAIN[0].partition('/')[2]} (a_train line 1; a_test line ")
+    assert report.exit_status == 1
+
+
+def test_like_statements_are_one_with_a_table(tmp_path: Path) -> None:
+    names = ("amazon", "dslr", "photo", "webcam")
+    files = {f"{name}_{role}.txt": photos(name, 0, 40) for name in names for role in ("train", "test")}
+    files |= {"sun_train.txt": photos("sun", 0, 40), "sun_test.txt": photos("sun", 40, 60)}
+    [error] = said(audit(laid(tmp_path, files)), "error")
+    assert error.text == (
+        "in 4 of 5 pairs train and test are the same list twice, byte for byte: amazon (40), dslr (40), photo (40), "
+        "webcam (40)"
+    )
+    assert len(error.pairs) == len(error.parts) == 4
+    assert "--role LIST=none" in error.hint
+    said_none = audit(tmp_path, roles={f"{name}_train": "none" for name in names})
+    assert said(said_none, "error") == []
+
+
+def test_lists_of_one_family_in_other_folders_are_told_apart(tmp_path: Path) -> None:
+    lists = {f"{one}/x_list.txt": ["i/s.jpg", f"i/{one}1.jpg", f"i/{one}2.jpg"] for one in "abcd"}
+    roles = {"a/x_list": "train"} | {f"{one}/x_list": "test" for one in "bcd"}
+    [told] = [one.text for one in audit(laid(tmp_path, lists), roles=roles).statements if one.gravity == "error"]
+    assert told.endswith("b/x_list and a/x_list (1), c/x_list and a/x_list (1), d/x_list and a/x_list (1)")
+
+
+def test_val_in_train_names_the_list_to_use(tmp_path: Path) -> None:
+    files = {"train.txt": [*TRAIN, *VAL], "train_small.txt": TRAIN, "val.txt": VAL}
+    [error] = said(audit(laid(tmp_path, files), rules="DS4"), "error")
+    assert "train holds all 40 images of val" in error.text
+    assert error.hint == "train on train_small, which is train without val"
+    unlabelled = {"labeled.txt": TRAIN, "unlabeled.txt": [*TEST, *VAL[:3]], "val.txt": VAL}
+    assert bad(tmp_path / "semi", unlabelled) == [("DS4", "warning")]
+
+
+def test_padding_that_hides_images_is_a_note(tmp_path: Path) -> None:
+    files = {"train.txt": [f"img_{n}.png" for n in range(50)], "test.txt": [f"img_{n:05d}.png" for n in range(40, 60)]}
+    report = audit(laid(tmp_path, files), rules="DS2")
+    [note] = said(report, "note")
+    assert "10 names agree in without leading zeros" in note.text or "leading zeros" in note.text
+    assert said(report, "error", "warning") == []
+
+
+def test_an_image_with_other_labels_is_no_repeat(tmp_path: Path) -> None:
+    lines = [f"{one} {n % 3}" for n, one in enumerate(TRAIN)]
+    assert bad(tmp_path / "labels", {"train.txt": [*lines, f"{TRAIN[0]} 1"]}) == [("PL9", "warning")]
+    assert bad(tmp_path / "again", {"train.txt": [*lines, lines[0]]}) == [("DS1", "error")]
+    report = audit(tmp_path / "again")
+    assert said(report, "error")[0].examples == ("aaax.jpg (train lines 1, 301)",)
+    assert "sort -u" not in json.dumps(report.data())
+
+
+def test_classes_of_two_tasks_are_not_held_together(tmp_path: Path) -> None:
+    files = {
+        "t1_known_classes.txt": ["cat", "dog"], "t1_unknown_classes.txt": ["owl"],
+        "t2_known_classes.txt": ["cat", "dog", "owl"],
+    }  # fmt: skip
+    assert bad(tmp_path, files) == []
+
+
+def coco(names: Mapping[int, str], *, categories: Mapping[int, str] | None = None) -> dict[str, object]:
+    return {
+        "images": [{"id": number, "file_name": name} for number, name in names.items()],
+        "annotations": [{"id": n, "image_id": number, "category_id": 1} for n, number in enumerate(names)],
+        "categories": [{"id": number, "name": name} for number, name in (categories or {1: "cat", 2: "dog"}).items()],
+    }
+
+
+def test_a_list_of_the_numbers_of_its_json_is_the_same_list(tmp_path: Path) -> None:
+    names = {n: f"{n:012d}.jpg" for n in range(5, 60)}
+    assert bad(tmp_path, {"images.json": coco(names), "images.txt": [str(n) for n in names]}) == []
+
+
+@pytest.mark.parametrize("change", ["shuffled", "rooted", "renamed"])
+def test_no_verdict_depends_on_order_root_or_names(tmp_path: Path, change: str) -> None:
+    files: dict[str, list[str]] = {"train.txt": TRAIN, "val.txt": VAL, "test.txt": [*TEST, *TRAIN[:4], TEST[0]]}
+    changed = {
+        "shuffled": lambda own: random.Random(3).sample(own, len(own)),
+        "rooted": lambda own: [f"/data/set/{one}" for one in own],
+        "renamed": lambda own: [one.replace("d/", "other/") for one in own],
+    }[change]
+    one = audit(laid(tmp_path / "a", dict(files)))
+    two = audit(laid(tmp_path / "b", {name: changed(own) for name, own in files.items()}))
+    told = [
+        [(s.rule, s.gravity, s.lists, s.count, s.of) for s in report.statements if s.rule != "PL14"]
+        for report in (one, two)
+    ]
+    assert told[0] == told[1]
+    assert [rule for rule, gravity, *_ in told[0] if gravity == "error"] == ["DS1", "DS2"]
+
+
+def test_the_verdict_is_first_and_notes_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    laid(tmp_path, {"train.txt": TRAIN, "part.txt": TRAIN[:30], "test.txt": [*TEST, TRAIN[0]], "odd.txt": b"\0\0"})
+    assert main(["audit", str(tmp_path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(
+        f"{tmp_path.name}: 1 of 4 files could not be read; 1 error, 0 warnings on 391 lines in 3 lists"
+    )
+    assert lines.index("Errors:") < lines.index("Undecidable, and what is missing:")
+    assert "3 notes: see --all" in lines
+    assert not any("PL14" in line for line in lines)
+    assert main(["audit", str(tmp_path), "--all"]) == 1
+    assert "  PL14 part (30 images) is contained in train" in capsys.readouterr().out.splitlines()
+
+
+def test_the_old_verb_names_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audits", "lists", "--out", "x"]) == 2
+    assert "curation audit FOLDER --each" in capsys.readouterr().err
+
+
+def test_the_data_is_what_a_program_asks_for(tmp_path: Path) -> None:
+    report = audit(laid(tmp_path, {"my_train.txt": TRAIN, "my_test.txt": TEST, "words.bin.txt": b"\0"}))
+    data = json.loads(json.dumps(report.data(), allow_nan=False))
+    assert data.keys() >= {"verdict", "sums", "statements", "lists", "unread", "not_asked"}
+    assert {one["name"]: (one["role"], one["family"]) for one in data["lists"]} == {
+        "my_test": ("test", "my"), "my_train": ("train", "my"),
+    }  # fmt: skip
+    assert [one["path"] for one in data["unread"]] == ["words.bin.txt"]
+    assert all(
+        one["text"] and one["gravity"] in ("error", "warning", "note", "undecidable", "pass")
+        for one in data["statements"]
+    )
+
+
+@pytest.mark.parametrize("pattern", ["(", "x", "(a)\\1"])
+def test_a_pattern_is_refused_though_nothing_is_compared(
+    pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    laid(tmp_path, {"train.txt": TRAIN})
+    assert main(["audit", str(tmp_path), "--group", pattern]) == 2
+    assert f"--group {pattern}" in capsys.readouterr().err
+
+
+_YOLO = ["0 0.5 0.41 0.1 0.2", "2 0.1 0.2 0.3 0.1"]
+_BOXES = {
+    "yolo": _YOLO,
+    "yolo polygon": ["0 0.1 0.2 0.3 0.2 0.3 0.4"],
+    "visdrone": ["684,8,273,116,0,0,0,0", "406,119,265,70,1,4,1,1"],
+    "visdrone with a last comma": ["684,8,273,116,0,0,0,0,", "406,119,265,70,1,4,1,1,"],
+    "mot": ["1,1,912,484,97,109,0,7,1", "2,1,912,484,97,109,0,7,1"],
+    "kitti": ["Car 0.00 0 -1.57 614.24 181.78 727.31 284.77 1.57 1.73 4.15 1.00 1.75 13.22"],
+    "dota": ["imagesource:GoogleEarth", "gsd:0.14"] + 4 * ["2753 2408 2861 2385 2888 2468 2805 2502 plane 0"],
+    "wider": ["0--Parade/0_Parade_7.jpg", "2", "449 330 122 149 0 0 0 0 0 0", "361 98 263 339 0 0 0 0 0 0"],
+    "voc results": ["000012 0.93 12.0 8.5 100.0 200.0", "000013 0.21 1.0 2.0 30.0 40.0"],
+}
+
+
+@pytest.mark.parametrize("lines", _BOXES.values(), ids=_BOXES)
+def test_files_of_boxes_are_no_lists(lines: list[str], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No list of images found") as refused:
+        audit(laid(tmp_path / "boxes", {f"{number:06}.txt": lines for number in range(4)}))
+    assert "such as the boxes of one image" in str(refused.value)
+    files = {f"labels/{number:06}.txt": lines for number in range(4)}
+    report = audit(laid(tmp_path / "beside", {"train.txt": TRAIN, "test.txt": TEST, **files}))
+    assert (report.coverage.unread, report.coverage.compared) == (4, 1)
+    assert report.verdict_text.startswith("beside: 4 of 6 files could not be read; no error")
+    assert (report.status, report.exit_status) == ("mostly unread", 2)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["a.jpg 0 1 0 1 1", "b.jpg 0 0 0 0 1"],
+        ["000012 0 1 0 1 1", "000013 0 0 0 0 1"],
+        ["Aaron_Eckhart 1 Zico 3", "Zico 1 Aaron_Eckhart 2", "Bo_X 1 2"],
+        ["drive_0001/0000000012 5 l", "drive_0001/0000000013 5 l"],
+        ["12", "13", "14"],
+        ["x/a.jpg 7 1.5 2.5 0.3 9", "x/b.jpg 7 1.5 2.5 0.3 9"],
+    ],
+)
+def test_lines_that_name_images_beside_numbers_are_no_boxes(lines: list[str]) -> None:
+    assert box_line("\n".join(lines).encode()) is None
+
+
+def nothing_compared(report: Report, why: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Python, the command, JSON and the page say the same."""
+    assert (report.status, report.exit_status) == ("nothing compared", 2)
+    assert why in report.nothing_compared
+    assert f"nothing was compared on {sum(map(len, report.target.files)):,} line" in report.verdict_text
+    assert "no error and no warning" not in report.verdict_text + report.html()
+    assert "nothing was compared" in report.html()
+    assert report.sums_text.startswith("nothing was compared; ")
+    assert main(["audit", str(folder), "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["status"] == "nothing compared"
+
+
+@pytest.mark.parametrize(
+    ("lists", "why"),
+    [
+        ({"train.txt": [], "test.txt": []}, "every list is empty"),
+        ({"train.txt": [], "test.txt": TEST}, "the only list of a role is empty"),
+        ({"train.txt": TRAIN, "more.txt": TEST}, "roles: train"),
+        ({"a.txt": TRAIN, "b.txt": TEST}, "roles: none"),
+        ({"train.txt": TRAIN, "labels/1.txt": _YOLO}, "one list alone could be read"),
+        ({"a_train.txt": TRAIN, "b_test.txt": TEST}, "of one family"),
+    ],
+)
+def test_an_audit_that_compared_nothing_is_no_pass(
+    lists: dict[str, list[str]], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = laid(tmp_path / "lists", lists)
+    nothing_compared(audit(folder), why, folder, capsys)
+
+
+def test_a_file_of_no_bytes_that_has_to_hold_something_is_damaged(tmp_path: Path) -> None:
+    folder = laid(tmp_path, {"test.txt": TEST, "val.txt": VAL})
+    (folder / "train.json").write_bytes(b"")
+    report = audit(folder)
+    assert report.damaged == {"train.json": "the file is empty"}
+    assert (report.status, report.exit_status, report.coverage.compared) == ("damaged", 2, 1)
+
+
+def test_one_list_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
+    report = audit(laid(tmp_path, {"list.txt": TRAIN}))
+    assert "(no other list to compare it with)" in report.verdict_text
+    assert report.exit_status == 0
+
+
+def test_short_words_are_roles(tmp_path: Path) -> None:
+    report = audit(laid(tmp_path, {"a_tr.txt": TRAIN, "a_te.txt": [*TEST, *TRAIN[:7]], "a_va.txt": VAL}))
+    assert {row["name"]: row["role"] for row in report.lists()} == {"a_tr": "train", "a_te": "test", "a_va": "val"}
+    assert [(one.rule, one.count) for one in said(report, "error")] == [("DS2", 7)]
+    assert (report.coverage.compared, report.coverage.pairs) == (3, 3)
+
+
+def test_lists_of_two_families_are_compared_when_the_user_says_their_roles(tmp_path: Path) -> None:
+    lists = {"a_train.txt": TRAIN, "a_test.txt": TEST, "b_train.txt": VAL, "b_test.txt": [*TRAIN[:50], "d/other.jpg"]}
+    folder = laid(tmp_path, lists)
+    assert said(audit(folder), "error") == []
+    assert audit(folder).coverage.pairs == 4
+    report = audit(folder, roles={"a_train": "train", "b_test": "test"})
+    assert [(one.count, one.lists) for one in said(report, "error")] == [(50, ("a_train", "b_test"))]
+    # Folds, of which the user says every role, share images by design.
+    every = {"a_train": "train", "a_test": "test", "b_train": "train", "b_test": "test"}
+    assert said(audit(folder, roles=every), "error") == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_what_is_shared_by_lists_that_the_user_gives_roles_is_told_to_the_image(data: st.DataObject) -> None:
+    sides = {role: data.draw(st.sets(st.integers(0, 40), min_size=1)) for role in ("train", "val", "test")}
+    names = data.draw(st.permutations(["north", "south_b", "east9"]))
+    with TemporaryDirectory() as folder:
+        for name, members in zip(names, sides.values(), strict=True):
+            Path(folder, f"{name}.txt").write_text("".join(f"{TRAIN[n]}\n" for n in sorted(members)))
+        report = audit(folder, roles=dict(zip(names, sides, strict=True)))
+    shared = {
+        frozenset((names[a], names[b])): len(x & y)
+        for (a, x), (b, y) in combinations(enumerate(sides.values()), 2)
+        if x & y
+    }
+    told = [pair for one in said(report, "error") for pair in one.parts or ({"lists": one.lists, "count": one.count},)]
+    assert {frozenset(pair["lists"]): pair["count"] for pair in told} == shared
+    assert report.coverage.compared == report.coverage.pairs == 3
+
+
+def test_files_of_other_kinds_are_counted(tmp_path: Path) -> None:
+    folder = laid(tmp_path / "many", {"train.txt": TRAIN, "test.txt": TEST})
+    for name in ("a.jpg", "b.jpg", "c.xml", ".hidden", "README.md"):
+        (folder / name).write_bytes(b"x")
+    assert audit(folder).verdict_text.startswith("many: 3 files of other kinds not opened (.jpg, .xml); no error")
+
+
+@pytest.mark.parametrize("header", ["image,saliency", "left,other"])
+def test_tables_of_an_image_and_a_map_are_compared_by_their_images(
+    header: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Images 4 to 599 stand in both tables; of each training image there are two maps, and no map stands in both.
+    (tmp_path / "l").mkdir()
+    for name, first, maps in (("train", 0, 2), ("test", 4, 1)):
+        rows = [f"i/{n:05}.jpg,m/{name}_{n}_{k}.png" for n in range(first, 600) for k in range(maps)]
+        (tmp_path / "l" / f"{name}.csv").write_text("\n".join([header, *rows]) + "\n")
+    report = audit(tmp_path / "l")
+    assert [(one.rule, one.count) for one in said(report, "error")] == [("DS2", 596)]
+    doubtful = header == "left,other"
+    assert main(["audit", str(tmp_path / "l")]) == 1
+    assert capsys.readouterr().out.splitlines()[1].startswith("doubtful: test.csv: ") == doubtful
+    assert bool(report.data()["warnings"]) == doubtful

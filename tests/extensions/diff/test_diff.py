@@ -1,0 +1,86 @@
+"""Two results compared: without and with boxes of reviewers, from files and in memory."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import curation
+from curation.cli import main
+from curation.core.errors import EvaluationError, UsageError
+from curation.review.decisions.added_boxes import add_boxes, resolve_boxes
+from tests.review.decisions.box_logs import Scribe
+from tests.review.decisions.test_added_boxes import SIZE, detections, replayed
+from tests.task_world import write_task_world
+
+
+def test_what_boxes_of_reviewers_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = write_task_world(tmp_path / "raw")
+    anna = Scribe("anna", SIZE)
+    images = world.manifest.ids("t1-test")[::2]
+    for image in images:
+        for place in range(3):
+            anna.add(image, anna.number + 1, f"{60 * place} 200 30 30.25")
+        anna.complete(image)
+    added = add_boxes(world.manifest, resolve_boxes(replayed([anna])), world.sources).manifest
+    found = detections(world, added=[(int(image.partition(":")[2]), [0, 200, 30, 30]) for image in images])
+    given: dict[str, Any] = {"task": "t1", "detections": found, "truth": world.val_json}
+    before, after = (curation.evaluate.owod(manifest=one, **given) for one in (world.manifest, added))
+    difference: Any = curation.diff(before, after)
+    rows = {f"{one['scored']}/{one['measure']}": one for one in difference.data()["measures"]}
+    assert {key: (one["before"], one["after"]) for key, one in rows.items()} == {
+        f"{row['task']}/{row['variant']}/{key}": (value, other)
+        for (row, key, value), (_, _, other) in zip(numbers(before), numbers(after), strict=True)
+    }
+    precision, unknown = rows["t1/clean/P_unknown"], rows["t1/clean/num_unknown_gt"]
+    assert precision["difference"] == precision["after"] - precision["before"] > 0
+    assert unknown["difference"] == 3 * len(images)
+    assert rows["t1/clean/mAP_both"]["difference"] == 0
+    assert repr(difference) == f"<ResultDiff of owod: {difference.changed} of {len(rows)} numbers differ>"
+    for result, name in ((before, "before"), (after, "after")):
+        result.save(tmp_path / name)
+    assert difference == curation.diff(tmp_path / "before", tmp_path / "after/results.json")
+    words = ["diff", str(tmp_path / "before"), str(tmp_path / "after")]
+    assert main([*words, "--strict"]) == 1
+    out = capsys.readouterr().out
+    assert f"owod: {difference.changed} of {len(rows)} numbers differ" in out
+    assert "P_unknown" in out
+    assert "mAP_both" not in out
+    assert main([*words[:2], words[1], "--strict", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["changed"] == 0
+
+
+def numbers(result: Any) -> list[tuple[Any, str, Any]]:
+    found = result.json_data()["measures"]
+    return [(one, one["measure"] + f"[{one['parameters']}]" * bool(one["parameters"]), one["value"]) for one in found]
+
+
+def test_what_cannot_be_compared(tmp_path: Path) -> None:
+    image = {"id": 1, "width": 9, "height": 9, "file_name": "1.jpg"}
+    truth: dict[str, Any] = {"images": [image], "annotations": [], "categories": [{"id": 1, "name": "owl"}]}
+    voc, coco = (
+        getattr(curation.evaluate, name)(truth=truth, detections=[], **more)
+        for name, more in (("voc", {}), ("coco", {"engine": "pycocotools"}))
+    )
+    with pytest.raises(UsageError, match="two evaluations"):
+        curation.diff(voc, coco)
+    for other, what in (
+        (tmp_path / "nowhere", "No such result"),
+        ("elephant/val2017", "No such result"),
+        (tmp_path, "one kind"),
+    ):
+        with pytest.raises(EvaluationError, match=what) as caught:
+            curation.diff(voc, other)
+        assert str(other) in str(caught.value)
+    (tmp_path / "other.json").write_text('{"images": []}')
+    with pytest.raises(EvaluationError, match="not a result"):
+        curation.diff(voc, tmp_path / "other.json")
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text(f"{name},{name}{name}\n1,2\n3,4\n")
+    with pytest.raises(UsageError, match="no method"):
+        curation.diff(tmp_path / "a.csv", tmp_path / "b.csv")
+    other = voc.json_data()
+    other["measures"] = [{**one, "method": "another"} for one in other["measures"]]
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    assert curation.diff(voc, tmp_path / "other.json").changed == 0  # type: ignore[union-attr]

@@ -1,0 +1,249 @@
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from curation.core.errors import CurationError, MissingFileError, ReviewError
+from curation.review.app.live_review import LiveReview, offer_own_view, open_review, waiting_view
+from curation.review.app.session import resume_review, start_review
+from curation.review.decisions.decision import Decision
+from curation.review.decisions.files import DecisionLog, read_decisions
+from tests.review.app.review_world import ReviewWorld, coco_id
+
+# FiftyOne's own use of its packages is not ours to mend.
+pytestmark = [pytest.mark.mongo, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+
+def samples(review: LiveReview, *numbers: int) -> list[str]:
+    by_image = dict(zip(*review.dataset.values(["image_id", "id"]), strict=True))
+    return [by_image[coco_id(number)] for number in numbers]
+
+
+def verdicts(review: LiveReview) -> dict[str, str]:
+    values = zip(*review.dataset.values(["image_id", "verdict"]), strict=True)
+    return {image: verdict for image, verdict in values if verdict}
+
+
+def test_a_verdict_is_in_the_log_and_on_the_samples(review: LiveReview) -> None:
+    done = review.decide(samples(review, 8, 9), "near", reason="stripes", reviewer="anna")
+    assert (done.images, done.text) == (2, "2 images: near (stripes)")
+    assert verdicts(review) == {coco_id(8): "near", coco_id(9): "near"}
+    rows = read_decisions(review.book.path).decisions
+    assert [(row.image_id, row.action, row.batch, row.dataset) for row in rows] == [
+        (coco_id(8), "to_near", "0001", "coco"),
+        (coco_id(9), "to_near", "0001", "coco"),
+    ]
+    sample = review.dataset.match({"image_id": coco_id(8)}).first()
+    assert (sample.verdict_reason, sample.reviewer, sample.verdicts) == ("stripes", "anna", ["anna: near (stripes)"])
+
+
+def test_only_fields_of_a_verdict_are_written(review: LiveReview) -> None:
+    """The moment of the last change stays too: an annotation that is being drawn would be refused otherwise."""
+    stored = review.dataset._sample_collection
+    before = {one["_id"]: one for one in stored.find()}
+    review.decide(samples(review, 3), "far", reviewer="anna")
+    changed = {one["image_id"]: {k for k in one if one[k] != before[one["_id"]].get(k)} for one in stored.find()}
+    assert changed.pop(coco_id(3)) == {"verdict", "reviewer", "verdicts", "decided_by"}
+    assert not any(changed.values())
+
+
+def test_the_same_verdict_once_more_is_no_row_and_one_undo(review: LiveReview) -> None:
+    first = review.decide(samples(review, 8), "near", reviewer="anna")
+    again = review.decide(samples(review, 8), "near", reviewer="anna")
+    assert (again.images, again.text, again.samples) == (0, "1 image: near already", first.samples)
+    assert review.decide(samples(review, 8, 9), "near", reviewer="anna").images == 1
+    assert review.decide(samples(review, 8), "near", reason="stripes", reviewer="anna").images == 1
+    assert len(read_decisions(review.book.path).decisions) == 3
+    undone = review.undo("anna")
+    # Taken back to the verdict before: nothing waits.
+    assert (undone.samples, undone.waiting) == (first.samples, ())
+    assert verdicts(review) == {coco_id(8): "near", coco_id(9): "near"}
+
+
+def test_a_verdict_that_the_database_missed_is_told_and_made_good(
+    review: LiveReview, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pymongo.collection import Collection
+    from pymongo.errors import AutoReconnect
+
+    def gone(*_: Any, **__: Any) -> None:
+        raise AutoReconnect("connection refused")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Collection, "bulk_write", gone)
+        with pytest.raises(ReviewError, match="in the log, but the database does not answer"):
+            review.decide(samples(review, 8), "near", reviewer="anna")
+    assert verdicts(review) == {}
+    assert review.decide(samples(review, 8), "near", reviewer="anna").images == 0
+    assert verdicts(review) == {coco_id(8): "near"}
+    assert len(read_decisions(review.book.path).decisions) == 1
+
+
+def test_a_dataset_that_lost_its_images_is_told_and_the_verdict_stays_in_the_log(review: LiveReview) -> None:
+    review.dataset._sample_collection.delete_one({"image_id": coco_id(8)})
+    with pytest.raises(ReviewError, match="in the log, but the dataset was built anew"):
+        review.decide(list(review._samples_of["coco", coco_id(8)]), "near", reviewer="anna")
+    assert len(read_decisions(review.book.path).decisions) == 1
+
+
+def test_the_count_follows_the_log(review: LiveReview) -> None:
+    """Verdicts, one given anew, undos, rows of another program, images that are not under review, a log read anew."""
+    review.decide(samples(review, 8, 9, 10), "near", reviewer="anna")
+    review.decide(samples(review, 8), "far", reviewer="anna")
+    assert review.progress_text("anna").startswith("3 of 12")
+    review.undo("anna")
+    assert review.progress_text("anna").startswith("3 of 12")
+    review.undo("anna")
+    assert review.progress_text("anna") == "0 of 12"
+    review.decide(samples(review, 8), "near", reviewer="anna")
+    said = Decision(image_id=coco_id(9), dataset="coco", stage="manual", action="keep", reviewer="anna")
+    stranger = msgspec.structs.replace(said, image_id="coco:999999999999")
+    DecisionLog(review.book.path).extend([stranger, said])
+    assert review.progress_text("anna").startswith("2 of 12")
+    assert len(review.decided_by("anna")) == 2
+
+
+def test_each_reviewer_has_a_view_of_what_waits_for_them(review: LiveReview) -> None:
+    review.decide(samples(review, 8, 9), "near", reviewer="anna")
+    anna, ben = (offer_own_view(review.dataset, one) for one in ("anna", "ben"))
+    assert (anna, ben) == ("to decide: anna", "to decide: ben")
+    assert offer_own_view(review.dataset, "anna") == anna
+    assert offer_own_view(review.dataset, "Anna") == "to decide: Anna (2)"
+    assert offer_own_view(review.dataset, "a" * 100) == offer_own_view(review.dataset, "a" * 100)
+    sizes = [len(review.dataset.load_saved_view(one)) for one in ("to decide", anna, ben)]
+    assert sizes == [10, 10, 12]
+    review.decide(samples(review, 8), "near", reviewer="ben")
+    assert len(review.dataset.load_saved_view(ben)) == 11
+    assert len(waiting_view(review.dataset, "0001", "ben")) == 4
+    assert review.decided_by("ben") == samples(review, 8)
+    assert review.progress_text("ben") == "1 of 12"
+
+
+def test_two_reviewers_may_differ(review: LiveReview) -> None:
+    review.decide(samples(review, 8, 9), "near", reviewer="anna")
+    review.decide(samples(review, 8, 9), "near", reviewer="ben")
+    review.decide(samples(review, 9), "far", reviewer="ben")
+    assert verdicts(review) == {coco_id(8): "near", coco_id(9): "conflict"}
+    assert len(review.dataset.load_saved_view("conflicts")) == 1
+    progress = review.progress()
+    assert (progress.decided, progress.conflicts) == (2, 1)
+    (pair,) = progress.agreement
+    assert (pair.first, pair.second, pair.images, pair.same) == ("anna", "ben", 2, 1)
+
+
+def test_undo_empties_the_fields(review: LiveReview) -> None:
+    review.decide(samples(review, 8), "near", reason="stripes", reviewer="anna")
+    assert review.undo("anna").images == 1
+    sample = review.dataset.match({"image_id": coco_id(8)}).first()
+    assert (sample.verdict, sample.verdict_reason, sample.reviewer, sample.verdicts) == (None,) * 4
+    assert sample.decided_by is None
+    assert review.undo("anna").text == "anna has no verdict to undo"
+
+
+NO_SELECTIONS: list[Any] = [[], None, "0" * 24, ["0" * 24], ["nonsense"], [{"$ne": 1}], [None], 7]
+NO_VERDICTS: list[Any] = [
+    ("maybe", "", "anna"),
+    ("near", "\x1b[2J", "anna"),
+    ("near", "", ""),
+    ("near", "", "a" * 999),
+    ("near", 7, "anna"),
+]
+
+
+def test_no_selection_and_hostile_words_are_refused_and_leave_no_row(
+    review: LiveReview, subtests: pytest.Subtests
+) -> None:
+    for chosen in NO_SELECTIONS:
+        with subtests.test(chosen=chosen):
+            with pytest.raises(ReviewError):
+                review.decide(chosen, "near", reviewer="anna")
+            assert not review.book.path.exists()
+    for verdict, reason, reviewer in NO_VERDICTS:
+        with subtests.test(verdict=verdict, reason=reason, reviewer=reviewer):
+            with pytest.raises(CurationError):
+                review.decide(samples(review, 8), verdict, reason=reason, reviewer=reviewer)
+            assert not review.book.path.exists()
+            assert verdicts(review) == {}
+
+
+def test_next_batch_waits_for_each_reviewer(review: LiveReview) -> None:
+    assert review.next_batch(reviewer="anna") == "0001"
+    review.decide(samples(review, 12, 11, 10, 9, 8), "remove", reviewer="anna")
+    assert review.next_batch(reviewer="anna") == "0002"
+    assert review.next_batch(reviewer="ben") == "0001"
+    assert review.next_batch(reviewer="ben", after="0001") == "0002"
+    assert review.next_batch(reviewer="anna", after="0003") == "0002"
+    review.decide(samples(review, *range(1, 8)), "far", reviewer="anna")
+    assert review.next_batch(reviewer="anna") is None
+
+
+def test_an_export_stays_in_the_folder_of_the_log(review: LiveReview, subtests: pytest.Subtests) -> None:
+    review.decide(samples(review, 8), "near", reviewer="anna")
+    before = review.book.path.read_bytes()
+    names: list[Any] = ["../out.jsonl", "/out.jsonl", "a/b.csv", ".hidden.csv", "", "x.txt", 7, "decisions.jsonl"]
+    for name in names:
+        with subtests.test(name=name):
+            with pytest.raises(CurationError):
+                review.export(name)
+            assert review.book.path.read_bytes() == before
+
+
+def test_a_crash_after_the_log_is_made_good_at_the_next_start(review: LiveReview) -> None:
+    review.decide(samples(review, 8), "near", reviewer="anna")
+    row = Decision(
+        image_id=coco_id(9),
+        dataset="coco",
+        stage="manual",
+        action="remove",
+        reviewer="ben",
+        date="2025-03-01T10:00:00Z",
+    )
+    DecisionLog(review.book.path).extend([row])
+    assert verdicts(review) == {coco_id(8): "near"}
+    started = resume_review(review.book.path.parent)
+    assert started.replayed == 1
+    assert verdicts(started.review) == {coco_id(8): "near", coco_id(9): "remove"}
+    assert resume_review(review.book.path.parent).replayed == 0
+
+
+def test_a_database_that_lost_everything_is_rebuilt_from_the_log(
+    fiftyone: Any, world: ReviewWorld, tmp_path: Path
+) -> None:
+    started = start_review(tmp_path / "review", "lost", world.images())
+    started.review.decide(samples(started.review, 8, 9), "near", reviewer="anna")
+    fiftyone.delete_dataset("lost")
+    with pytest.raises(ReviewError, match="not in the database"):
+        resume_review(tmp_path / "review")
+    again = start_review(tmp_path / "review", "lost", world.images())
+    assert again.replayed == 2
+    assert verdicts(again.review) == {coco_id(8): "near", coco_id(9): "near"}
+    fiftyone.delete_dataset("lost")
+
+
+def test_a_dataset_may_not_name_a_log_of_its_choice(review: LiveReview, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    original = dict(review.dataset.info["curation_review"])
+    (other / "review.json").write_text(json.dumps({"dataset": "x"}))
+    outside = [str(other / "decisions.jsonl"), "decisions.jsonl", os.devnull, 7, None, "\0", str(tmp_path / "x.jsonl")]
+    for log in outside:
+        review.dataset.info["curation_review"] = {**original, "log": log}
+        with pytest.raises(ReviewError, match="names no decisions log"):
+            open_review(review.dataset)
+    assert not (other / "decisions.jsonl").exists()
+
+
+def test_a_foreign_dataset_is_no_review(fiftyone: Any) -> None:
+    dataset = fiftyone.Dataset()
+    with pytest.raises(ReviewError, match="not a review"):
+        open_review(dataset)
+    with pytest.raises(ReviewError, match="No dataset"):
+        open_review(None)
+
+
+def test_a_missing_log_has_nothing_to_export(review: LiveReview) -> None:
+    with pytest.raises(MissingFileError, match="No decisions yet"):
+        review.export("out.jsonl")
