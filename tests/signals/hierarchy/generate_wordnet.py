@@ -1,4 +1,6 @@
-"""Makes the built-in table of nouns from WordNet's own files: ``python -m tests.signals.hierarchy.generate_wordnet FOLDER``.
+"""Makes the built-in table of nouns from WordNet's own files.
+
+Run ``python -m tests.signals.hierarchy.generate_wordnet FOLDER``.
 
 FOLDER holds ``data.noun`` and ``index.noun`` of WordNet 3.0. The streams are written beside
 `curation.signals.hierarchy.noun_table`, or to a second folder.
