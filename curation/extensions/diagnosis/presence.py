@@ -22,7 +22,7 @@ from curation.core.engines.shards import Entry, Shards
 from curation.core.engines.step import Block, Step
 from curation.core.errors import AnnotationFormatError, UsageError
 from curation.core.input_files import GZIP
-from curation.core.parquet_limits import largest_text, text_columns
+from curation.core.parquet_limits import text_columns
 
 if TYPE_CHECKING:
     import pyarrow
@@ -35,6 +35,7 @@ _SUFFIXES = (".csv", ".parquet", ".json")
 _PIECE = 1 << 20
 _LARGEST_JSON = 2 << 30
 _LARGEST_GROUP = 4 << 30
+_BATCH = 1 << 20
 _IMAGE = ("ImageID", "image_id", "image")
 _CLASS = ("LabelName", "class", "label", "category_id")
 
@@ -48,26 +49,47 @@ class ScanPresence(Step):
     classes: tuple[str, ...] = ()
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
-        """Return a row for each image and class that occur: image, class, boxes (int64)."""
+        """Return a row for each image and class that occur: image, class, boxes (int64).
+
+        A row of the table is a box, or as many as its column ``boxes`` says.
+        """
         import pyarrow
         from pyarrow import compute
 
-        if self.classes:
-            table = table.filter(compute.is_in(table.column("class"), pyarrow.array(self.classes, pyarrow.string())))
         (images, image), (classes, kind) = (_ranked(table.column(name)) for name in ("image", "class"))
+        counts = values_of(table.column("boxes").combine_chunks()) if "boxes" in table.column_names else None
+        if self.classes:
+            wanted = compute.is_in(classes, pyarrow.array(self.classes, pyarrow.string())).cast(pyarrow.int8())
+            rows = np.flatnonzero(values_of(wanted)[kind])
+            image, kind, counts = image[rows], kind[rows], None if counts is None else counts[rows]
         # Pairs of positions are counted: to hash and sort the texts of all boxes takes twice the time.
-        pairs, boxes = np.unique(image * np.int64(len(classes) or 1) + kind, return_counts=True)
+        cells = image * np.int64(len(classes) or 1) + kind
+        if counts is None:
+            pairs, boxes = np.unique(cells, return_counts=True)
+        else:
+            pairs, inverse = np.unique(cells, return_inverse=True)
+            boxes = np.bincount(inverse, counts, len(pairs)).astype(np.int64)
         image, kind = map(arrow_of, np.divmod(pairs, len(classes) or 1))
         return pyarrow.table({"image": images.take(image), "class": classes.take(kind), "boxes": arrow_of(boxes)})
 
 
 def _ranked(column: pyarrow.ChunkedArray) -> tuple[pyarrow.Array, Int64s]:
     """Return the values of a column each once, sorted, nulls last, and the position of each row's among them."""
+    import pyarrow
     from pyarrow import compute
 
-    encoded = column.dictionary_encode(null_encoding="encode").combine_chunks()
+    is_folded = pyarrow.types.is_dictionary(column.type)
+    column = column.unify_dictionaries() if is_folded else column.dictionary_encode(null_encoding="encode")
+    folded = column.combine_chunks()
+    texts, indices = folded.dictionary, folded.indices
+    # A dictionary of a file may have no entry for null, and hold a text twice.
+    if indices.null_count:
+        indices = indices.fill_null(len(texts))
+        texts = pyarrow.concat_arrays([texts, pyarrow.nulls(1, texts.type)])
+    encoded = texts.dictionary_encode(null_encoding="encode")
     order = compute.array_sort_indices(encoded.dictionary)
-    return encoded.dictionary.take(order), np.argsort(values_of(order))[values_of(encoded.indices)]
+    rank = np.argsort(values_of(order))[values_of(encoded.indices)]
+    return encoded.dictionary.take(order), rank[values_of(indices)]
 
 
 @dataclass(frozen=True)
@@ -246,7 +268,7 @@ class _RowGroup:
         return f"{self.file}[{self.group}]"
 
     def tables(self) -> Iterator[pyarrow.Table]:
-        from pyarrow import parquet, string
+        from pyarrow import concat_tables, parquet
 
         with opened(self.address, kind="annotation file") as stream:
             file = parquet.ParquetFile(stream)
@@ -257,15 +279,23 @@ class _RowGroup:
                 what, most = "A row group is too large", f"row groups of at most {_LARGEST_GROUP:,} bytes"
                 raise AnnotationFormatError(what, where=self.name, expected=most, found=f"{size:,}")
             texts = [path for path in text_columns(file) if path in (image, label)]
-            # A repeated text takes little room in the file, and all of it in memory.
+            # A repeated text or row takes little room in the file: texts stay folded, and rows are counted in batches.
             folded = parquet.ParquetFile(stream, read_dictionary=texts)
-            unfolded, _ = largest_text(folded, self.group, texts)
-            if unfolded > _LARGEST_GROUP:
-                what, most = "A column unpacks to more than is read", f"a column of at most {_LARGEST_GROUP:,} bytes"
-                raise AnnotationFormatError(what, where=self.name, expected=most, found=f"{unfolded:,}")
-            table = file.read_row_group(self.group, columns=[image, label]).select([image, label])
-        columns = [column.cast(string()) for column in table.columns]
-        yield table.from_arrays(columns, names=["image", "class"])
+            batches = folded.iter_batches(_BATCH, [self.group], [image, label], use_threads=False)
+            count = ScanPresence()
+            yield concat_tables([count(_texts_of(batch, image, label)) for batch in batches] or [_texts_of(None)])
+
+
+def _texts_of(batch: pyarrow.RecordBatch | None, *names: str) -> pyarrow.Table:
+    """Return the columns image and class of some rows as texts, those that are folded as they are."""
+    import pyarrow
+
+    columns = []
+    for column in [pyarrow.array([], pyarrow.string())] * 2 if batch is None else map(batch.column, names):
+        is_folded = pyarrow.types.is_dictionary(column.type)
+        texts = (column.dictionary if is_folded else column).cast(pyarrow.string())
+        columns.append(pyarrow.DictionaryArray.from_arrays(column.indices, texts) if is_folded else texts)
+    return pyarrow.table(dict(zip(("image", "class"), columns, strict=True)))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from curation.cli import main
 from curation.core.engines.running import EngineName
 from curation.core.errors import AnnotationFormatError, EngineError, UsageError
 from curation.extensions.diagnosis import presence as module
-from curation.extensions.diagnosis.presence import Presence, annotation_blocks, presence
+from curation.extensions.diagnosis.presence import Presence, ScanPresence, annotation_blocks, presence
 from tests.real_files import real_files
 
 HEADER = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax"
@@ -146,3 +146,43 @@ def test_a_scan_imports_no_pandas(tmp_path: Path) -> None:
         "assert 'pandas' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+
+
+@pytest.mark.parametrize("form", ["plain", "folded"])
+def test_batches_of_a_row_group_are_counted_as_one(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[tuple[str | None, int | None]] = [(f"i{n * 7 % 40}", n * n % 11) for n in range(2000)]
+    rows += [(None, 3), ("i1", None), (None, 3)]
+    images = pyarrow.array([image for image, _ in rows])
+    table = pyarrow.table({"image_id": images.dictionary_encode() if form == "folded" else images,
+                           "category_id": pyarrow.array([label for _, label in rows], pyarrow.int64())})  # fmt: skip
+    parquet.write_table(table, tmp_path / "a.parquet", use_dictionary=form == "folded")
+    monkeypatch.setattr(module, "_BATCH", 300)
+    (block,) = annotation_blocks(tmp_path / "a.parquet")
+    (counted,) = map(ScanPresence(), block.tables())
+    columns = [counted.column(name).to_pylist() for name in ("image", "class", "boxes")]
+    expected = Counter((image, None if label is None else str(label)) for image, label in rows)
+    assert dict(zip(zip(*columns[:2], strict=True), columns[2], strict=True)) == expected
+    assert counted.num_rows == len(expected)
+    (some,) = map(ScanPresence(("3", "4")), block.tables())
+    assert some.to_pylist() == [row for row in counted.to_pylist() if row["class"] in ("3", "4")]
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is read from /proc")
+@pytest.mark.parametrize(("text", "n"), [("x" * 1_000_000, 2000), ("x", 30_000_000)])
+def test_a_small_parquet_file_takes_little_memory(text: str, n: int, tmp_path: Path) -> None:
+    column = pyarrow.DictionaryArray.from_arrays(np.zeros(n, np.int32), [text])
+    table = pyarrow.table({"image": column, "class": column})
+    parquet.write_table(table, tmp_path / "a.parquet", compression="zstd", row_group_size=n)
+    assert (tmp_path / "a.parquet").stat().st_size < 200_000
+    code = """
+import re, sys
+from curation.extensions.diagnosis.presence import ScanPresence, annotation_blocks
+(block,) = annotation_blocks(sys.argv[1])
+(table,) = map(ScanPresence(), block.tables())
+print(sum(table.column("boxes").to_pylist()), re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
+"""
+    words = [sys.executable, "-c", code, str(tmp_path / "a.parquet")]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=200)
+    boxes, peak = map(int, done.stdout.split())
+    assert boxes == n
+    assert peak / 1024 < 400
