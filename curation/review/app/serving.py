@@ -13,7 +13,7 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial, wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -111,11 +111,14 @@ def serve(
             judge=partial(answered, dataset),
         )
         address = f"http://{LOOPBACK}:{port}/?{TOKEN}="
-        with _redirect_page(f"{address}{guard.ticket}") as page, without_address():
+        opening: AbstractContextManager[Path | None] = nullcontext()
+        if browser:
+            opening = _redirect_page(f"{address}{guard.ticket}")
+        with opening as page, without_address():
 
             def begin() -> None:
                 at_work(f"{address}{guard.token}")
-                if browser:
+                if page is not None:
                     # A browser of the terminal stays in the foreground, and waits for the server.
                     threading.Thread(target=webbrowser.open, args=(page.as_uri(), 2), daemon=True).start()
 
