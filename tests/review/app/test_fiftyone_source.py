@@ -98,8 +98,13 @@ def test_a_dataset_and_a_saved_view_go_by_name(dataset: Any, tmp_path: Path, cap
         curation.open_source("shapes", f"fiftyone:{dataset.name}#three of them")
     assert caught.value.expected == "two of them"
     out = tmp_path / "tasks.toml"
-    words = ["init", "tasks", "--source", f"train=fiftyone:{dataset.name}", "--source", f"test=fiftyone:{dataset.name}"]
-    assert main([*words, "--name", "my/shapes", "--n-tasks", "2", "--out", str(out)]) == 0
+    words = ["init", "tasks", "--name", "my/shapes", "--n-tasks", "2", "--out", str(out)]
+    words += ["--source", f"train=fiftyone:{dataset.name}"]
+    # One dataset does not train and test.
+    assert main([*words, "--source", f"test=fiftyone:{dataset.name}"]) == 2
+    assert "3 images are in train and in test" in capsys.readouterr().err
+    assert not out.exists()
+    assert main(words) == 0
     assert '"owl"' in out.read_text()
 
 
