@@ -129,7 +129,7 @@ def _in_pixels(shares: Floats, position: Int32s, truth: GroundTruth, where: Call
             "Boxes are shares of the image size, and the truth does not state the size of an image",
             where=where(row),
             expected="width and height of every image in the truth",
-            found=f"none of {truth.image_index.shown(truth.file_positions[position[row : row + 1]])}",
+            found=f"none of {truth.image_index.describe(truth.file_positions[position[row : row + 1]])}",
         )
     return np.concatenate([shares[:, :2] - shares[:, 2:] / 2, shares[:, 2:]], axis=1) * np.tile(sizes, 2)
 

@@ -487,7 +487,7 @@ def locate(
             "A detection names an image by a name that two images of the ground truth have",
             where=at(row),
             expected="file_name with the folders of the truth, and the truth's image_id beside it",
-            found=f"{reference!r:.80}: {index.shown(pair)}",
+            found=f"{reference!r:.80}: {index.describe(pair)}",
             hint=f"image_id {index.listed[pair[0]]!r:.80} names one image" if index.listed else None,
         )
     if not isinstance(index.ids, np.ndarray) and names is None and ids is not None and not there.all():

@@ -270,7 +270,7 @@ def _positions(source: Source, resolved: Resolved, ids: Sequence[str]) -> list[i
             "Two images of the truth have a name that the manifest lists",
             where=files_of(source),
             expected=f"one image called {ids[row]}"[:200],
-            found=source.image_index.shown(pair)[:200],
+            found=source.image_index.describe(pair)[:200],
             hint="curation export writes a truth file whose names are distinct",
         )
     return [position if position >= 0 else None for position in resolved.position.tolist()]

@@ -203,8 +203,8 @@ class ImageIndex:
         if names is None:
             return _resolved(_Candidates.none(0) if by_id is None else by_id)
         cells, codes = _coded(names)
-        stated = np.array([bool(cell) for cell in cells], np.bool_)[codes]
-        by_name = self._by_path(cells).take(codes).where(stated)
+        has_name = np.array([bool(cell) for cell in cells], np.bool_)[codes]
+        by_name = self._by_path(cells).take(codes).where(has_name)
         if ids is None or by_id is None:
             return _resolved(by_name)
         both = by_name.clear & by_id.clear
@@ -214,12 +214,12 @@ class ImageIndex:
         chosen = ((by_id.first == by_name.first) | (by_id.first == by_name.second)) & (by_id.second < 0)
         chosen &= (by_name.second >= 0) & trusted
         candidates = _Candidates(
-            np.where(stated & ~chosen, by_name.first, by_id.first),
-            np.where(stated, np.where(chosen, -1, by_name.second), by_id.second),
+            np.where(has_name & ~chosen, by_name.first, by_id.first),
+            np.where(has_name, np.where(chosen, -1, by_name.second), by_id.second),
         )
         if trusted and both.any():
             # An id that the file lacks is then that of another image of this name.
-            candidates = candidates.where(~stated | by_id.exist)
+            candidates = candidates.where(~has_name | by_id.exist)
         return _resolved(candidates, disagreeing)
 
     def numbered(self, name: str) -> dict[int | None, int]:
@@ -244,7 +244,7 @@ class ImageIndex:
             if numbers.min() >= start and numbers.max() < len(self) + start:
                 yield f"index{start}", (numbers - start).astype(np.int32)[codes], np.full(len(codes), -1, np.int32)
 
-    def shown(self, pair: Iterable[int]) -> str:
+    def describe(self, pair: Iterable[int]) -> str:
         """Return how a message names two candidates: the id and file of each."""
         return " or ".join(f"{self.ids[row]!s:.40} ({self._paths[row]:.80})" for row in pair)
 
@@ -288,19 +288,19 @@ class ImageIndex:
         order, known = self._ascending
         if not len(known):
             return _Candidates.none(len(numbers))
-        place = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
-        first = np.where(known[place] == numbers, order[place], -1).astype(np.int32)
+        nearest = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+        first = np.where(known[nearest] == numbers, order[nearest], -1).astype(np.int32)
         return _Candidates(first, np.full(len(first), -1, np.int32))
 
     def _by_text(self, texts: Sequence[str]) -> _Candidates:
         cells, codes = _coded(texts)
         by_path, by_id = self._by_path(cells), self._id_texts.find(cells)
-        named = by_path.exist & self._stated[by_path.first]
+        is_path = by_path.exist & self._has_file_name[by_path.first]
         if self._ascending is not None or self._listed_numbers.first:
             # Where other texts are names of files, padded digits are no number that was written as a text.
             numbers = [number_in(cell) for cell in cells]
             is_number = [
-                number is not None and (str(number) == cell or not named.any())
+                number is not None and (str(number) == cell or not is_path.any())
                 for number, cell in zip(numbers, cells, strict=True)
             ]
             rows = np.flatnonzero(is_number)
@@ -309,9 +309,9 @@ class ImageIndex:
                 some = self._by_number(np.array([numbers[row] for row in rows.tolist()], np.int64))
                 by_number.first[rows], by_number.second[rows] = some
                 by_id = by_id | by_number.where(~by_id.exist) if self._ascending is None else by_id | by_number
-        if (named & ~by_id.exist).any():
+        if (is_path & ~by_id.exist).any():
             # A column of names: what is no name of a file is then no id either.
-            by_id = by_id.where(named)
+            by_id = by_id.where(is_path)
         return (by_path | by_id).take(codes)
 
     def _by_path(self, cells: Sequence[str]) -> _Candidates:
@@ -348,12 +348,12 @@ class ImageIndex:
         return order, self.ids[order]
 
     @cached_property
-    def _stated(self) -> Bools:
+    def _has_file_name(self) -> Bools:
         return np.array([bool(name) for name in self.names], np.bool_)
 
     @cached_property
     def _paths(self) -> list[str]:
-        return [normalised(name or str(own)) for name, own in zip(self.names, self.ids, strict=True)]
+        return [normalised(name or str(image_id)) for name, image_id in zip(self.names, self.ids, strict=True)]
 
     @cached_property
     def _files(self) -> _Paths:
@@ -371,11 +371,11 @@ class ImageIndex:
     @cached_property
     def _id_texts(self) -> _Table:
         """Images by the texts that are ids: the file's own ones, and those of manifests with and without namespace."""
-        own = [] if isinstance(self.ids, np.ndarray) else self.ids
+        text_ids = [] if isinstance(self.ids, np.ndarray) else self.ids
         natives = [text.partition(":")[2] for text in self.listed]
         # Digits alone are a form of the number: 000000000139 of COCO's 139.
         forms = ["" if native.isdigit() else native for native in (text.partition(":")[2] for text in self.namespaced)]
-        columns = (own, self.namespaced, self.listed, natives, forms)
+        columns = (text_ids, self.namespaced, self.listed, natives, forms)
         return _Table((key for keys in columns for key in keys), (row for keys in columns for row in range(len(keys))))
 
     @cached_property

@@ -70,7 +70,7 @@ def test_references(index: ImageIndex, ids: list[Any] | None, names: list[str] |
 
 def test_both_candidates_are_named() -> None:
     resolved = NUMBERED.resolve(None, ["0002"])
-    assert NUMBERED.shown(resolved.candidates[0]) == "1 (val/0002.png) or 2 (train/0002.jpg)"
+    assert NUMBERED.describe(resolved.candidates[0]) == "1 (val/0002.png) or 2 (train/0002.jpg)"
 
 
 def test_a_composed_and_a_decomposed_accent_are_one_name() -> None:
