@@ -126,7 +126,8 @@ class _Paths:
         """Return the images by the last ``level + 1`` components of paths that have so many, or at least so many."""
         if (level, at_least) not in self._tables:
             rows = np.flatnonzero(self._depths >= level if at_least else self._depths == level).tolist()
-            ends = (end_of(self._paths[row], level) for row in rows)
+            depths = self._depths.tolist()
+            ends = (self._paths[row] if depths[row] == level else end_of(self._paths[row], level) for row in rows)
             self._tables[level, at_least] = _Table(ends, (self._images[row] for row in rows))
         return self._tables[level, at_least]
 
@@ -321,11 +322,11 @@ class ImageIndex:
         rest = np.flatnonzero(~candidates.exist).tolist()
         stems = [without_suffix(references[row]) for row in rest]
         is_bare = [stem == references[row] for row, stem in zip(rest, stems, strict=True)]
-        for images, bare in ((self._stems, True), (self._bare, False)):
+        for bare in {*is_bare}:
             rows = [row for row, itself in zip(rest, is_bare, strict=True) if itself is bare]
             some = [stem for stem, itself in zip(stems, is_bare, strict=True) if itself is bare]
-            if rows:
-                candidates.first[rows], candidates.second[rows] = images.find(some)
+            images = self._stems if bare else self._bare
+            candidates.first[rows], candidates.second[rows] = images.find(some)
         return self._below_one_root(references, candidates)
 
     def _below_one_root(self, references: Sequence[str], candidates: _Candidates) -> _Candidates:
