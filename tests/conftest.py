@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from tests import unpainted
 from tests.fake_hub import WRITER, FakeHub, serving
+from tests.protocols.drawn_source import Draw, drawn_source
 from tests.review.app.database import database_uri, fiftyone, review_environment  # noqa: F401  (fixtures)
 from tests.shell import Shell
 from tests.signals.hierarchy.generate_wordnet import find_dict
@@ -142,3 +143,9 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
         huggingface_hub.close_session()
         yield hub
         huggingface_hub.close_session()
+
+
+@pytest.fixture(scope="session")
+def draw() -> Draw:
+    """Return ``draw(dataset, part, {number: [class, …]}, names=…, flagged=…, presence=…)``: sources in memory."""
+    return drawn_source

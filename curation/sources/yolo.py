@@ -65,12 +65,14 @@ def _names_classes(path: Path) -> bool:
 
 
 def missing_yaml(folder: Path) -> tuple[str, str] | None:
-    """Return what a YOLO folder without a YAML is, and the command that writes the YAML; None for other folders."""
+    """Return what a YOLO folder without a YAML is, and what to do, such as a command that writes it; else None."""
     listed = islice(files_below(str(folder), _SUFFIXES), _MOST_PHOTOS) if folder.is_dir() else ()
     photos = (photo for _, photo, _ in listed)
     labelled = next((photo for photo in photos if (folder / label_of(photo)).is_file()), None)
     if labelled is None:
-        return None
+        if next(folder.glob("labels/**/*.txt"), None) is None:
+            return None
+        return "label files of YOLO, no data.yaml, and none of their photos", "put images/ and data.yaml beside labels/"
     lists = [file for form in (CLASS_NAMES, f"labels/{CLASS_NAMES}", "*.names") for file in sorted(folder.glob(form))]
     text = lists[0].read_text(encoding="utf-8", errors="replace") if lists else "cat\ndog"
     names = json.dumps([line.strip() for line in text.splitlines() if line.strip()], ensure_ascii=False)

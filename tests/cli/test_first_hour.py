@@ -258,7 +258,7 @@ def test_the_ranked_measures_come_first_and_ties_once(shapes: Path, shell: Shell
     assert said.count("order of the file") == 1
     rows = said.split("Measures")[1].partition("\n\n")[0]
     assert [line.split()[0] for line in rows.splitlines()[2:] if line.strip()] == [
-        "mAP_both", "mAP_prev", "mAP_cur", "UR", "AOSE_objects", "AOSE", "WI",
+        "mAP_both", "mAP_prev", "mAP_cur", "UR", "UDR", "UDP", "AOSE_objects", "AOSE", "WI",
     ]  # fmt: skip
     assert "Classes" not in said
     whole = shell.out(*words, "--all")
@@ -268,6 +268,7 @@ def test_the_ranked_measures_come_first_and_ties_once(shapes: Path, shell: Shell
 
 def yolo(folder: Path) -> None:
     (folder / "yolo" / "labels").mkdir(parents=True)
+    (folder / "yolo" / "labels" / "1.txt").write_text("0 0.5 0.5 0.1 0.1\n")
 
 
 def coco(folder: Path) -> None:

@@ -188,7 +188,6 @@ CASES: tuple[Case, ...] = (
     Case("pickled npz", _pickled, _SCORES, told="no objects"),
     Case("pickle called npy", _pickled, "evaluate imagenet --scores {in}/s.npy", told="cannot be read"),
     Case("PNG bomb", _png_bomb, _EMBED, told="million pixels"),
-    Case("Parquet bomb", _parquet_bomb, "inspect {in}/t.parquet --presence {in}/out", told="unpacks to more"),
     Case("Parquet bomb of scores", _parquet_bomb, "evaluate imagenet --scores {in}/t.parquet",
          told="12,000,000,000 bytes of texts"),
     Case("XML entities", lambda f: _xml(f, f"{_LAUGHS}]>", "&j;"), _VOC, told="document type"),
