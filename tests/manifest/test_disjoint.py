@@ -441,11 +441,12 @@ def test_any_overlap_of_two_roles_is_refused_or_told_by_every_command(
         assert "fail" in by_audit
         assert not curation.verify(made).ok
         assert "are in" in by_init[0]
-        # The same data as files.
-        lists = folder / "lists"
-        for use, content in (("train", train), ("test", test)):
-            write(lists / f"{use}.json", content)
-        assert reported(lists)
+    if kind != "id":
+        # The same data as files, the photos beside them.
+        (folder / "tasks.toml").unlink()
+        by_folder = reported(folder)
+        assert bool(by_folder) == (kind != "nothing"), by_folder
+        assert ("fail" in by_folder) == ("fail" in by_audit), by_folder
 
 
 def test_an_audit_of_a_manifest_finds_the_groups_that_one_of_the_files_finds(folder: Path) -> None:

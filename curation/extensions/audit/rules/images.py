@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from curation.core.errors import CurationError
 from curation.core.grouping import distinct
 from curation.core.wording import counted
 from curation.extensions.audit.judgement import (
@@ -28,11 +29,12 @@ from curation.extensions.audit.lists import AuditedList
 from curation.extensions.audit.roles import read_role
 from curation.extensions.audit.rule import Check, Finding, Outcome, joined, not_applicable, undecidable
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditedSource, AuditTarget, ComparedPair
-from curation.manifest.disjoint import REASONS
+from curation.manifest.disjoint import REASONS, ImageColumns, shared_images
 from curation.signals.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
 from curation.sources.datasets import namespace_of
+from curation.sources.opening import open_source
 from curation.sources.photos import PhotoFolder
-from curation.sources.source import Bools, Int32s, Int64s
+from curation.sources.source import Bools, Int32s, Int64s, Source
 
 SIZES = "the width and height of the images in the annotation file"
 _OUTSIDE = 1.0
@@ -320,7 +322,7 @@ def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
         shared = target.shared(pair.first, pair.second)
         anywhere[shared] = True
         found = [_shared(target, pair, shared)] if len(shared) else _perhaps(target, pair)
-        found += _under_other_ids(target, pair)
+        found = _by_annotations(target, pair, found) + _under_other_ids(target, pair)
         # Wilderness lists have no question of their own: they are told where they share images.
         if all(finding.verdict == "info" for finding in found) and pair.second.role != "wilderness":
             sound.append(pair)
@@ -377,6 +379,51 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         hint = f"train on {rest[0]}, which is {first.name} without {second.name}" if rest else _BOTH
         return replace(found, text=text, hint=hint)
     return found
+
+
+def _by_annotations(target: AuditTarget, pair: ComparedPair, by_name: list[Finding]) -> list[Finding]:
+    """Return what is said of two lists once boxes, sizes and photos of their COCO JSON files are compared.
+
+    `by_name` is what their file names say: it stands where the files are no such annotations, or where it is an error.
+    """
+    left, right = (_annotations(target, part) for part in (pair.first, pair.second))
+    if left is None or right is None or any(finding.verdict == "fail" for finding in by_name):
+        return by_name
+    columns = ImageColumns.of_sources([left[0], right[0]]).with_photos({0: left[1], 1: right[1]})
+    overlaps = shared_images(columns, *(np.flatnonzero(columns.home == side) for side in (0, 1)))
+    findings = list[Finding]()
+    for shared in overlaps:
+        if not (shared.proven or shared.evidence in ("photo", "boxes")):
+            continue
+        count = len(distinct(shared.right))
+        pairs = zip(shared.left[:SHOWN_EXAMPLES].tolist(), shared.right[:SHOWN_EXAMPLES].tolist(), strict=True)
+        text = f"share {counted(count, 'image')}: {REASONS[shared.evidence]}"
+        findings.append(Finding(
+            "fail" if shared.proven else "warn", pair.about, count, text if shared.proven else f"perhaps {text}",
+            tuple(" and ".join(dict.fromkeys(map(columns.label, rows))) for rows in pairs), of=len(right[0].images),
+            lists=pair.names, pairs=(pair.names,), brief=pair.family.replace(" ", "_"),
+            hint=_BOTH if shared.proven else "look at the photos: --photos NAME=DIR (DS3)",
+        ))  # fmt: skip
+    # Files of one name whose records or photos differ are two images.
+    is_sign = any(shared.evidence == "name" for shared in overlaps)
+    return findings + (by_name if is_sign else [finding for finding in by_name if finding.verdict == "pass"])
+
+
+def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] | None:
+    """Return the source in the COCO JSON file that a list was read from; None for a list of another form."""
+    path = target.published.labels.get(part.name) if target.published else None
+    if path is None or part.whole != part.name or not part.file.endswith(path.name):
+        return None
+    key = ("annotations", part.name)
+    if key not in target.cache:
+        try:
+            source = open_source(path, dataset="lists", part="all", cache=False, bad_boxes="drop")
+        except CurationError:
+            # Other rules say what is wrong with the file.
+            source = None
+        target.cache[key] = source if source and source.objects is not None and len(source.objects) else None
+    source = target.cache[key]
+    return None if source is None else (source, path)
 
 
 def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
