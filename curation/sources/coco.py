@@ -178,6 +178,7 @@ class _Numbered(AnnotationRecord, gc=False, kw_only=True):
 
 
 _Pieces = Iterable[Sequence[AnnotationRecord]]
+_ID_FIELDS = frozenset({"id", "image_id", "category_id"})
 
 
 class CategoryRecord(msgspec.Struct, gc=False):
@@ -239,7 +240,8 @@ def decode_instances(data: bytes, name: str) -> Instances:
     try:
         return msgspec.json.decode(data, type=Instances)
     except msgspec.ValidationError as error:
-        _refuse_record(data, name, str(error))
+        records = _as_other_tools_write(data)
+        return _refuse_record(data, name, str(error)) if records is None else records
     except msgspec.DecodeError as error:
         _refuse_syntax(data, name, str(error))
     except (UnicodeDecodeError, RecursionError) as error:
@@ -247,6 +249,28 @@ def decode_instances(data: bytes, name: str) -> Instances:
         raise AnnotationFormatError(
             "The annotation file is not JSON", where=name, expected=expected, found=str(error)[:200]
         ) from None
+
+
+def _as_other_tools_write(data: bytes) -> Instances | None:
+    """Return records whose fields may be null, as if they were absent, and whose ids may be 1.0; else None."""
+    try:
+        file = msgspec.json.decode(data, type=dict[str, Any])
+        for section in ("images", "annotations", "categories"):
+            records = file.get(section)
+            if isinstance(records, list):
+                file[section] = [_plain_fields(record) if isinstance(record, dict) else record for record in records]
+        return msgspec.convert(file, Instances)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def _plain_fields(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a record that are not null, whole ids as integers."""
+    return {
+        key: int(value) if key in _ID_FIELDS and isinstance(value, float) and value.is_integer() else value
+        for key, value in record.items()
+        if value is not None
+    }
 
 
 def _check_start(data: bytes, name: str) -> None:

@@ -119,6 +119,28 @@ def test_optional_fields_may_be_absent(tmp_path: Path) -> None:
     assert source.image_ids.tolist() == ["mine:1", "mine:2"]
 
 
+def test_null_is_as_if_it_were_absent_and_an_id_may_be_a_whole_float(tmp_path: Path) -> None:
+    """As pandas, FiftyOne and others write COCO JSON."""
+    content = instances()
+    for record in content["images"]:
+        record |= {"width": 0, "height": 0}
+    for record in content["annotations"]:
+        record["iscrowd"] = 0
+    expected = read(tmp_path, content)
+    for record in content["images"]:
+        record |= {"id": float(record["id"]), "width": None, "height": None, "date_captured": None}
+    for record in content["annotations"]:
+        record |= {key: float(record[key]) for key in ("id", "image_id", "category_id")} | {"iscrowd": None}
+    for record in content["categories"]:
+        record |= {"id": float(record["id"])}
+    found = read(tmp_path, content)
+    assert found.image_ids.tolist() == expected.image_ids.tolist()
+    assert found.objects == expected.objects
+    content["annotations"][0]["image_id"] = 25.5
+    with pytest.raises(AnnotationFormatError, match="Expected"):
+        read(tmp_path, content)
+
+
 def test_a_file_without_annotations_has_images_and_no_objects(tmp_path: Path) -> None:
     content = instances()
     del content["annotations"]
