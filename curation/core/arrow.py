@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -21,3 +22,13 @@ def arrow_of(values: Any) -> Any:
     kept = np.packbits(values, bitorder="little") if is_truth else np.ascontiguousarray(values, np.int64)
     of = pyarrow.bool_() if is_truth else pyarrow.int64()
     return pyarrow.Array.from_buffers(of, len(values), [None, pyarrow.py_buffer(kept)])
+
+
+def text_array(texts: Collection[str]) -> Any:
+    """Return texts as a large string array."""
+    import pyarrow
+
+    encoded = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    buffers = [None, pyarrow.py_buffer(ends), pyarrow.py_buffer(b"".join(encoded))]
+    return pyarrow.Array.from_buffers(pyarrow.large_string(), len(encoded), buffers)

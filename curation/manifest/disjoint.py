@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from curation.core.arrow import text_array, values_of
 from curation.core.grouping import distinct, grouped
 from curation.core.short_repr import short_repr
 from curation.core.wording import counted, examples
@@ -203,7 +204,7 @@ class ImageColumns:
                 column[row] = photos[self.position[row]]
         if not any(column):
             return self
-        return replace(self, photos=equal_photos(column), photo_files=_coded(_text_array(texts(column))))
+        return replace(self, photos=equal_photos(column), photo_files=_coded(text_array(texts(column).tolist())))
 
     def photos_differ(self, first: Int64s, second: Int64s) -> Bools:
         """Return which pairs of images are two photos: both are known, in two files of other bytes."""
@@ -245,7 +246,7 @@ class ImageColumns:
                 rows = self.home == number
                 natives = source.images.native[self.position[rows]].tolist()
                 column[rows] = texts([f"{digests.index(digest)}:{native}" for native in natives])
-        return _coded(_text_array(column))
+        return _coded(text_array(column.tolist()))
 
     @cached_property
     def path_texts(self) -> pa.LargeStringArray:
@@ -263,7 +264,7 @@ class ImageColumns:
                 )
             ]
             column[rows] = texts(stated)
-        slashes = compute.replace_substring(_text_array(column), "\\", "/")
+        slashes = compute.replace_substring(text_array(column.tolist()), "\\", "/")
         return compute.utf8_normalize(compute.replace_substring_regex(slashes, r"^(?:\./)+", ""), "NFC")
 
     @cached_property
@@ -288,7 +289,7 @@ class ImageColumns:
         """Which file names are a short word and a number, which many folders have."""
         from pyarrow import compute
 
-        matches: Bools = compute.match_substring_regex(self._stems, _COUNTER).to_numpy(zero_copy_only=False)
+        matches: Bools = values_of(compute.match_substring_regex(self._stems, _COUNTER))
         return matches
 
     @cached_property
@@ -585,18 +586,12 @@ def _mixed_columns(table: Int64s) -> Hashes:
     return column
 
 
-def _text_array(column: npt.NDArray[np.object_]) -> pa.LargeStringArray:
-    import pyarrow as pa
-
-    return pa.array(column.tolist(), pa.large_string())
-
-
 def _coded(column: pa.LargeStringArray) -> Int64s:
     """Return an integer for each text, equal for equal texts; -1 for an empty one."""
     import pyarrow as pa
 
     encoded = column.dictionary_encode()
-    codes = np.asarray(encoded.indices, np.int64)
+    codes = values_of(encoded.indices).astype(np.int64)
     blank = encoded.dictionary.index(pa.scalar("", pa.large_string())).as_py()
     return np.where(codes == blank, -1, codes) if blank >= 0 else codes
 
@@ -665,9 +660,9 @@ def manifest_columns(
     import pyarrow as pa
 
     lists = [manifest.lists[part.name] for part in parts]
-    arrays = [pa.array(ids, pa.large_string()) for ids in lists]
+    arrays = [text_array(ids) for ids in lists]
     encoded = pa.concat_arrays(arrays).dictionary_encode()
-    codes = np.split(np.asarray(encoded.indices, np.int64), np.cumsum([len(ids) for ids in lists]))[:-1]
+    codes = np.split(values_of(encoded.indices).astype(np.int64), np.cumsum([len(ids) for ids in lists]))[:-1]
     labels = encoded.dictionary
     home, position = np.full((2, len(labels)), -1, np.int32)
     names = list(sources)
