@@ -40,11 +40,11 @@ def python_function(function: Callable[..., Result], name: str) -> Callable[...,
         texts = [inspect.cleandoc(cls.__doc__) for cls in reversed(record.__mro__[:-1]) if cls.__doc__]  # type: ignore[union-attr]
         sections += [f"Arguments that `{key}` holds too.", *texts]
         for field_name, field in inspect.signature(record).parameters.items():  # type: ignore[arg-type]
-            own = annotations_of(record).get(field_name, Any)  # type: ignore[arg-type]
-            parameters.append(field.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own))
+            annotation = annotations_of(record).get(field_name, Any)  # type: ignore[arg-type]
+            parameters.append(field.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation))
     if _variant_kind(function) is not None:
-        several = inspect.Parameter("variants", inspect.Parameter.KEYWORD_ONLY, default=None)
-        parameters.append(several.replace(annotation=str | Sequence[str] | None))
+        variants = inspect.Parameter("variants", inspect.Parameter.KEYWORD_ONLY, default=None)
+        parameters.append(variants.replace(annotation=str | Sequence[str] | None))
     unique = {parameter.name: parameter for parameter in reversed(parameters)}
     evaluation.__signature__ = inspect.Signature([*reversed(unique.values())])  # type: ignore[attr-defined]
     evaluation.__name__, evaluation.__qualname__ = name, f"curation.evaluate.{name}"
@@ -53,18 +53,18 @@ def python_function(function: Callable[..., Result], name: str) -> Callable[...,
 
 
 def _evaluated(function: Callable[..., Result], name: str, inputs: dict[str, Any]) -> Result:
-    """Call an evaluation with what is given, files made of what is in memory."""
+    """Call an evaluation; objects in memory become sources and temporary files."""
     if "variants" in inputs and (kind := _variant_kind(function)) is not None:
         inputs = _with_variants(kind, inputs, name)
     with TemporaryDirectory(prefix="curation-") as folder:
         # Unusable boxes of a truth in memory are treated as those of one in a file.
-        asked = inputs.get("bad_boxes", getattr(inputs.get("reading"), "bad_boxes", "error"))
-        bad_boxes: BadBoxes = "drop" if asked == "drop" else "error"
-        given = {key: _usable(key, value, Path(folder), bad_boxes) for key, value in inputs.items()}
+        policy = inputs.get("bad_boxes", getattr(inputs.get("reading"), "bad_boxes", "error"))
+        bad_boxes: BadBoxes = "drop" if policy == "drop" else "error"
+        arguments = {key: _usable(key, value, Path(folder), bad_boxes) for key, value in inputs.items()}
         try:
-            return function(**_grouped(function, given, name))
+            return function(**_grouped(function, arguments, name))
         except CurationError as error:
-            # What was in memory has a file for this call alone: its folder tells nobody anything.
+            # The temporary folder exists during this call only: its path does not help the user.
             error.where = error.where and error.where.replace(f"{folder}{os.sep}", "")
             raise
 
@@ -72,7 +72,7 @@ def _evaluated(function: Callable[..., Result], name: str, inputs: dict[str, Any
 def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
     """Return an input as the functions take it: truth as a source, detections as a file."""
     if isinstance(value, str | os.PathLike) and key in ("truth", "detections", "against"):
-        return value  # The evaluation makes a path of it, as of every other.
+        return value  # The evaluation converts it to a path.
     if isinstance(value, Mapping) and (key == "manifest" or (key == "truth" and "images" not in value)):
         return {part: _usable(key, file, folder, bad_boxes) for part, file in value.items()}
     if key == "truth":
@@ -109,19 +109,19 @@ def _variant_kind(function: Callable[..., Any]) -> Any:
     """Return what an evaluation, or a record of its options, takes as ``variant``; None where it has no variants."""
     hints = annotations_of(function)
     records = [hint for hint in hints.values() if isinstance(hint, type) and dataclasses.is_dataclass(hint)]
-    return next((found["variant"] for found in (hints, *map(annotations_of, records)) if "variant" in found), None)
+    return next((kinds["variant"] for kinds in (hints, *map(annotations_of, records)) if "variant" in kinds), None)
 
 
 def _with_variants(kind: Any, inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return inputs with ``variants`` as the parameter ``variant``: one, several, or ``all`` where these are all."""
     if "variant" in inputs:
         raise UsageError("variants and variant say the same", found=f"both, for the evaluation {name}")
-    given = inputs["variants"]
-    several = [*given] if isinstance(given, Collection) and not isinstance(given, str) else [given]
-    words = {word for choice in alternatives(kind) for word in typing.get_args(choice)} - {"all"}
-    value = several[0] if len(several) == 1 else given
-    rest = {key: asked for key, asked in inputs.items() if key != "variants"}
-    return {**rest, "variant": "all" if len(several) > 1 and {*map(str, several)} == words else value}
+    requested = inputs["variants"]
+    variants = [*requested] if isinstance(requested, Collection) and not isinstance(requested, str) else [requested]
+    names = {word for choice in alternatives(kind) for word in typing.get_args(choice)} - {"all"}
+    value = variants[0] if len(variants) == 1 else requested
+    others = {key: argument for key, argument in inputs.items() if key != "variants"}
+    return {**others, "variant": "all" if len(variants) > 1 and {*map(str, variants)} == names else value}
 
 
 def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -129,11 +129,11 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
     parameters = inspect.signature(function).parameters
     hints = annotations_of(function)
     records = {key: annotations_of(hints[key]) for key in parameters if dataclasses.is_dataclass(hints.get(key))}
-    given = {key: _in_text(value, hints[key]) for key, value in inputs.items() if key in parameters}
+    arguments = {key: _in_text(value, hints[key]) for key, value in inputs.items() if key in parameters}
     loose = {key: value for key, value in inputs.items() if key not in parameters}
     for key, kinds in records.items():
-        if key not in given and (own := kinds.keys() & loose.keys()):
-            given[key] = hints[key](**{field: _in_text(loose.pop(field), kinds[field]) for field in own})
+        if key not in arguments and (fields := kinds.keys() & loose.keys()):
+            arguments[key] = hints[key](**{field: _in_text(loose.pop(field), kinds[field]) for field in fields})
     if loose:
         known = [*parameters, *(field for kinds in records.values() for field in kinds)]
         near = get_close_matches(min(loose), known, 1)
@@ -143,15 +143,15 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
             expected=", ".join(known),
             hint=f"did you mean {near[0]}?" if near else f"help(curation.evaluate.{name})",
         )
-    missing = [key for key, param in parameters.items() if param.default is param.empty and key not in given]
+    missing = [key for key, param in parameters.items() if param.default is param.empty and key not in arguments]
     if missing:
         raise UsageError(
             f"The evaluation {name} lacks an input",
             expected=", ".join(missing),
-            found=", ".join(given) or "none",
+            found=", ".join(arguments) or "none",
             hint=f"help(curation.evaluate.{name})",
         )
-    return given
+    return arguments
 
 
 def _in_text(value: Any, kind: Any) -> Any:
