@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import json
+import pickle
 import pkgutil
 import re
 import subprocess
@@ -78,6 +79,10 @@ def test_every_benchmark_is_a_function_whose_arguments_are_all_named() -> None:
         _ = curation.evaluate.owodd
     with pytest.raises(UsageError, match="did you mean truth"):
         curation.evaluate.voc(truths=1)
+
+
+def test_an_evaluation_can_be_pickled() -> None:
+    assert pickle.loads(pickle.dumps(curation.evaluate.voc)) is curation.evaluate.voc  # noqa: S301
 
 
 def test_no_representation_is_longer_than_a_screen() -> None:

@@ -239,7 +239,7 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
     )
     below = parser.add_subparsers(dest="verb", metavar="VERB", help="what to do", prog="curation")
     for name in summaries if is_listed else names:
-        module = _module(name) if every or name == verb else None
+        module = _module(name, optional=every) if every or name == verb else None
         summary = str(summaries.get(name) or getattr(module, "SUMMARY", name))
         subparser = below.add_parser(
             name,
@@ -254,11 +254,16 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
     return parser
 
 
-def _module(verb: str) -> Any:
-    """Return the module of a verb; a verb of this package cannot be replaced."""
+def _module(verb: str, *, optional: bool = False) -> Any:
+    """Return the module of a verb; None for an optional one that cannot be loaded. Own verbs cannot be replaced."""
     if verb in OWN_VERBS:
         return importlib.import_module(f"curation.cli.verbs.{verb}{'_' * iskeyword(verb)}")
-    return verb_module(verb)
+    try:
+        return verb_module(verb)
+    except UsageError:
+        if optional:
+            return None
+        raise
 
 
 class _TopHelp(argparse.RawDescriptionHelpFormatter):

@@ -60,7 +60,9 @@ def help_lines() -> dict[str, tuple[str, str]]:
 def _help_line(point: EntryPoint) -> tuple[str, str]:
     try:
         spec = find_spec(point.value)
-        tree = ast.parse(Path(spec.origin).read_bytes() if spec and spec.origin else b"")
+        if spec is None or spec.origin is None:
+            raise ModuleNotFoundError(point.value)
+        tree = ast.parse(Path(spec.origin).read_bytes())
     # `find_spec` imports the package of the module, which may raise anything.
     except Exception as error:
         return OTHERS, f"cannot be loaded: {type(error).__name__}"

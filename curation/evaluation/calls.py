@@ -47,7 +47,8 @@ def python_function(function: Callable[..., Result], name: str) -> Callable[...,
         parameters.append(variants.replace(annotation=str | Sequence[str] | None))
     unique = {parameter.name: parameter for parameter in reversed(parameters)}
     evaluation.__signature__ = inspect.Signature([*reversed(unique.values())])  # type: ignore[attr-defined]
-    evaluation.__name__, evaluation.__qualname__ = name, f"curation.evaluate.{name}"
+    # Where pickle finds it.
+    evaluation.__module__, evaluation.__name__, evaluation.__qualname__ = "curation.evaluate", name, name
     evaluation.__doc__ = "\n\n".join(sections)
     return evaluation
 

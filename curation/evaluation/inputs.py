@@ -382,7 +382,7 @@ def detections_of(
     """
     if is_voc_results(path):
         return read_voc_results(path, part.truth, policy)
-    others = None if other is None else other.truth.image_numbers
+    others = None if other is None else other.truth
     return read_coco_results(path, part.truth, policy, others=others, accepted=accepted)
 
 

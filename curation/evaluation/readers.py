@@ -32,7 +32,7 @@ from curation.evaluation.problem import (
     Int64s,
     Stray,
 )
-from curation.evaluation.result_records import DISAGREEING, STRANGE, Records, find, read_records
+from curation.evaluation.result_records import DISAGREEING, STRANGE, Records, read_records
 from curation.evaluation.truth import TaskTruth
 from curation.evaluation.ultralytics import ids_from_zero
 from curation.sources.identity import AMBIGUOUS
@@ -160,7 +160,7 @@ def read_coco_results(
     truth: GroundTruth,
     policy: Policy | None = None,
     *,
-    others: Int64s | None = None,
+    others: GroundTruth | None = None,
     accepted: Accepted = ACCEPTED,
 ) -> ReadDetections:
     """Return the detections of a COCO results file: records of ``image_id``, class, ``bbox`` and ``score``.
@@ -176,8 +176,8 @@ def read_coco_results(
         The part they belong to. Boxes are ``x, y, w, h``; an optional ``background_score`` is kept; other fields are
         passed over.
     policy : Policy, optional
-    others : ndarray of int64, optional
-        Image numbers of the other part, ascending: only to recognise swapped files.
+    others : GroundTruth, optional
+        The other part, to recognise swapped files.
     accepted : Accepted
 
     Raises
@@ -206,7 +206,7 @@ def _read_json(
     labels_of: Callable[[Records, RawColumns], Int32s],
     *,
     uncounted: str = CALLED_UNKNOWN,
-    others: Int64s | None = None,
+    others: GroundTruth | None = None,
     accepted: Accepted = ACCEPTED,
 ) -> ReadDetections:
     """Return the detections of a COCO results file; those whose label is `_UNKNOWN` are left out and counted."""
@@ -225,8 +225,7 @@ def _read_json(
     if not found.all() and policy.stray == "error":
         references = records.references
         strays = [references[row] for row in np.flatnonzero(~found).tolist()]
-        numbers = np.array([image for image in strays if not isinstance(image, str)], np.int64)
-        swapped = others is not None and len(numbers) == len(strays) and bool(find(numbers, others)[1].all())
+        swapped = others is not None and _lie_on(others, records, ~found)
         hint = SWAPPED if swapped else stray_hint(references, truth)
         kind = "image_id" if records.file_names is None else "image"
         raise stray_error(columns, found, f"{kind} {strays[0]!s:.80}", truth, hint)
@@ -238,6 +237,12 @@ def _read_json(
     doubtful = doubt(records, np.where(found, position, -1).astype(np.int32), label, truth)
     doubts = "; ".join(filter(None, (numbering, doubtful)))
     return ReadDetections(kept, path.name, file.sha256, len(records), counts, doubt=doubts)
+
+
+def _lie_on(truth: GroundTruth, records: Records, rows: Bools) -> bool:
+    """Return whether some records all name images of a truth."""
+    position = truth.resolve(records.image_ids, records.file_names).position[rows]
+    return bool((position >= 0).all())
 
 
 def _in_pixels(columns: RawColumns, position: Int32s, found: Bools, form: str, sizes: Floats) -> RawColumns:

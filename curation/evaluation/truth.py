@@ -212,7 +212,7 @@ def check_wilderness(part: Part) -> None:
     first = int(known[0])
     raise EvaluationError(
         "The wilderness part shows objects of known classes",
-        where=f"{_files(part)}: image {int(part.truth.image_numbers[part.truth.image[first]])}",
+        where=f"{_files(part)}: image {part.truth.image_ids[part.truth.image[first]]}",
         expected="images without any known class",
         found=f"{len(known)} objects of {', '.join(names)}"[:300],
         hint="are the closed and the wilderness file swapped? --manifest DIR takes only the images of its list",
@@ -242,8 +242,11 @@ def positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
         ids of the annotation file, as where files ``1.jpg``, ``10.jpg``, ``2.jpg`` were numbered in this order.
     """
     for named in (source.images.listed, source.image_ids):
-        listed = {} if named is None else {name: position for position, name in enumerate(named.tolist())}
-        if listed.keys() >= set(ids):
+        names = [] if named is None else named.tolist()
+        listed = {name: position for position, name in enumerate(names)}
+        if listed.keys() >= (wanted := set(ids)):
+            if len(listed) < len(names):
+                _require_once(source, [text for text in names if text in wanted])
             return [listed[text] for text in ids]
     index, natives = source.image_index, [text.partition(":")[2] for text in ids]
     numbers = [native_number(native) for native in natives]
@@ -261,6 +264,18 @@ def positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
             hint="curation export MANIFEST --part PART --format coco --out TRUTH.json",
         )
     return min(by_name, by_number, key=lambda positions: positions.count(None))
+
+
+def _require_once(source: Source, names: Sequence[str]) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise EvaluationError(
+            "Two images of the truth state the same id of the manifest's list",
+            where=files_of(source),
+            expected="every curation_id once",
+            found=", ".join(repeated)[:200],
+            hint="curation export MANIFEST --part PART --format coco --out TRUTH.json",
+        )
 
 
 def _positions(source: Source, resolved: Resolved, ids: Sequence[str]) -> list[int | None]:

@@ -76,6 +76,6 @@ def _names_photos(data: bytes) -> bool:
         return False
     stems = (PurePosixPath(row.file_name or "").stem for row in rows)
     return all(
-        stem and row.image_id == (int(stem) if stem.isnumeric() else stem)
+        stem and row.image_id == (int(stem) if stem.isascii() and stem.isdigit() else stem)
         for stem, row in zip(stems, rows, strict=True)
     )

@@ -687,7 +687,7 @@ def compared_pairs(
         for left, right in disjoint
         for first in _on_side(parts, left)
         for second in _on_side(parts, right)
-        if not _share_by_design(first, second)
+        if not share_by_design(first.name, second.name)
     ]
 
 
@@ -727,7 +727,7 @@ def _attributed(
         (first.name, second.name): members[0][first.name] & members[1][second.name]
         for first in sides[0]
         for second in sides[1]
-        if not _share_by_design(first, second)
+        if not share_by_design(first.name, second.name)
     }
     between = {pair: mask for pair, mask in between.items() if mask.any()}
     if not between:
@@ -749,7 +749,7 @@ def _on_side(parts: Sequence[PartEntry], side: str) -> list[PartEntry]:
     return [part for part in parts if is_on_side(part.name, part.role, side)]
 
 
-def _share_by_design(first: PartEntry, second: PartEntry) -> bool:
-    """Return whether two parts are one, or of two folds."""
-    folds = [_FOLD.search(part.name) for part in (first, second)]
-    return first.name == second.name or len({fold[1] for fold in folds if fold}) > 1
+def share_by_design(first: str, second: str) -> bool:
+    """Return whether two names are of one part, or of parts of two folds."""
+    folds = [_FOLD.search(name) for name in (first, second)]
+    return first == second or len({fold[1] for fold in folds if fold}) > 1

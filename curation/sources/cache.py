@@ -29,7 +29,7 @@ from curation.core.errors import CurationError
 from curation.core.storage import remove_abandoned, replacing, write_bytes
 from curation.sources.source import Images, Objects, Source, texts
 
-READER_VERSION = 8
+READER_VERSION = 9
 """Raised whenever a reader gives other columns for the same bytes, so that older files are not used."""
 
 _TEXTS = ("images.file_names", "images.listed", "images.text_ids", "objects.original")

@@ -179,6 +179,8 @@ class _Numbered(AnnotationRecord, gc=False, kw_only=True):
 
 _Pieces = Iterable[Sequence[AnnotationRecord]]
 _ID_FIELDS = frozenset({"id", "image_id", "category_id"})
+_EXACT = 2.0**53
+"""Up to here a float holds every whole number."""
 
 
 class CategoryRecord(msgspec.Struct, gc=False):
@@ -267,10 +269,15 @@ def _as_other_tools_write(data: bytes) -> Instances | None:
 def _plain_fields(record: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a record that are not null, whole ids as integers."""
     return {
-        key: int(value) if key in _ID_FIELDS and isinstance(value, float) and value.is_integer() else value
+        key: int(value) if key in _ID_FIELDS and _is_whole(value) else value
         for key, value in record.items()
         if value is not None
     }
+
+
+def _is_whole(value: object) -> bool:
+    """Return whether a value is a float that stands for one whole number."""
+    return isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT
 
 
 def _check_start(data: bytes, name: str) -> None:

@@ -321,7 +321,7 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[dict[st
         _state(image, row, _OF_IMAGE, f"{where}, image {image_id!s:.80}")
         category, box = row.get("category"), _box_of(row, where)
         if _is_missing(category):
-            if box is not None and any(value != 0 for value in box):
+            if box is not None and (not isinstance(box, list | tuple) or any(value != 0 for value in box)):
                 raise AnnotationFormatError("A box has no class", where=where, expected="a category", found=str(box))
             continue
         category = _whole(category)

@@ -178,7 +178,7 @@ def test_stray_images_can_be_dropped_and_are_counted(tmp_path: Path, truth: Grou
 def test_swapped_files_are_recognised(tmp_path: Path, truth: GroundTruth) -> None:
     path = written(tmp_path, [{**GOOD, "image_id": 1001}])
     with pytest.raises(PredictionError, match="swapped"):
-        read_coco_results(path, truth, others=np.array([1000, 1001]))
+        read_coco_results(path, truth, others=replace(truth, image_numbers=np.array([1000, 1001])))
 
 
 def test_negative_sizes_can_be_taken_as_empty_and_are_counted(tmp_path: Path, truth: GroundTruth) -> None:
@@ -194,8 +194,6 @@ def test_scores_beyond_one_can_be_allowed(tmp_path: Path, truth: GroundTruth) ->
 
 
 def test_category_ids_need_not_be_in_order(tmp_path: Path, truth: GroundTruth) -> None:
-    from dataclasses import replace
-
     swapped = replace(truth, class_numbers=(9, 4))
     rows = [{**GOOD, "category_id": 4}, {**GOOD, "category_id": 9}]
     assert read_coco_results(written(tmp_path, rows), swapped).detections.label.tolist() == [1, 0]

@@ -176,3 +176,13 @@ def test_a_stem_of_two_files_is_no_name(tmp_path: Path) -> None:
     with pytest.raises(EvaluationError, match="Two images of the truth") as caught:
         ground_truth(found, known, ["coco:x"])
     assert "1 (a/x.jpg) or 2 (b/x.jpg)" in str(caught.value)
+
+
+def test_an_id_of_the_list_that_two_images_state_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "truth.json"
+    images = [{"id": n, "file_name": f"{n}.jpg", "curation_id": f"own:{n // 2}"} for n in range(4)]
+    content = {"images": images, "annotations": [annotation(1, 0, 7)], "categories": CATEGORIES}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    found = read_coco(path, dataset="own")
+    with pytest.raises(EvaluationError, match="Two images of the truth state the same id"):
+        ground_truth(found, classes_of_source(found), ["own:0", "own:1"])

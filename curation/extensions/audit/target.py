@@ -19,7 +19,7 @@ from curation.core.short_repr import short_repr
 from curation.extensions.audit.classes import ClassNames, TaskClasses
 from curation.extensions.audit.identity import Images, images_of
 from curation.extensions.audit.lists import AuditedList, ListSet
-from curation.manifest.disjoint import DISJOINT, ImageColumns, Shared, is_on_side, part_overlaps
+from curation.manifest.disjoint import DISJOINT, ImageColumns, Shared, is_on_side, part_overlaps, share_by_design
 from curation.manifest.header import ClassEntry, LabelView, PartEntry, SourceEntry
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
 from curation.sources.entries import PublishedList
@@ -277,6 +277,7 @@ class AuditTarget:
             ComparedPair(first, second, places=(position.get(first.name, -1), position.get(second.name, -1)))
             for left, right in self.disjoint
             for first, second in product(self._on_side(left), self._on_side(right))
+            if not share_by_design(first.name, second.name)
         ]
 
     def _on_side(self, side: str) -> list[AuditedList]:

@@ -575,4 +575,5 @@ def _objects_of_truth(truth: GroundTruth) -> Objects:
         np.where(truth.label[kept] < 0, len(known), truth.label[kept]).astype(np.int64)[order],
         truth.boxes[kept][order],
         index.listed,
+        index.namespaced,
     )

@@ -110,6 +110,8 @@ class Objects:
         ``x, y, w, h`` in pixels, origin top left.
     listed : sequence of str
         Ids by which a manifest lists the images; none, or one for each image.
+    namespaced : sequence of str
+        ``namespace:native`` of the images; none, or one for each image.
     """
 
     images: Sequence[Id]
@@ -121,13 +123,14 @@ class Objects:
     category: Int64s
     boxes: Floats
     listed: Sequence[str] = ()
+    namespaced: Sequence[str] = ()
 
     @cached_property
     def index(self) -> ImageIndex:
         """The images, to be found by what detections call them."""
         are_numbers = all(isinstance(image, int) for image in self.images)
         ids: Any = np.array(self.images, np.int64) if are_numbers else [str(image) for image in self.images]
-        return ImageIndex(ids, self.files, self.listed)
+        return ImageIndex(ids, self.files, self.listed, self.namespaced)
 
     @cached_property
     def image_position(self) -> dict[Id, int]:
@@ -306,6 +309,8 @@ def mend_records(
         record = dict(records[row])
         if "image_ids" in mends:
             record["image_id"] = after.images[index]
+            # A file name would go before the id.
+            record.pop("file_name", None)
         if after.classes[index] != before.classes[row]:
             record.pop("category", None)
             record["category_id"] = after.classes[index]

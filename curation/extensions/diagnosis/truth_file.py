@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
 import warnings
 from collections import Counter
@@ -209,7 +210,11 @@ def _as_file(data: bytes, path: Path, is_new: bool, read: Callable[[Path], Any])
         if is_new:
             path = Path(folder) / f"{path.name.partition('.')[0]}.json"
             path.write_bytes(data)
-        return read(path)
+        try:
+            return read(path)
+        except CurationError as error:
+            error.where = error.where and error.where.replace(f"{folder}{os.sep}", "")
+            raise
 
 
 def _read_truth(path: Path) -> Part:

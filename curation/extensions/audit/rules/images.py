@@ -359,7 +359,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         hint = "make clear which images are meant: include the folders of the lists in the paths"
         return replace(found, verdict="warn", text=text, like="", hint=hint)
     if len(images) == here[0] == here[1]:
-        how = _equal(target, pair)
+        how = _equal(pair)
         text = (
             f"the same list twice ({counted(sizes[1], 'line')}, {how})"
             if how
@@ -451,7 +451,7 @@ def _goes_through(numbers: Sequence[int], others: Sequence[int], shared: int) ->
     return goes and 2 * shared * (max(others) + 1) >= count * len(others)
 
 
-def _equal(target: AuditTarget, pair: ComparedPair) -> str:
+def _equal(pair: ComparedPair) -> str:
     """Return how two lists of the same images are equal; ``""`` where one repeats some more often."""
     digests = [part.sha256 for part in (pair.first, pair.second)]
     if digests[0] and digests[0] == digests[1]:
