@@ -1,6 +1,7 @@
 """The App is its reviewer's alone, the database has no port, and no second review takes over what answers already."""
 
 import base64
+import contextlib
 import http.client
 import importlib.util
 import io
@@ -307,10 +308,14 @@ def listening_sockets(process: int) -> list[Any]:
     """Return the address of every socket that a process and its descendants listen at: ports, and paths of files."""
     psutil = pytest.importorskip("psutil")
     parent = psutil.Process(process)
-    tree = (parent, *parent.children(recursive=True))
-    ports = {tuple(one.laddr) for each in tree for one in each.net_connections("inet") if one.status == "LISTEN"}
-    # Of those that are no ports psutil says all that have a name, and those alone can be reached from elsewhere.
-    return [*ports, *{one.laddr for each in tree for one in each.net_connections("unix") if one.laddr}]
+    ports, files = set[Any](), set[Any]()
+    for each in (parent, *parent.children(recursive=True)):
+        # A child may end meanwhile, and listens at nothing then.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            ports |= {tuple(one.laddr) for one in each.net_connections("inet") if one.status == "LISTEN"}
+            # psutil lists all sockets with a name, and those alone can be reached from elsewhere.
+            files |= {one.laddr for one in each.net_connections("unix") if one.laddr}
+    return [*ports, *files]
 
 
 INSERT = """
