@@ -323,6 +323,6 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, each
 
 
 def _report(error: CurationError, *, as_json: bool) -> None:
+    print("error: " + "\n".join(printable(line, "?") for line in str(error).split("\n")), file=sys.stderr)
     if as_json:
         print(json.dumps(error.as_dict(), indent=1))
-    print("error: " + "\n".join(printable(line, "?") for line in str(error).split("\n")), file=sys.stderr)

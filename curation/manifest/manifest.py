@@ -27,9 +27,9 @@ from curation.core.errors import (
     SourceError,
     UsageError,
 )
-from curation.core.input_files import utf8_text
+from curation.core.reading import inside, read_bytes, utf8_text
 from curation.core.short_repr import cut, html_table
-from curation.core.storage import inside, publishing_folder, read_bytes, write_bytes
+from curation.core.writing import publishing_folder, write_bytes
 from curation.manifest.built_from import BUILT_FROM_FILE, BuiltFrom, open_remembered, read_built_from
 from curation.manifest.header import OVERLAY_FILE, SCHEMA_VERSION, Header, PartEntry, header_as_data
 from curation.manifest.validation import check_header, check_lists, check_name, needs_every_list, require_earlier

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from curation.core.storage import write_text
+from curation.core.writing import write_text
 from curation.sources.datasets import COCO_CATEGORIES
 from tests.benchmarks.large_files import coco_file, voc_folder
 from tests.benchmarks.own_process import Clock

@@ -7,10 +7,7 @@ import msgspec
 import pytest
 
 from curation.cli import main
-from curation.cli.outputs import FILE_OR_NEW_FOLDER, KEPT, NEW_FOLDER, OUTPUT_FILE, output_folder
-from curation.core.errors import OverwriteError
-from curation.core.ledger import REVIEW_FILES
-from curation.review.app.review_folder import ReviewRecord, export_decisions, read_record, write_record
+from curation.review.app.review_folder import ReviewRecord, read_record, write_record
 from curation.review.app.verdicts import VerdictBook
 from curation.review.decisions.files import read_decisions
 from tests.review.app.review_world import write_world
@@ -100,29 +97,6 @@ def test_export_writes_what_stands(
         ("3", "anna", "to_near"),
     ]
     assert {row.reason for row in rows if row.reviewer == "anna"} == {"stripes"}
-
-
-@pytest.mark.parametrize("name", sorted(REVIEW_FILES))
-def test_no_output_is_a_file_of_a_review(folder: Path, tmp_path: Path, name: str, shell: Shell) -> None:
-    """Be it there or not, by its name or by a link, of any verb, --force or not; App and Python included."""
-    before = contents(folder)
-    link = tmp_path / "link.jsonl"
-    link.symlink_to(folder / name)
-    for out in (folder / name, folder / name / "inner.jsonl", link, folder / ".." / folder.name / name.upper()):
-        for kind in OUTPUTS:
-            with pytest.raises(OverwriteError, match="file of a review"):
-                kind.check(out)
-        for verb in (
-            ["review", "export", "--folder", str(folder)],
-            ["review", "summary", str(folder / "decisions.jsonl")],
-        ):
-            assert "a file of a review" in shell.err(*verb, "--out", out, "--force")
-    with pytest.raises(OverwriteError, match="file of a review"):
-        export_decisions(folder / "decisions.jsonl", folder / "boxes.jsonl")
-    assert contents(folder) == before
-
-
-OUTPUTS = (OUTPUT_FILE, output_folder(("*.csv",)), output_folder(benchmark="voc"), NEW_FOLDER, FILE_OR_NEW_FOLDER, KEPT)
 
 
 def contents(folder: Path) -> dict[Path, bytes]:

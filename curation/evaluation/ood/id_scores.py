@@ -12,8 +12,8 @@ import numpy as np
 
 from curation.core.csv_table import cell_text
 from curation.core.errors import PredictionError
-from curation.core.input_files import InputFile, is_json_lines
 from curation.core.json_keys import refuse_repeated_keys
+from curation.core.reading import InputFile, is_json_lines
 from curation.evaluation.ood.detections import (
     UNNAMED,
     ClassReading,

@@ -15,7 +15,7 @@ import numpy as np
 
 from curation.core.arguments import checked
 from curation.core.errors import AnnotationFormatError, PredictionError
-from curation.core.input_files import InputFile, is_json_lines, json_rows
+from curation.core.reading import InputFile, is_json_lines, json_rows
 from curation.core.short_repr import short_repr
 from curation.core.text_table import Table, table_lines
 from curation.evaluation.conventions import Id, unique

@@ -16,7 +16,6 @@ from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_value
 from curation.core.errors import CurationError, CurationWarning, ReviewError, UsageError
 from curation.core.fiftyone_database import load_fiftyone
-from curation.core.ledger import REVIEW
 from curation.core.wording import counted, examples
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
@@ -24,7 +23,7 @@ from curation.review.app.dataset import FIELDS, READY, build_dataset, info_of
 from curation.review.app.images import ReviewImages, arranged, known_names, part_images, source_images
 from curation.review.app.live_review import REVIEWER_VARIABLE, LiveReview, offer_own_view, open_review
 from curation.review.app.missing_boxes import MissingBoxes, RecoveryReport, open_boxes
-from curation.review.app.review_folder import DATABASE, LOG_FILE, ReviewRecord, read_record, write_record
+from curation.review.app.review_folder import DATABASE, LOG_FILE, REVIEW, ReviewRecord, read_record, write_record
 from curation.review.app.serving import find_port
 from curation.review.app.verdicts import checked_reviewer
 from curation.review.decisions.decision import Stage

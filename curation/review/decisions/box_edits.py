@@ -27,7 +27,7 @@ import msgspec
 from curation.core.append_log import append_lines, filled_lines, parsed_line, require_json_lines
 from curation.core.canonical import sha256_of_value
 from curation.core.errors import DecisionError
-from curation.core.input_files import InputFile
+from curation.core.reading import InputFile
 from curation.core.text_table import printable
 from curation.manifest.added_boxes import BoxText, check_box
 from curation.manifest.header import UNNAMED

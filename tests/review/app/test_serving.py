@@ -29,7 +29,6 @@ import pytest
 
 from curation.cli import main
 from curation.core.errors import CurationError, ReviewError, UsageError
-from curation.core.ledger import REVIEW_FILES
 from curation.review.app.missing_boxes import BOXES_FILE
 from curation.review.app.serving import find_port
 from curation.review.app.session import review_from_files
@@ -380,7 +379,13 @@ def test_two_reviews_of_one_name_are_two_and_nobody_gets_in(
             assert again.judge("same", "near", again.samples("same")[:4])["result"]["images"] == 1
             assert listening_sockets(again.program.pid)[1] != database
         assert not Path(database).parent.exists()
-    assert {path.name for path in other.iterdir()} <= REVIEW_FILES
+    assert {path.name for path in other.iterdir()} <= {
+        "review.json",
+        "decisions.jsonl",
+        "boxes.jsonl",
+        "database",
+        "plugins",
+    }
 
 
 OTHER_USER = """

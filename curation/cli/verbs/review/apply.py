@@ -8,7 +8,7 @@ from typing import Annotated
 from curation.cli.output import Answer, Line, Table, counted_examples
 from curation.cli.outputs import NEW_MANIFEST, OUTPUT_FILE
 from curation.cli.verbs.review.summary import conflict_table, coverage_table, note_table
-from curation.core.storage import write_bytes
+from curation.core.writing import write_bytes
 from curation.manifest.manifest import write_manifest
 from curation.review.decisions.from_files import AppliedDecisions, apply_from_files
 
