@@ -203,18 +203,18 @@ def _activities(member: Member, date: str) -> Iterator[dict[str, Any]]:
         "prov:generated": {"@id": f"{member.folder}/manifest.json"},
         "identifier": member.manifest.digest,
     }
-    if header.decisions is not None or header.overlay is not None:
+    if header.decisions is not None:
         reviewers = sorted({item.reviewer for item in member.evidence or () if item.reviewer})
         yield {
             "@type": "prov:Activity",
             "@id": f"#{member.config}/review",
             "prov:type": {"@id": _REVIEW},
             "prov:label": "Review by eye",
-            "sc:description": "Recorded verdicts and boxes of reviewers, replayed on the manifest.",
+            "sc:description": "Recorded decisions of reviewers, replayed on the manifest.",
             **moment,
             "prov:wasAttributedTo": [_agent("Person", name) for name in reviewers]
             or _agent("Agent", "reviewers who are not named"),
-            "identifier": [digest for digest in (header.decisions, header.overlay and header.overlay.sha256) if digest],
+            "identifier": [header.decisions],
         }
 
 

@@ -82,7 +82,9 @@ def test_wrong_words_are_answered_in_one_line(words: str, right: str, shell: She
         ("evaluate owod --images list.txt", "--lists"),
         ("similarity embed --images photos", "--photos"),
         ("build owod --declare", "--header-only"),
-        ("review apply M --boxes b.jsonl", "--added-boxes"),
+        ("review apply M --added-boxes b.jsonl", "COCO JSON file as --source"),
+        ("build owod --added-boxes b.jsonl", "COCO JSON file as --source"),
+        ("evaluate owod --exhaustive-only", "COCO JSON file as --source or --truth"),
     ],
 )
 def test_an_option_of_an_earlier_version_names_the_new_one(words: str, new: str, shell: Shell) -> None:

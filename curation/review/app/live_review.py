@@ -185,10 +185,7 @@ class LiveReview:
         self._write(changed)
 
     def _write(self, values: Mapping[str, tuple[Any, ...]]) -> None:
-        """Write fields of samples, and those alone: the moment of the last change stays.
-
-        An annotation that is being drawn states that moment; FiftyOne refuses it where the sample says another.
-        """
+        """Write fields of samples, and those alone."""
         if not values:
             return
         from bson import ObjectId

@@ -201,7 +201,6 @@ def as_cleaned(
             supersedes=None,
         ),
         made.lists,
-        made.added_boxes,
     )
 
 

@@ -215,6 +215,13 @@ def checked_decision(fields: Any, where: str) -> Decision:
     DecisionError
         A field is unknown, missing, of another type, or malformed.
     """
+    if isinstance(fields, dict) and fields.get("row") in ("edit", "outcome", "complete", "reopen"):
+        raise DecisionError(
+            "Edits of boxes are not decisions on images, and are not read any more",
+            where=where,
+            expected="decisions.jsonl of the review",
+            hint="correct the boxes in FiftyOne or another tool, and build from that COCO JSON file as a new source",
+        )
     try:
         decision = msgspec.convert(fields, type=Decision)
     except msgspec.ValidationError as error:
