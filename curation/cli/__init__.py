@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from curation.cli import outputs
 from curation.cli.offered import help_lines, offered, verb_module
-from curation.cli.option_names import Help, Once, renamed
+from curation.cli.option_names import RETIRED, Help, Once, renamed
 from curation.core import edge
 from curation.core.errors import CurationError, UsageError
 from curation.core.text_table import printable
@@ -130,6 +130,9 @@ def _require_known(parser: argparse.ArgumentParser, given: Sequence[str]) -> Non
             called = f"{option[:80]} of `{parser.prog}`"
             if now := renamed(option[2:], known):
                 raise WrongWordsError(f"{called} is now {now}", where=parser.prog, found=option[:80], hint=now)
+            if instead := RETIRED.get(option[2:]):
+                hint = f"leave out {option}"
+                raise WrongWordsError(f"{called} is gone: {instead}", where=parser.prog, found=option, hint=hint)
             raise _unknown(f"{called} does not exist", option, known, parser)
 
 

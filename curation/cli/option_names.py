@@ -130,6 +130,11 @@ NAMES: Mapping[str, OptionName | None] = {
 }
 """By parameter, or by function and parameter; None: no option."""
 
+RETIRED: Mapping[str, str] = {
+    "engine": "hotcoco computes COCO AP where it is installed (pip install 'curation[fast]'), else pycocotools"
+}
+"""Options of earlier versions without a successor, and what happens instead; other commands may have the option."""
+
 ABOUT: Mapping[str, str] = {
     "on-error": "what to do about data that cannot be used as it is",
     "set": "a setting",

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.core.short_repr import short_repr
-from curation.evaluation.matching import OverlappingPairs, best_overlap, pair_iou
+from curation.evaluation.matching import OverlappingPairs, assign, best_overlap, overlapping_pairs, pair_iou, positives
 from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int32s
-from curation.evaluation.variants import Rules
+from curation.evaluation.variants import IOU, Rules
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -219,6 +219,33 @@ class Outcomes:
             }
         )
         return frame.iloc[np.argsort(image, kind="stable")].reset_index(drop=True)
+
+
+def outcomes_by_class(truth: GroundTruth, detections: Detections, rules: Rules, **more: Any) -> Outcomes:
+    """Return what became of detections of known classes, where unknown objects have the label -1.
+
+    Parameters
+    ----------
+    rules : Rules
+        Of the matching, and of which overlap with an unknown object is an open-set error.
+    **more
+        As `Outcomes.of` takes it; ``strict`` for open-set errors of an IoU above 0.5.
+    """
+    matches = assign(truth, detections, rules)
+    unknown = truth.label < 0
+    strict = more.pop("strict", rules.strict)
+    pairs = overlapping_pairs(truth, detections, same_class=False, mask=unknown, iou_threshold=IOU, strict=strict)
+    return Outcomes.of(
+        truth,
+        detections,
+        rules,
+        outcome=matches.outcome,
+        taken=matches.truth,
+        pairs=pairs,
+        unknown=unknown,
+        counted=positives(truth, rules) | (unknown & ~truth.crowd & ~truth.difficult),
+        **more,
+    )
 
 
 def frames_of(outcomes: Mapping[str, Sequence[Outcomes]]) -> dict[str, pd.DataFrame]:

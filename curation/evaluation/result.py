@@ -28,7 +28,7 @@ them, or a mean below). Tables of one name are one `Result.table`, told apart by
 An ``evaluate`` function returns ``Result(REPORT, about, scored=...)``: a `Scored` a method, part and variant, with its
 numbers as rows and what a leaderboard must know (digests of truth and predictions, settings). `columns` is what is too
 long for JSON, and only tables and figures need. `curation.evaluation.inputs` reads what such a function is given. See
-`curation.evaluation.voc` for a small example.
+`curation.extensions.detection_ap.voc` for a small example.
 """
 
 from __future__ import annotations

@@ -83,6 +83,8 @@ def test_wrong_words_are_answered_in_one_line(words: str, right: str, shell: She
         ("similarity embed --images photos", "--photos"),
         ("build owod --declare", "--header-only"),
         ("review apply M --boxes b.jsonl", "--added-boxes"),
+        ("evaluate coco --engine both", "hotcoco computes"),
+        ("evaluate osod3 --engine=pycocotools", "else pycocotools"),
     ],
 )
 def test_an_option_of_an_earlier_version_names_the_new_one(words: str, new: str, shell: Shell) -> None:

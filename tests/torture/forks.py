@@ -22,7 +22,7 @@ _MODULES = (
     "curation.extensions.image_ood.evaluation",
     "curation.evaluation.leaderboard_rows",
     "curation.evaluation.result",
-    "curation.evaluation.voc",
+    "curation.extensions.detection_ap.voc",
     "curation.evaluation.calls",
     "curation.benchmarks.exporting",
     "curation.publishing.loading",

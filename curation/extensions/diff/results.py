@@ -15,12 +15,12 @@ import numpy as np
 from curation.core.csv_table import cell_text, csv_header
 from curation.core.errors import EvaluationError, UsageError
 from curation.core.input_files import InputFile
-from curation.evaluation.other_evaluators import NAMES, SUMMARY, compare_with_external
 from curation.evaluation.outcomes import IGNORED, OBJECTS, OUTCOMES, STATES, TRUE_POSITIVE, UNCOUNTED, frames_of
 from curation.evaluation.problem import Detections
 from curation.evaluation.resample import PAIRED_DEFINITION, ImageOutcomes, paired_intervals
 from curation.evaluation.result import PLACES, Column, Result, Table
 from curation.evaluation.score_files import open_columns
+from curation.extensions.detection_ap.other_evaluators import NAMES, SUMMARY, compare_with_external
 from curation.extensions.diff.score_files import ScoresDiff, diff_scores
 
 if TYPE_CHECKING:

@@ -59,10 +59,7 @@ def numbers(result: Any) -> list[tuple[Any, str, Any]]:
 def test_what_cannot_be_compared(tmp_path: Path) -> None:
     image = {"id": 1, "width": 9, "height": 9, "file_name": "1.jpg"}
     truth: dict[str, Any] = {"images": [image], "annotations": [], "categories": [{"id": 1, "name": "owl"}]}
-    voc, coco = (
-        getattr(curation.evaluate, name)(truth=truth, detections=[], **more)
-        for name, more in (("voc", {}), ("coco", {"engine": "pycocotools"}))
-    )
+    voc, coco = (getattr(curation.evaluate, name)(truth=truth, detections=[]) for name in ("voc", "coco"))
     with pytest.raises(UsageError, match="two evaluations"):
         curation.diff(voc, coco)
     for other, what in (

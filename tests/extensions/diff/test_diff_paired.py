@@ -52,8 +52,7 @@ def truth(images: list[int] | None = None) -> dict[str, Any]:
 
 
 def evaluated(name: str, detections: Any, **more: Any) -> Result:
-    engine = {"engine": "pycocotools"} if name == "coco" else {}
-    return getattr(curation.evaluate, name)(truth=more.pop("truth", truth()), detections=detections, **engine, **more)
+    return getattr(curation.evaluate, name)(truth=more.pop("truth", truth()), detections=detections, **more)
 
 
 def compared(old: Any, new: Any) -> ResultDiff:
@@ -223,7 +222,7 @@ def test_other_variants_are_named_and_compared(tmp_path: Path) -> None:
 
 
 def test_outcomes_are_written_only_where_boxes_are_matched(tmp_path: Path) -> None:
-    result = curation.evaluate.coco(**coco.files(tmp_path), engine="pycocotools")
+    result = curation.evaluate.coco(**coco.files(tmp_path))
     written = {path.name for path in result.save(tmp_path / "out", outcomes=True)}
     assert {"outcomes.csv", "objects.csv"} <= written
     assert len(result.outcomes()[0].objects()["image_id"].unique()) == result.data["n_images"]

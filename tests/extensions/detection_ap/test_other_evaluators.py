@@ -10,7 +10,7 @@ import pytest
 import curation
 from curation.cli import main
 from curation.core.errors import EvaluationError, UsageError
-from curation.evaluation.other_evaluators import TORCHMETRICS, compare_with_external
+from curation.extensions.detection_ap.other_evaluators import TORCHMETRICS, compare_with_external
 from tests.frozen.version_1 import json_data
 from tests.worlds import coco
 
