@@ -8,7 +8,7 @@ levels are the exception: level k is the first n_k images drawn, so that they ne
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +22,7 @@ from curation.evaluation.matching import Matches, positives, tenth_names
 from curation.evaluation.measures import percent
 from curation.evaluation.open_set import READINGS, readings
 from curation.evaluation.oscr import QUERIES, read_query
-from curation.evaluation.problem import NO_DETECTIONS, Bools, Detections, Floats, GroundTruth, Int64s
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.variants import Difficult, Rules
 
 UInt64s = npt.NDArray[np.uint64]
@@ -45,13 +45,6 @@ CLASS_DEFINITION = (
     "that the interval of a difference is that of paired values. A replicate in which a number is undefined is "
     "counted, and left out"
 )
-
-PAIRED_DEFINITION = (
-    "Percentile bootstrap over images, 95 %, 200 replicates, seed 0. Each replicate draws as many images as there are, "
-    "with replacement, the same for both results; a detection keeps its outcome, and an image drawn twice counts twice."
-)
-MeasureKey = tuple[str, str]
-"""A class, "" for the measure of them all, and the key of a measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,139 +378,6 @@ def _cuts(scores: Floats, correct: Bools) -> tuple[Int64s, Int64s, Floats]:
 
 def _starts(ends: Int64s) -> Int64s:
     return np.concatenate([[0], ends[:-1]]).astype(np.int64) if len(ends) else np.zeros(0, np.int64)
-
-
-class ImageOutcomes:
-    """What became of the detections and objects of a result, of which measures are made again for weighted images.
-
-    Parameters
-    ----------
-    classes : sequence of str, length K
-    positives : ndarray of int64, shape (K, n_images)
-        Objects that count.
-    unknown : ndarray of int64, shape (3, n_images)
-        Unknown objects found, those that count, and detections of known classes that lie on some.
-    detections : Detections
-    outcome : ndarray of int8, shape (1 or 10, d)
-        1, 0 or -1 as a matching has them, at IoU 0.5, or at 0.50, 0.55, ... 0.95.
-    """
-
-    def __init__(
-        self, classes: Sequence[str], positives: Int64s, unknown: Int64s, detections: Detections, outcome: Any
-    ) -> None:
-        self.classes, self.positives, self.unknown, n = classes, positives, unknown, len(detections)
-        self._detections = detections
-        ordered = replace(detections, scores=np.empty(n))
-        ordered.scores[np.lexsort((np.arange(n), detections.image, -detections.scores))] = -np.arange(n)
-        self._curves: list[tuple[Callable[..., Any], tuple[str, ...], list[_Cuts]]] = []
-        self._levels: _Levels | None = None
-        self._recalls: dict[str, Int64s] = {}
-        if len(outcome) > 1:
-            self._levels = _Levels([cuts for level in outcome for cuts in self._cuts(ordered, level)])
-            rows = np.lexsort((-ordered.scores, ordered.label, ordered.image))
-            cell = ordered.image[rows].astype(np.int64) * len(classes) + ordered.label[rows]
-            rank, times = np.empty(n, np.int64), (outcome == 1).sum(axis=0)
-            # Among the detections of its image and class.
-            rank[rows] = np.arange(n) - np.searchsorted(cell, cell)
-            self._recalls = {f"AR{most}": np.where(rank < most, times, 0) for most in (1, 10, 100)}
-        else:
-            self._curves = [
-                (_average_precisions, ("AP11", "AP_area"), self._cuts(detections, outcome[0])),
-                (lambda *counts: _average_precisions(*counts)[1:], ("AP",), self._cuts(ordered, outcome[0])),
-            ]
-
-    def _cuts(self, detections: Detections, outcome: Any) -> list[_Cuts]:
-        none = np.empty(0, np.int32)
-        matches = Matches(outcome, none, np.empty(0), self.positives.sum(axis=1), none)
-        return [_Cuts.of_class(number, detections, matches, NO_DETECTIONS) for number in range(len(self.classes))]
-
-    def measures(self, weights: Int64s) -> dict[MeasureKey, float]:
-        """Return measures in %, or numbers, of images that count `weights` times each; NaN where undefined.
-
-        Of ten IoUs the AP of 101 recalls and the AR of 1, 10 and 100 detections, as COCO has them; else ``AP``
-        (``mAP_both``), area under a curve of a point a detection, ``AP11`` and ``AP_area``, where equal scores are one
-        point; and ``UR`` and ``AOSE``.
-        """
-        counts = (self.positives @ weights).tolist()
-        hit, there, errors = (self.unknown @ weights).tolist()
-        by_key: dict[str, Floats] = {}
-        for curve, keys, cuts in self._curves:
-            rows = [
-                curve(*cut.closed_counts(weights), n) if n else [np.nan] * len(keys)
-                for cut, n in zip(cuts, counts, strict=True)
-            ]
-            by_key |= dict(zip(keys, 100 * np.array(rows, np.float64).reshape(len(cuts), len(keys)).T, strict=True))
-        if self._levels is not None:
-            levels = 100 * self._levels.average_precisions(weights, np.array(counts))
-            by_key = {f"AP{50 + 5 * level}": row for level, row in enumerate(levels)} | {"AP": levels.mean(axis=0)}
-            drawn, possible = weights[self._detections.image], len(levels) * np.maximum(counts, 1)
-            for key, times in self._recalls.items():
-                found_of_class = np.bincount(self._detections.label, drawn * times, len(counts))
-                by_key[key] = 100 * found_of_class / possible
-        defined = np.array(counts, np.bool_)
-        found = {
-            ("", key if self._levels else _MEANS[key]): _ratio(row[defined].sum(), defined.sum())
-            for key, row in by_key.items()
-        }
-        found |= {("", "UR"): _ratio(100 * hit, there), ("", "AOSE"): float(errors)}
-        cells = ((key, *cell) for key, row in by_key.items() for cell in zip(self.classes, row.tolist(), strict=True))
-        return found | {(name, key): value for key, name, value in cells}
-
-
-_MEANS = {"AP11": "mAP11", "AP_area": "mAP_area", "AP": "mAP_both"}
-
-
-class _Levels:
-    """The cuts of every class at every IoU, one class after the other, that have a true positive."""
-
-    def __init__(self, every: Sequence[_Cuts]) -> None:
-        self.n = len(every)
-        self.rows = np.array([row for row, cuts in enumerate(every) if len(cuts.starts)], np.int64)
-        kept = [every[row] for row in self.rows]
-        self.group = np.repeat(np.arange(len(kept)), [len(cuts.starts) for cuts in kept])
-        self.first = _starts(np.cumsum([len(cuts.starts) for cuts in kept]))
-        self.columns = []
-        for names in (("tp_image", "tp_starts"), ("image", "starts")):
-            images, starts = ([getattr(cuts, name) for cuts in kept] for name in names)
-            moved = _starts(np.cumsum([len(image) for image in images]))
-            starts = [start + more for start, more in zip(starts, moved, strict=True)]
-            self.columns.append((np.concatenate(images or [moved]), np.concatenate(starts or [moved])))
-
-    def average_precisions(self, weights: Int64s, counts: Int64s) -> Floats:
-        """Return AP at 101 recalls, as COCO reads it, shape (IoUs, K); NaN without objects."""
-        found = np.where(np.tile(counts, self.n // max(len(counts), 1)) > 0, 0.0, np.nan)
-        if len(self.rows):
-            tp, kept = (self._running(np.add.reduceat(weights[image], starts)) for image, starts in self.columns)
-            # An offset a class keeps each class by itself in one accumulation and one search.
-            offset = 2.0 * self.group[::-1].max() - 2.0 * self.group
-            envelope = np.maximum.accumulate((tp / np.maximum(kept, 1) + offset)[::-1])[::-1] - offset
-            n, levels = np.maximum(counts[self.rows % len(counts)], 1)[:, None], np.linspace(0, 1, 101)
-            needed = np.maximum(np.floor(levels * n) - 1, 0)
-            for _ in range(3):
-                needed += needed / n < levels
-            width, group = int(tp.max()) + 2, np.arange(len(self.rows))[:, None]
-            wanted = np.minimum(needed, width - 1).astype(np.int64) + group * width
-            position = np.searchsorted(tp + self.group * width, wanted)
-            there = np.append(self.group, -1)[position] == group
-            points = np.where(there, np.append(envelope, 0.0)[position], 0.0).mean(axis=1)
-            found[self.rows] = np.where(np.isnan(found[self.rows]), np.nan, points)
-        return found.reshape(-1, len(counts))
-
-    def _running(self, values: Int64s) -> Int64s:
-        total = np.cumsum(values)
-        return total - (total[self.first] - values[self.first])[self.group]
-
-
-def paired_intervals(first: ImageOutcomes, second: ImageOutcomes) -> dict[MeasureKey, dict[str, Any]]:
-    """Return the interval of each difference (second - first); `PAIRED_DEFINITION` says what is drawn."""
-    n = first.positives.shape[1]
-
-    def statistics(drawn: Sequence[Int64s]) -> Any:
-        before, after = (side.measures(weights_of(drawn[0], n)) for side in (first, second))
-        return {key: after[key] - value for key, value in before.items()}
-
-    found: Any = resample(statistics, (n,), replicates=200, seed=0)
-    return {key: found.intervals(key, tail_of("0.95")) for key in found.estimate}
 
 
 def _positives(truth: GroundTruth, matches: Matches, difficult: Difficult) -> Int64s:

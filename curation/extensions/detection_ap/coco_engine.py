@@ -21,7 +21,6 @@ from curation.evaluation.coco_precision import (
 )
 from curation.evaluation.conventions import VALUES, is_form
 from curation.evaluation.inputs import LISTED, POLICY, READING, Listed, OnePart, Policy, Reading, Truth
-from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measured, Scored, Value, definitions, percent
 from curation.evaluation.outcomes import Outcomes, outcomes_by_class
 from curation.evaluation.problem import Detections, GroundTruth
@@ -176,15 +175,14 @@ def _zero_notes(given: OnePart, name: str, ap: float | None) -> list[str]:
 
 
 def _outcomes(given: OnePart) -> Outcomes:
-    """Return what became of the 100 detections of highest score in each image and class, at each IoU."""
+    """Return what became of the 100 detections of highest score in each image and class, at IoU 0.5."""
     truth, detections = replace(given.part.truth, federated=None), given.read.detections
     detections = detections.take(detections.label >= 0)
     order = np.lexsort((-detections.scores, detections.label, detections.image))
     cell = detections.image[order].astype(np.int64) * len(truth.classes) + detections.label[order]
     rank = np.arange(len(order)) - np.searchsorted(cell, cell)
     detections = detections.take(np.sort(order[rank < _MOST]))
-    levels = [assign(truth, detections, _RULES, iou=float(iou)).outcome for iou in np.linspace(0.5, 0.95, 10)]
-    return replace(outcomes_by_class(truth, detections, _RULES), outcome_at=np.stack(levels))
+    return outcomes_by_class(truth, detections, _RULES)
 
 
 def _variants(asked: tuple[str, ...], given: OnePart) -> tuple[str, ...]:
