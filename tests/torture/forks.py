@@ -23,7 +23,7 @@ _MODULES = (
     "curation.evaluation.leaderboard_rows",
     "curation.evaluation.result",
     "curation.extensions.detection_ap.voc",
-    "curation.evaluation.calls",
+    "curation.benchmarks.calls",
     "curation.benchmarks.exporting",
     "curation.publishing.loading",
     "curation.extensions.leaks.run",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import numpy as np
 
 from curation.benchmarks.elephant import measures
+from curation.benchmarks.elephant.bootstrap import wilderness_intervals
 from curation.benchmarks.elephant.measures import (
     ALL_CLASSES,
     INTERPOLATED,
@@ -40,7 +41,6 @@ from curation.evaluation.measures import Measured
 from curation.evaluation.open_set import LEVEL_COUNTS, LevelCounts
 from curation.evaluation.outcomes import Outcomes, outcomes_by_class
 from curation.evaluation.problem import MOST_LISTED, GroundTruth, Scene
-from curation.evaluation.resample import wilderness_intervals
 from curation.evaluation.result import (
     Figure,
     Report,
