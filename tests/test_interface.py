@@ -18,11 +18,11 @@ import pandas as pd
 import pytest
 
 import curation
+from curation.benchmarks.calls import _variant_kind, _with_variants
 from curation.benchmarks.registry import evaluation_of, protocols
 from curation.cli.signature import parameter_texts
 from curation.core.arguments import checked
 from curation.core.errors import UsageError
-from curation.evaluation.calls import _variant_kind, _with_variants
 from curation.evaluation.inputs import Reading
 from curation.manifest.locate import find_manifest
 from tests.small_world import write_small_world

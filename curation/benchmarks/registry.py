@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 GROUP = "curation.benchmarks"
 """The group of entry points under which another package offers a benchmark, named as the benchmark is."""
 PLAIN_GROUP = "curation.plain_evaluations"
-"""The group of entry points of further evaluations of plain detection."""
+"""The group of entry points of evaluations of plain detection."""
 _ENGINES = {"classification": "curation.evaluation.classification"}
 """Engines by name; a file may name a module instead."""
 
@@ -49,8 +49,7 @@ _ENGINES = {"classification": "curation.evaluation.classification"}
 @cache
 def _plain() -> dict[str, EntryPoint]:
     """Return what evaluates plain detection, which has no lists: modules by name."""
-    voc = EntryPoint("voc", "curation.evaluation.voc", PLAIN_GROUP)
-    return {"voc": voc} | {point.name: point for point in entry_points(PLAIN_GROUP)}
+    return {point.name: point for point in entry_points(PLAIN_GROUP)}
 
 
 @cache

@@ -128,7 +128,12 @@ NAMES: Mapping[str, OptionName | None] = {
 """By parameter, or by function and parameter; None: no option."""
 
 _CORRECTED = "correct the annotations in FiftyOne or another tool, and give that COCO JSON file as --source or --truth"
-RETIRED: Mapping[str, str] = {"added-boxes": _CORRECTED, "exhaustive-only": _CORRECTED}
+RETIRED: Mapping[str, str] = {
+    "added-boxes": _CORRECTED,
+    "exhaustive-only": _CORRECTED,
+    "engine": "leave it out: hotcoco computes COCO AP where it is installed (pip install 'curation[fast]'), else "
+    "pycocotools",
+}
 """Options of earlier versions that have no equivalent, without dashes, and what to do instead."""
 
 ABOUT: Mapping[str, str] = {

@@ -186,12 +186,6 @@ class LeaderboardError(CurationError):
     """A file of leaderboard rows is malformed or contradicts itself."""
 
 
-class EngineDisagreementError(EvaluationError):
-    """Two implementations of one metric gave different numbers for the same input."""
-
-    exit_code = 1
-
-
 class ExportError(CurationError):
     """A manifest cannot be written in the format that was asked for."""
 

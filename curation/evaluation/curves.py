@@ -155,6 +155,20 @@ def full_curve(scores: Floats, correct: Bools, n_positive: int) -> dict[str, lis
     return {"recall": (tp / max(n_positive, 1)).tolist(), "precision": (tp / kept).tolist(), "score": score.tolist()}
 
 
+def precision_recall(
+    classes: tuple[str, ...], detections: Detections, matches: Matches
+) -> dict[str, dict[str, list[float]]]:
+    """Return the precision-recall curve of each class with objects: ``recall``, ``precision``, ``score`` lists."""
+    curves = {}
+    rows_of = dict(rows_by_class(detections.label, len(classes), empty=False))
+    for number in np.flatnonzero(matches.n_positive).tolist():
+        rows = rows_of.get(number, np.empty(0, np.int64))
+        counted = rows[matches.outcome[rows] >= 0]
+        n = int(matches.n_positive[number])
+        curves[classes[number]] = full_curve(detections.scores[counted], matches.outcome[counted] == 1, n)
+    return curves
+
+
 @dataclass(frozen=True, slots=True)
 class Pool:
     """The detections of a closed part and of a wilderness as one: every one on a wilderness image is wrong.

@@ -28,7 +28,7 @@ them, or a mean below). Tables of one name are one `Result.table`, told apart by
 An ``evaluate`` function returns ``Result(REPORT, about, scored=...)``: a `Scored` a method, part and variant, with its
 numbers as rows and what a leaderboard must know (digests of truth and predictions, settings). `columns` is what is too
 long for JSON, and only tables and figures need. `curation.evaluation.inputs` reads what such a function is given. See
-`curation.evaluation.voc` for a small example.
+`curation.extensions.detection_ap.voc` for a small example.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from curation.core.arguments import checked
+from curation.core.entry_points import entry_points, loaded
 from curation.core.errors import CurationWarning, ResultWarning, UsageError, warn_caller
 from curation.core.wording import examples
 from curation.evaluation.measures import Data as Data
@@ -68,6 +69,8 @@ SCHEMA: dict[str, Any] = {"name": "curation.result", "version": 2}
 PLACES = ("part", "task", "split", "case", "method", "score", "variant")
 RECORDED = (*PLACES, "truth", "predictions", "settings", "operating_point", "pinned", "manifest", "of_several")
 """What JSON says of each thing scored, beside its numbers."""
+FIELDS_GROUP = "curation.result_fields"
+"""The group of entry points of a function that writes outcomes into fields of a FiftyOne dataset."""
 _SIGNS = {"share": "0 to 1"}
 _NO_OUTCOMES, _MATCHES = "No per-detection outcomes", "an evaluation that matches boxes"
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
@@ -257,11 +260,17 @@ class Result:
         UsageError
             The evaluation matches no boxes; the dataset lacks images, or has a field or saved view of such a name.
         """
-        from curation.evaluation.fiftyone_fields import write_fields
-
+        points = entry_points(FIELDS_GROUP)
+        if not points:
+            missing_extension = "This installation has no extension that writes outcomes to FiftyOne"
+            raise UsageError(missing_extension, hint="reinstall curation; result.outcomes() has the same records")
+        write_fields = loaded(points[0], "The extension that writes outcomes to FiftyOne")
         name, parts = self._scored_outcomes(scored)
         named = key or _legal(f"{self.report.protocol}_{name}".replace("/", "_")).lower()
-        return write_fields(dataset, parts, named, id_field=id_field, missing=missing, about=self.settings())
+        written: dict[str, int] = write_fields(
+            dataset, parts, named, id_field=id_field, missing=missing, about=self.settings()
+        )
+        return written
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:

@@ -85,6 +85,8 @@ def test_wrong_words_are_answered_in_one_line(words: str, right: str, shell: She
         ("review apply M --added-boxes b.jsonl", "COCO JSON file as --source"),
         ("build owod --added-boxes b.jsonl", "COCO JSON file as --source"),
         ("evaluate owod --exhaustive-only", "COCO JSON file as --source or --truth"),
+        ("evaluate coco --engine both", "hotcoco computes"),
+        ("evaluate osod3 --engine=pycocotools", "else pycocotools"),
     ],
 )
 def test_an_option_of_an_earlier_version_names_the_new_one(words: str, new: str, shell: Shell) -> None:

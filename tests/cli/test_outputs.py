@@ -119,7 +119,7 @@ CASES = {
     "evaluate": Case(
         "results.json",
         "found.json",
-        lambda w, out: ["evaluate", "coco", "--no-cache", "--engine", "pycocotools", "--truth",
+        lambda w, out: ["evaluate", "coco", "--no-cache", "--truth",
                         w / "truth.json", "--detections", w / "found.json", "--out", out.parent],
     ),
     "evaluate figure": Case(

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.evaluation import ElephantOptions, evaluate_elephant
 from curation.benchmarks.elephant.measures import official
-from curation.evaluation.coco_ap import coco_average_precision
 from curation.evaluation.problem import Detections, GroundTruth, Scene
-from curation.evaluation.voc import voc_average_precision
+from curation.extensions.detection_ap.coco_summary import coco_average_precision
+from curation.extensions.detection_ap.voc import voc_average_precision
 from tests.evaluation.elephant_rows import of_evaluated, of_measured
 from tests.evaluation.owod_cases import cases, evaluated, once_a_line
 from tests.evaluation.owod_reference import Case
@@ -93,7 +93,7 @@ def test_coco_and_voc_numbers_change_only_where_it_was_told(world: World, seed: 
 
 
 def coco(truth: GroundTruth, detections: Detections) -> dict[str, Any]:
-    return coco_average_precision(truth, detections, engine="pycocotools")
+    return coco_average_precision(truth, detections)
 
 
 @given(world=worlds(distinct_scores=True))

@@ -12,12 +12,11 @@ import pandas as pd
 import pytest
 
 from curation.core.errors import UsageError
-from curation.evaluation import voc
 from curation.evaluation.inputs import Reading
 from curation.evaluation.leaderboard_rows import read_rows
 from curation.evaluation.measures import Measure, Measured, Value
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Table, schema_text, shown
-from curation.extensions.detection_ap import coco_engine
+from curation.extensions.detection_ap import coco_engine, voc
 from tests.worlds import coco as coco_world
 from tests.worlds import voc as voc_world
 
@@ -151,9 +150,7 @@ def test_json_follows_its_schema_and_tables_hold_its_numbers(protocol: str, tmp_
         result = voc.evaluate(truth=paths["truth"], detections=paths["text"], reading=READ)
     else:
         paths = coco_world.files(tmp_path)
-        result = coco_engine.evaluate(
-            truth=paths["truth"], detections=paths["detections"], engine="pycocotools", reading=READ
-        )
+        result = coco_engine.evaluate(truth=paths["truth"], detections=paths["detections"], reading=READ)
     written = {path.name: path for path in result.save(tmp_path / "out", figures=True)}
     content = json.loads(written["results.json"].read_text(encoding="utf-8"))
     schema = json.loads(schema_text())

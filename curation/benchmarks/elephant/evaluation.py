@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import numpy as np
 
 from curation.benchmarks.elephant import measures
+from curation.benchmarks.elephant.bootstrap import wilderness_intervals
 from curation.benchmarks.elephant.measures import (
     ALL_CLASSES,
     INTERPOLATED,
@@ -32,14 +33,14 @@ from curation.core.figure_style import INK, MARKERS, MUTED, RECALL_COLOURS, SERI
 from curation.core.grouping import distinct
 from curation.core.progress import steps
 from curation.evaluation import inputs, open_set
+from curation.evaluation.curves import precision_recall
 from curation.evaluation.figures import precision_recall_curves, require_content
 from curation.evaluation.inputs import POLICY, READING, CategoryIds, Policy, Reading, Truth
 from curation.evaluation.matching import Matches, OperatingPoints, assign, recall_names, tenth_names, thresholds
 from curation.evaluation.measures import Measured
 from curation.evaluation.open_set import LEVEL_COUNTS, LevelCounts
-from curation.evaluation.outcomes import Outcomes
+from curation.evaluation.outcomes import Outcomes, outcomes_by_class
 from curation.evaluation.problem import MOST_LISTED, GroundTruth, Scene
-from curation.evaluation.resample import wilderness_intervals
 from curation.evaluation.result import (
     Figure,
     Report,
@@ -53,7 +54,6 @@ from curation.evaluation.result import (
 )
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
 from curation.evaluation.variants import Difficult
-from curation.evaluation.voc import outcomes_by_class, precision_recall
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 
@@ -228,7 +228,9 @@ def evaluate(
         REPORT,
         {**facts, "variants": {name: VARIANTS[name.partition("_")[0]] for name in found.variants}, **found.shared},
         scored=scored,
-        columns=lambda: precision_recall(closed, inside, difficult=options.difficult),
+        columns=lambda: precision_recall(
+            closed.classes, inside, assign(closed, inside, replace(PAPER, difficult=options.difficult))
+        ),
         notes=unlisted,
         outcomes=lambda: {PAPER.name: single_outcomes(scene, options, part=wilderness_part)},
     )

@@ -26,7 +26,7 @@ from curation.core.figure_style import (
     whole_numbers,
 )
 from curation.core.progress import steps
-from curation.evaluation.coco_ap import Engine, coco_decided_by_order, coco_precision
+from curation.evaluation.coco_precision import coco_decided_by_order, coco_precision
 from curation.evaluation.input_order import count_tie_sensitive
 from curation.evaluation.inputs import (
     READING,
@@ -314,7 +314,6 @@ def evaluate(
     outside: Outside = "delete",
     variant: Literal["clean", "voc", "all"] | tuple[Variant, ...] = "clean",
     thetas: Annotated[str | None, "T,T"] = None,
-    engine: Engine | None = None,
     stray: Stray = "error",
     other_classes: Stray = "error",
     negative_sizes: Boxes = "error",
@@ -345,8 +344,6 @@ def evaluate(
         matching behind A-OSE and WI
     thetas : str, optional
         confidence thresholds (default: 0, 0.05, ... 1)
-    engine : {"hotcoco", "pycocotools", "both"}, optional
-        default: hotcoco where installed
     stray : {"error", "drop"}
         detections on images that the ground truth lacks: refuse, or leave out and report
     other_classes : {"error", "drop"}
@@ -397,7 +394,7 @@ def evaluate(
             found=measured,
         )
         for case, (found, read) in steps(inputs.items(), "evaluating cases")
-        for variant, measured in evaluate_case(found, read.detections, variants, values, engine=engine).items()
+        for variant, measured in evaluate_case(found, read.detections, variants, values).items()
     ]
     return Result(
         REPORT,
@@ -458,8 +455,6 @@ def evaluate_case(
     detections: Detections,
     variants: Sequence[Rules] = (VARIANTS["clean"],),
     thetas: Sequence[float] = thresholds_of(THETAS),
-    *,
-    engine: Engine | None = None,
 ) -> dict[str, Measured]:
     """Return what each variant measures of a case, by its name; AP is the same in all.
 
@@ -473,7 +468,7 @@ def evaluate_case(
     thetas : sequence of float
         Confidence thresholds, ascending.
     """
-    averages = average_precisions(truth, detections, engine=engine)
+    averages = average_precisions(truth, detections)
     per_class = averages.pop("AP_per_class")
     is_first = truth.classes.taxonomy == "OSOD-I"
     missing = {
@@ -537,12 +532,12 @@ def _threshold_curve(
     return curve, count_tie_sensitive(by_object, 1 + is_open.astype(np.int8), counted=counted)
 
 
-def average_precisions(truth: OpenSetTruth, detections: Detections, *, engine: Engine | None = None) -> dict[str, Any]:
+def average_precisions(truth: OpenSetTruth, detections: Detections) -> dict[str, Any]:
     """Return AP of the known classes and of unknown, over IoU 0.50:0.95 and at 0.50 and 0.75, in percent.
 
     A class without objects (crowd aside) has no AP and leaves the mean; one with objects and no detections has 0.
     """
-    precision = coco_precision(truth.truth, detections, engine=engine)
+    precision = coco_precision(truth.truth, detections)
     names = truth.truth.classes
     result: dict[str, Any] = {}
     for suffix, rows in (("", slice(None)), ("50", slice(0, 1)), ("75", slice(5, 6))):

@@ -1,10 +1,4 @@
-"""Plain COCO average precision and recall by hotcoco, pycocotools, or both against each other.
-
-hotcoco gives the numbers of pycocotools to the last bit in a small part of its time and memory (``python -m
-tests.benchmarks coco-small``). It has wheels for fewer machines (none for musl), so it stays an extra.
-ultrafast-pycocotools 0.1.14 is as exact, and tests compare with it; but it has no wheel for musl either, one for each
-Python, and takes the truth by dicts or a path alone.
-"""
+"""Plain detection by COCO AP, LVIS AP, Fixed AP, or without scores."""
 
 from __future__ import annotations
 
@@ -18,32 +12,32 @@ import numpy as np
 from curation.core.errors import UsageError
 from curation.core.progress import stage
 from curation.core.wording import counted as counted_words
-from curation.evaluation.coco_ap import (
-    MEASURES,
-    STATISTICS,
-    Engine,
-    _choose,
-    _defined,
-    _per_class,
-    _run,
-    coco_average_precision,
+from curation.evaluation.coco_precision import (
+    CocoEvaluation,
     coco_decided_by_order,
     labelled,
-    pycocotools_precision,
+    library,
+    with_classes_in_use,
 )
 from curation.evaluation.conventions import VALUES, is_form
 from curation.evaluation.inputs import LISTED, POLICY, READING, Listed, OnePart, Policy, Reading, Truth
-from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measured, Scored, Value, definitions, percent
-from curation.evaluation.other_evaluators import compare_with_external
-from curation.evaluation.outcomes import Outcomes
+from curation.evaluation.outcomes import Outcomes, outcomes_by_class
 from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.readers import ACCEPTED, Accepted
 from curation.evaluation.result import Column, Report, Result, Tidy
 from curation.evaluation.variants import Rules
-from curation.evaluation.voc import outcomes_by_class
 from curation.extensions.detection_ap import federated
+from curation.extensions.detection_ap.coco_summary import (
+    MEASURES,
+    STATISTICS,
+    by_name,
+    coco_average_precision,
+    defined,
+    pycocotools_precision,
+)
 from curation.extensions.detection_ap.federated import KEYS, NO_FREQUENCY, Limit, counted, require_federated, thirteen
+from curation.extensions.detection_ap.other_evaluators import compare_with_external
 from curation.extensions.detection_ap.score_free import LMMS, LMMS_MEANING, MATCHING, lmms_numbers, score_free
 from curation.extensions.detection_ap.score_free import MEASURES as SCORE_FREE_MEASURES
 from curation.extensions.detection_ap.score_free import TABLES as SCORE_FREE_TABLES
@@ -67,7 +61,6 @@ _MOST = 100
 _RULES = Rules(name="coco", taken="best_free", crowd="cover", difficult="count")
 _FACTS = (
     "engine", "difficult", "n_images", "n_objects", "n_detections", "left_out", "n_detections_not_labelled",
-    "largest_difference",
 )  # fmt: skip
 
 
@@ -83,7 +76,6 @@ def evaluate(
     reading: Reading = READING,
     policy: Policy = POLICY,
     listed: Listed = LISTED,
-    engine: Engine | None = None,
     against: Annotated[Any, Path] = None,
 ) -> Result:
     """Score plain detection by COCO AP, LVIS AP, Fixed AP, or without scores, and each class.
@@ -111,8 +103,6 @@ def evaluate(
     reading : Reading
     policy : Policy
     listed : Listed
-    engine : {"hotcoco", "pycocotools", "both"}, optional
-        default: hotcoco where installed
     against : Path, mapping, sequence or object, optional
         numbers of another evaluator, shown beside ours: COCOeval.stats, or those of torchmetrics, supervision,
         Ultralytics or LVIS, as JSON or CSV; -1 in it is undefined
@@ -121,8 +111,8 @@ def evaluate(
     ------
     MissingFileError, EvaluationError, PredictionError
         A file is not there, or does not hold what it should.
-    MissingExtraError, EngineDisagreementError, UsageError
-        As `coco_average_precision`.
+    UsageError
+        Options do not fit together.
     """
     asked = (variant,) if isinstance(variant, str) else variant or ("",)
     if min(image_limit, class_limit) < 1 or not is_form(boxes):
@@ -145,7 +135,7 @@ def evaluate(
     scored, facts, said, notes = [], dict[str, Any](), dict[str, Any](), [*given.notes]
     with stage("COCO evaluation"):
         for name in variants:
-            new, found = _scored(given, name, limits.get(name), engine)
+            new, found = _scored(given, name, limits.get(name))
             scored.append(new)
             said[name] = {"meaning": VARIANTS[name], **new.settings}
             facts = {key: found[key] for key in _FACTS if key in found} | facts
@@ -185,15 +175,14 @@ def _zero_notes(given: OnePart, name: str, ap: float | None) -> list[str]:
 
 
 def _outcomes(given: OnePart) -> Outcomes:
-    """Return what became of the 100 detections of highest score in each image and class, at each IoU."""
+    """Return what became of the 100 detections of highest score in each image and class, at IoU 0.5."""
     truth, detections = replace(given.part.truth, federated=None), given.read.detections
     detections = detections.take(detections.label >= 0)
     order = np.lexsort((-detections.scores, detections.label, detections.image))
     cell = detections.image[order].astype(np.int64) * len(truth.classes) + detections.label[order]
     rank = np.arange(len(order)) - np.searchsorted(cell, cell)
     detections = detections.take(np.sort(order[rank < _MOST]))
-    levels = [assign(truth, detections, _RULES, iou=float(iou)).outcome for iou in np.linspace(0.5, 0.95, 10)]
-    return replace(outcomes_by_class(truth, detections, _RULES), outcome_at=np.stack(levels))
+    return outcomes_by_class(truth, detections, _RULES)
 
 
 def _variants(asked: tuple[str, ...], given: OnePart) -> tuple[str, ...]:
@@ -210,7 +199,7 @@ def _variants(asked: tuple[str, ...], given: OnePart) -> tuple[str, ...]:
     return ("coco", "coco-federated", *_LIMITED) if federated else ("coco",)
 
 
-def _scored(given: OnePart, name: str, limit: Limit | None, engine: Engine | None) -> tuple[Scored, dict[str, Any]]:
+def _scored(given: OnePart, name: str, limit: Limit | None) -> tuple[Scored, dict[str, Any]]:
     """Return what one variant measured, and what else there is to know of it."""
     truth, detections = given.part.truth, given.read.detections
     if name in MATCHING:
@@ -222,7 +211,7 @@ def _scored(given: OnePart, name: str, limit: Limit | None, engine: Engine | Non
         return replace(given.scored(name, measured, {}), settings=settings), {}
     of_classes = detections.take(detections.label >= 0)
     if name == LMMS:
-        found = coco_average_precision(truth, of_classes.unscored(), engine=engine)
+        found = coco_average_precision(truth, of_classes.unscored())
         measured = _measured(found)
         kept = [value for value in measured.values if value.measure in ("AP", "AP50", "AP75")]
         measured = measured._replace(values=[*lmms_numbers(truth, of_classes), *kept])
@@ -230,10 +219,10 @@ def _scored(given: OnePart, name: str, limit: Limit | None, engine: Engine | Non
         return replace(given.scored(name, measured, {"engine": found["engine"]}), settings=settings), found
     if limit is None:
         plain = replace(truth, federated=None) if name == "coco" else truth
-        found = coco_average_precision(plain, of_classes, engine=engine)
+        found = coco_average_precision(plain, of_classes)
         return given.scored(name, _measured(found), {"engine": found["engine"]}), found
     frequency = [given.frequencies.get(class_name, "") for class_name in truth.classes]
-    found = federated_average_precision(truth, detections, limit, frequency, engine=engine)
+    found = federated_average_precision(truth, detections, limit, frequency)
     left_out = len(detections) - len(of_classes)
     dropped = f"{counted_words(left_out, 'detection')} of classes that the truth lacks took places under the limit"
     notes = [f"{dropped} and then counted for nothing, as in LVIS"] * bool(left_out)
@@ -245,7 +234,7 @@ def _scored(given: OnePart, name: str, limit: Limit | None, engine: Engine | Non
 
 
 def federated_average_precision(
-    truth: GroundTruth, detections: Detections, limit: Limit, frequency: Sequence[str], *, engine: Engine | None = None
+    truth: GroundTruth, detections: Detections, limit: Limit, frequency: Sequence[str]
 ) -> dict[str, Any]:
     """Return the thirteen numbers of LVIS AP, or of Fixed AP where the limit is one of each class.
 
@@ -259,7 +248,6 @@ def federated_average_precision(
         300 an image is LVIS's, 10,000 a class Fixed AP's.
     frequency : sequence of str, length K
         ``r``, ``c``, ``f``, or ``""`` of each class.
-    engine : {"hotcoco", "pycocotools", "both"}, optional
 
     Returns
     -------
@@ -272,30 +260,25 @@ def federated_average_precision(
     ------
     EvaluationError
         The truth is not federated.
-    MissingExtraError, EngineDisagreementError, UsageError
-        As `coco_average_precision`.
     """
-    chosen = _choose(engine)
     left = counted(truth, detections, limit)
-    letters = np.array(frequency, object)
-    found = _run(
-        chosen,
-        *labelled(left.truth, left.detections),
-        lambda numbers, labels: thirteen(*numbers, letters[labels].tolist()),
-    )
-    result: dict[str, Any] = dict(zip(KEYS, map(_defined, found.statistics.tolist()), strict=True))
+    objects, guesses, labels = with_classes_in_use(*labelled(left.truth, left.detections))
+    precision, recall = CocoEvaluation(objects, guesses, limit=max(1, len(guesses))).curves()
+    letters = np.array(frequency, object)[labels].tolist()
+    statistics = thirteen(precision[..., -1], recall[..., -1], letters)
+    result: dict[str, Any] = dict(zip(KEYS, map(defined, statistics.tolist()), strict=True))
     result |= {
-        "engine": chosen,
+        "engine": library(),
         "n_images": truth.n_images,
         "n_objects": left.steps["truths_at_iou_50"],
         "steps": left.steps,
     }
-    result["per_class"] = per_class = _per_class(truth.classes, found)
+    result["per_class"] = per_class = by_name(
+        truth.classes, zip(labels, precision[..., 0, -1].mean(axis=(0, 1)).tolist(), strict=True)
+    )
     empty = {name: "no object of this class counts" for name, ap in per_class.items() if ap is None}
     result["undefined"] = empty if any(frequency) else empty | NO_FREQUENCY
     result["decided_by_order"] = coco_decided_by_order(left.truth, left.detections)
-    if found.difference is not None:
-        result["largest_difference"] = found.difference
     return result
 
 

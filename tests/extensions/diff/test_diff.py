@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import curation
@@ -67,10 +68,7 @@ def numbers(result: Any) -> list[tuple[Any, str, Any]]:
 def test_what_cannot_be_compared(tmp_path: Path) -> None:
     image = {"id": 1, "width": 9, "height": 9, "file_name": "1.jpg"}
     truth: dict[str, Any] = {"images": [image], "annotations": [], "categories": [{"id": 1, "name": "owl"}]}
-    voc, coco = (
-        getattr(curation.evaluate, name)(truth=truth, detections=[], **more)
-        for name, more in (("voc", {}), ("coco", {"engine": "pycocotools"}))
-    )
+    voc, coco = (getattr(curation.evaluate, name)(truth=truth, detections=[]) for name in ("voc", "coco"))
     with pytest.raises(UsageError, match="two evaluations"):
         curation.diff(voc, coco)
     for other, what in (
@@ -84,10 +82,14 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"images": []}')
     with pytest.raises(EvaluationError, match="not a result"):
         curation.diff(voc, tmp_path / "other.json")
-    for name in "ab":
-        (tmp_path / f"{name}.csv").write_text(f"{name},{name}{name}\n1,2\n3,4\n")
-    with pytest.raises(UsageError, match="no method"):
-        curation.diff(tmp_path / "a.csv", tmp_path / "b.csv")
+    np.savez(tmp_path / "scores.npz", energy=np.zeros(3))
+    (tmp_path / "scores.csv").write_text("image_id,energy\na,0.5\n")
+    (tmp_path / "boxes.json").write_text('[{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1}]')
+    for name in ("scores.npz", "scores.csv", "boxes.json"):
+        for old in (tmp_path / name, voc):
+            with pytest.raises(EvaluationError, match="not a result") as caught:
+                curation.diff(old, tmp_path / name)
+            assert "evaluate predictions and scores first" in str(caught.value.hint)
     other = voc.json_data()
     other["measures"] = [{**one, "method": "another"} for one in other["measures"]]
     (tmp_path / "other.json").write_text(json.dumps(other))
