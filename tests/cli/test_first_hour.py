@@ -3,8 +3,10 @@
 import json
 import random
 import shlex
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,7 @@ import curation
 from curation.benchmarks.owod.tasks import fitting_validation
 from curation.cli import main
 from curation.core.errors import CurationWarning
-from curation.manifest.built_from import BUILT_FROM_FILE
+from curation.manifest.built_from import BUILT_FROM_FILE, read_built_from
 from curation.manifest.manifest import read_manifest
 from tests.shell import Shell
 
@@ -147,8 +149,11 @@ def test_a_file_that_moved_or_changed_is_asked_for(shapes: Path, words: list[str
     assert shell.out(*words)
     content = (shapes / "test.json").read_bytes()
     (shapes / "test.json").write_bytes(content + b"\n")
-    assert "has changed since" in (said := shell.err(*words, status=2))
-    assert "--source test=PATH" in said
+    if words[0] == "verify":
+        assert shell.out(*words).splitlines()[-2].endswith("ok: verified")
+    else:
+        assert "has changed since" in (said := shell.err(*words, status=2))
+        assert "--source test=PATH" in said
     (shapes / "test.json").write_bytes(b"{")
     assert "--source test=PATH" in shell.err(*words, status=2)
     (shapes / "test.json").rename(shapes / "moved.json")
@@ -158,6 +163,80 @@ def test_a_file_that_moved_or_changed_is_asked_for(shapes: Path, words: list[str
     assert shell.out(*words, *([given[0], "moved.json"] if words[0] == "evaluate" else given))
     (shapes / "shapes" / BUILT_FROM_FILE).write_text("[]")
     assert "remove" in shell.err(*words, status=2)
+
+
+def exchange(first: int, second: int) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        for row in content["annotations"]:
+            row["category_id"] = {first: second, second: first}.get(row["category_id"], row["category_id"])
+
+    return change
+
+
+def move(content: dict[str, Any]) -> None:
+    content["annotations"][7]["bbox"][0] += 1
+
+
+def reorder(content: dict[str, Any]) -> None:
+    for name in ("images", "annotations", "categories"):
+        content[name].reverse()
+
+
+def add_an_unlisted_image(content: dict[str, Any]) -> None:
+    content["images"].append({"id": 999, "file_name": "999.png", "width": 128, "height": 96})
+    content["annotations"].append(content["annotations"][0] | {"id": 9999, "image_id": 999})
+
+
+CHANGES: list[tuple[Callable[[dict[str, Any]], object], str]] = [
+    (exchange(1, 2), "classes"),
+    (exchange(3, 4), "classes"),
+    (exchange(1, 4), "classes"),
+    (lambda content: content["annotations"].pop(), "classes"),
+    (move, "annotations"),
+    (reorder, ""),
+    (add_an_unlisted_image, ""),
+]
+
+
+def counts_of(content: dict[str, Any], listed: set[str]) -> dict[str, tuple[int, int]]:
+    """Count images and boxes by class, with nothing of the package."""
+    name_of = {row["id"]: row["name"] for row in content["categories"]}
+    rows = [(name_of[row["category_id"]], row["image_id"]) for row in content["annotations"]]
+    rows = [(name, image) for name, image in rows if str(image) in listed]
+    boxes, images = Counter(name for name, _ in rows), Counter(name for name, _ in set(rows))
+    return {name: (images[name], boxes[name]) for name in boxes}
+
+
+@pytest.mark.parametrize(("change", "check"), CHANGES)
+def test_a_changed_source_is_counted_by_class(
+    shapes: Path, change: Callable[[dict[str, Any]], object], check: str, shell: Shell
+) -> None:
+    before = json.loads((shapes / "train.json").read_text())
+    change(after := json.loads((shapes / "train.json").read_text()))
+    (shapes / "train.json").write_text(json.dumps(after))
+    status = int(bool(check))
+    data = json.loads(shell.out("verify", "shapes", "--json", status=status))
+    findings = {(row["check"], row["subject"]): row for row in data["findings"]}
+    assert findings["files", "train"]["outcome"] == "note"
+    assert (data["ok"], data["verdict"]) == ((False, "the check failed") if check else (True, "verified"))
+    if check:
+        assert findings[check, "train"]["outcome"] == "failure"
+    manifest = read_manifest(shapes / "shapes")
+    listed = {image.partition(":")[2] for part in manifest.parts for image in manifest.ids(part)}
+    recorded = read_built_from(shapes / "shapes")
+    assert recorded is not None
+    assert recorded.contents["train"].classes == counts_of(before, listed)
+    differing = counts_of(before, listed).items() - counts_of(after, listed).items()
+    assert bool(differing) == (check == "classes")
+    for side, content in (("expected", before), ("found", after)):
+        counts = counts_of(content, listed)
+        texts = {f"{name} {counts[name][0]} images, {counts[name][1]} boxes" for name, _ in differing}
+        assert set(filter(None, findings["classes", "train"][side].split("; "))) == texts
+    # Without the record, roles alone are counted; the file is not called verified whatever it holds.
+    (shapes / "shapes" / BUILT_FROM_FILE).unlink()
+    verified = curation.verify("shapes", {"train": shapes / "train.json", "test": shapes / "test.json"})
+    assert verified.verdict == ("the check failed" if not verified.ok else verified.doubt)
+    assert verified.ok == (check != "classes" or change in (CHANGES[0][0], CHANGES[1][0]))
 
 
 def test_photos_without_the_source_that_names_them_are_warned_of(shapes: Path) -> None:
