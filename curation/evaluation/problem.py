@@ -590,7 +590,10 @@ def numbered(task: ClassRoles, source: Source, ids: CategoryIds | None = None) -
         return task
     if not counts_truth_ids(source, ids):
         return replace(task, other_numbers=_stated_ids(source))
-    other = (*task.numbers.values(), *task.unknown_numbers)
+    own = zip(source.categories.names, source.categories.numbers, strict=True)
+    # A YOLO export of the manifest numbers classes as the manifest does.
+    is_equal = all(task.numbers.get(task.aliases.get(name, name), number) == number for name, number in own)
+    other = () if is_equal else (*task.numbers.values(), *task.unknown_numbers)
     return replace(task, numbers=None, unknown_numbers=(UNKNOWN_NUMBER,), other_numbers=other)
 
 
