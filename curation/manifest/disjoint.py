@@ -350,7 +350,7 @@ class ImageColumns:
         """A hash of all boxes of each image in any order, 0 for an image without boxes."""
         rows, hashes, _ = self._boxes
         sums = np.zeros(len(self.home), np.uint64)
-        np.add.at(sums, rows, _mixed(hashes))
+        np.add.at(sums, rows, scatter(hashes))
         return sums
 
     @cached_property
@@ -408,7 +408,7 @@ def _same_record(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[
     """Yield images of equal file name and boxes, if the boxes tell images apart."""
     boxed = images.records != 0
     left, right = left[boxed[left]], right[boxed[right]]
-    named = np.where(images.stems >= 0, _mixed(images.stems.astype(np.uint64)) ^ images.records, 0).view(np.int64)
+    named = np.where(images.stems >= 0, scatter(images.stems.astype(np.uint64)) ^ images.records, 0).view(np.int64)
     named = np.where(images.stems >= 0, named, -1)
     first, second = _meet(named, left, right)
     same = _sizes_agree(images, first, second)
@@ -522,7 +522,7 @@ def _common_boxes(images: ImageColumns, first: Int64s, second: Int64s) -> tuple[
     ]
     common = np.zeros(len(first), np.int64)
     if keys[0] is not None and keys[1] is not None:
-        mixed = [_mixed(_mixed(key[:, 0]) ^ key[:, 1]) for key in keys if key is not None]
+        mixed = [scatter(scatter(key[:, 0]) ^ key[:, 1]) for key in keys if key is not None]
         hits = keys[0][np.isin(mixed[0], mixed[1]), 0].astype(np.int64)
         common = np.bincount(hits, minlength=len(first))
     return common, np.minimum(*sizes)
@@ -536,7 +536,7 @@ def _has_rare_box(images: ImageColumns, left: Int64s, right: Int64s, first: Int6
     pair, hashes = _pair_boxes(images, first)
     pair_there, there = _pair_boxes(images, second)
     shared = np.isin(
-        _mixed(_mixed(pair.astype(np.uint64)) ^ hashes), _mixed(_mixed(pair_there.astype(np.uint64)) ^ there)
+        scatter(scatter(pair.astype(np.uint64)) ^ hashes), scatter(scatter(pair_there.astype(np.uint64)) ^ there)
     )
     for side in (left, right):
         ranked = np.sort(_pair_boxes(images, side)[1])
@@ -569,7 +569,7 @@ def _sides(source: Source) -> tuple[Int32s, Int32s]:
     return source.images.widths, source.images.heights
 
 
-def _mixed(values: Hashes) -> Hashes:
+def scatter(values: Hashes) -> Hashes:
     """Return integers scattered over 64 bits (SplitMix64)."""
     mixed = values + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -580,7 +580,7 @@ def _mixed(values: Hashes) -> Hashes:
 def _mixed_columns(table: Int64s) -> Hashes:
     column = np.zeros(len(table), np.uint64)
     for values in table.T:
-        column = _mixed(
+        column = scatter(
             column ^ values.view(np.uint64) if values.flags.c_contiguous else column ^ values.astype(np.uint64)
         )
     return column
