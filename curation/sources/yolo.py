@@ -25,6 +25,7 @@ from curation.sources.photos import SUFFIXES, size_of_photo
 from curation.sources.published_list import YAML_NAMES, safe_yaml
 from curation.sources.source import Categories, FileRecord, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes
+from curation.sources.stems import label_of
 
 CLASS_NAMES = "classes.txt"
 """What labelling tools put beside the label files."""
@@ -305,22 +306,6 @@ def _below(root: Path, name: str, where: str) -> str:
         what = "A path leads outside its folder"
         raise PathEscapeError(what, where=where, expected="a path below it", found=name[:200])
     return found.relative_to(root).as_posix()
-
-
-def label_of(photo: str) -> str:
-    """Return the label file of a photo, by paths below the folder of the YAML, as Ultralytics finds it.
-
-    It lies in ``labels`` in place of the last folder ``images``, else beside the photo.
-
-    Examples
-    --------
-    >>> label_of("images/train/images/001.jpg"), label_of("photos/1.jpg")
-    ('images/train/labels/001.txt', 'photos/1.txt')
-    """
-    folders = list(PurePosixPath(photo).parts)
-    if "images" in folders[:-1]:
-        folders[len(folders) - 2 - folders[-2::-1].index("images")] = "labels"
-    return str(PurePosixPath(*folders).with_suffix(".txt"))
 
 
 def _without_photo(root: Path, labels: Mapping[str, str]) -> int:

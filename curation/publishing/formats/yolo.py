@@ -19,7 +19,8 @@ from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, ContentImages, gather
 from curation.publishing.formats.plan import Plan, PlannedFile, lines, present, safe_name, whole
 from curation.sources.source import Bools, Floats, Int32s, Source
-from curation.sources.yolo import label_of, placeholder
+from curation.sources.stems import label_of
+from curation.sources.yolo import placeholder
 
 UnknownClass = Literal["last", "drop"]
 
