@@ -16,8 +16,6 @@ import numpy as np
 from curation.core.errors import EngineDisagreementError, MissingExtraError, UsageError
 from curation.core.grouping import distinct
 from curation.core.memory import require_memory
-from curation.evaluation.input_order import count_tie_sensitive
-from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.measures import Measure, definitions
 from curation.evaluation.problem import Detections, Floats, GroundTruth, Int64s, classes_in_use, of_classes
 from curation.sources.integrity import MAX_COORDINATE
@@ -88,8 +86,7 @@ def coco_average_precision(
         The keys of `STATISTICS` as fractions of 1, None where no object qualifies (the engines' -1); ``per_class``: AP
         by class name; ``undefined``: the reason of each None; ``engine``; ``difficult``; ``n_images``, ``n_objects``,
         ``n_detections``, ``left_out`` (objects of unknown class); ``n_detections_not_labelled`` of a federated dataset
-        (see `labelled`); ``decided_by_order`` (`coco_decided_by_order`);
-        ``largest_difference`` under ``both``.
+        (see `labelled`); ``largest_difference`` under ``both``.
 
     Raises
     ------
@@ -119,7 +116,6 @@ def coco_average_precision(
     result |= {name: _defined(value) for name, value in zip(STATISTICS, found.statistics, strict=True)}
     result["per_class"] = per_class = _per_class(truth.classes, found)
     result["undefined"] = _reasons(result, per_class)
-    result["decided_by_order"] = coco_decided_by_order(truth, detections)
     return result
 
 
@@ -148,26 +144,6 @@ def pycocotools_precision(truth: GroundTruth, detections: Detections, zero: int)
         Position of the object with id 0.
     """
     return _defined(float(_run("pycocotools", *labelled(truth, detections), zero=zero).statistics[0]))
-
-
-def coco_decided_by_order(truth: GroundTruth, detections: Detections) -> int:
-    """Return how many decisions of COCO's numbers may rest on the order of the file: groups of one class and score.
-
-    A detection finds an object with certainty where no other one of its class overlaps any object that it overlaps by
-    half; equal scores are told apart by how many of the IoUs 0.50 to 0.95 their detections then reach. All others of
-    equal score, where one may be right, are taken for undecided.
-    """
-    truth, detections = labelled(truth, detections)
-    if not (np.diff(np.sort(detections.scores)) == 0).any():
-        return 0
-    pairs = overlapping_pairs(truth, detections, same_class=True, mask=~truth.crowd, iou_threshold=0.5, strict=False)
-    best = np.zeros(len(detections))
-    np.maximum.at(best, pairs.row, pairs.iou)
-    rivals = np.bincount(pairs.position, minlength=len(truth.label))
-    disputed = np.zeros(len(detections), bool)
-    disputed[pairs.row[rivals[pairs.position] > 1]] = True
-    kind = np.searchsorted(np.linspace(0.5, 0.95, 10), best, side="right")
-    return count_tie_sensitive(detections, kind, contested=disputed, free=True)
 
 
 def labelled(truth: GroundTruth, detections: Detections) -> tuple[GroundTruth, Detections]:

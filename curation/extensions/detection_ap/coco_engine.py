@@ -27,7 +27,6 @@ from curation.evaluation.coco_ap import (
     _per_class,
     _run,
     coco_average_precision,
-    coco_decided_by_order,
     labelled,
     pycocotools_precision,
 )
@@ -293,7 +292,6 @@ def federated_average_precision(
     result["per_class"] = per_class = _per_class(truth.classes, found)
     empty = {name: "no object of this class counts" for name, ap in per_class.items() if ap is None}
     result["undefined"] = empty if any(frequency) else empty | NO_FREQUENCY
-    result["decided_by_order"] = coco_decided_by_order(left.truth, left.detections)
     if found.difference is not None:
         result["largest_difference"] = found.difference
     return result
@@ -310,7 +308,6 @@ def _measured(found: Mapping[str, Any], keys: Iterable[str] = STATISTICS) -> Mea
                 "undefined": [why.get(name, "") for name in names],
             }
         },
-        decided_by_order=found["decided_by_order"],
     )
 
 
