@@ -92,7 +92,8 @@ def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassRea
     ----------
     path : Path
         ``{"scores": [...]}`` or ``{"scores": {method: [...]}}``, with optional ``image_ids``; a detections file
-        (see `curation.benchmarks.findmeifyoucan.detections`); a ``.npy`` of shape (n,); or a ``.csv`` or ``.npz`` with one column or array a method, and ``image_id`` where known; labels and predictions are not read.
+        (see `curation.benchmarks.findmeifyoucan.detections`); a ``.npy`` of shape (n,); or a ``.csv`` or ``.npz`` with
+        one column or array a method, and ``image_id`` where known; labels and predictions are not read.
     t_star : float, optional
         In a detections file, detections of lower confidence are left out and counted.
     classes : ClassReading, optional

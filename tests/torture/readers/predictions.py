@@ -77,7 +77,7 @@ def targets() -> list[Target]:
     by_method = {"s.json": json_bytes({"scores": {"msp": [0.5, 0.25]}, "image_ids": [9, "25"]})}
     table = {"s.csv": b"image_id,msp,energy\n9,0.5,1\n25,0.25,-2.5\n"}
     images = {"s.csv": b"image,score,prediction,label\na/1.jpg,0.5,1,1\na/2.jpg,-1.5,0,-1\n"}
-    columns = {"s.parquet": parquet(label=[0, 1], logits=[[0.5, 1.5], [2.0, 1.0]])}
+    columns = {"s.parquet": parquet(label=[0, 1], logit_0=[0.5, 2.0], logit_1=[1.5, 1.0])}
     coco, id_scores = "evaluation.readers:read_coco_results", "benchmarks.findmeifyoucan.id_scores:read_id_scores"
     read_scores, read_images = "evaluation.score_files:read_scores", "extensions.image_ood.images:read_image_scores"
     inputs, vectors = (
