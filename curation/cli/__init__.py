@@ -130,9 +130,8 @@ def _require_known(parser: argparse.ArgumentParser, given: Sequence[str]) -> Non
             called = f"{option[:80]} of `{parser.prog}`"
             if now := renamed(option[2:], known):
                 raise WrongWordsError(f"{called} is now {now}", where=parser.prog, found=option[:80], hint=now)
-            if instead := RETIRED.get(option[2:]):
-                hint = f"leave out {option}"
-                raise WrongWordsError(f"{called} is gone: {instead}", where=parser.prog, found=option, hint=hint)
+            if advice := RETIRED.get(option[2:]):
+                raise WrongWordsError(f"{called} is gone: {advice}", where=parser.prog, found=option[:80], hint=advice)
             raise _unknown(f"{called} does not exist", option, known, parser)
 
 
@@ -326,6 +325,6 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, each
 
 
 def _report(error: CurationError, *, as_json: bool) -> None:
+    print("error: " + "\n".join(printable(line, "?") for line in str(error).split("\n")), file=sys.stderr)
     if as_json:
         print(json.dumps(error.as_dict(), indent=1))
-    print("error: " + "\n".join(printable(line, "?") for line in str(error).split("\n")), file=sys.stderr)

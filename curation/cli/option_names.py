@@ -91,9 +91,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "profile": OptionName("variant"),
     "grid": OptionName("variant"),
     "apply_from_files.variant": OptionName("cleaned"),
-    "overlay": OptionName("added-boxes"),
-    "apply_from_files.boxes": OptionName("added-boxes"),
-    "boxes_rule": OptionName("rule", "boxes"),
     "score_key": OptionName("key", "score"),
     "image_key": OptionName("key", "image"),
     "label_key": OptionName("key", "label"),
@@ -130,10 +127,14 @@ NAMES: Mapping[str, OptionName | None] = {
 }
 """By parameter, or by function and parameter; None: no option."""
 
+_CORRECTED = "correct the annotations in FiftyOne or another tool, and give that COCO JSON file as --source or --truth"
 RETIRED: Mapping[str, str] = {
-    "engine": "hotcoco computes COCO AP where it is installed (pip install 'curation[fast]'), else pycocotools"
+    "added-boxes": _CORRECTED,
+    "exhaustive-only": _CORRECTED,
+    "engine": "leave it out: hotcoco computes COCO AP where it is installed (pip install 'curation[fast]'), else "
+    "pycocotools",
 }
-"""Options of earlier versions without a successor, and what happens instead; other commands may have the option."""
+"""Options of earlier versions that have no equivalent, without dashes, and what to do instead."""
 
 ABOUT: Mapping[str, str] = {
     "on-error": "what to do about data that cannot be used as it is",

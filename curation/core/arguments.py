@@ -24,7 +24,6 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 from msgspec import Meta
 
 from curation.core.errors import UsageError, of_the_machine
-from curation.core.ledger import as_command
 
 Replicates = Annotated[int, Meta(ge=0, le=1_000_000)]
 """Of a bootstrap; 0 for none."""
@@ -46,8 +45,6 @@ def checked(
     function: Callable[_Given, _Made], *, called: str | None = None, hint: str | None = None
 ) -> Callable[_Given, _Made]:
     """Return a function that gets its arguments as its annotations have them, and refuses what cannot be had so.
-
-    While it runs, no file that it reads is replaced (see `curation.core.ledger.command`).
 
     A text stands for a path where a path is wanted, one name for several, and a list, an array, a Series, a set or a
     generator for a tuple; a scalar of NumPy for the number or text that it holds. Several are at least one, unless none
@@ -118,11 +115,7 @@ def checked(
     def call(*given: _Given.args, **named: _Given.kwargs) -> _Made:
         try:
             bound = fit(given, named)
-            with as_command():
-                return function(*bound.args, **bound.kwargs)
-        except BrokenPipeError:
-            # The reader of the output went away: no refusal.
-            raise
+            return function(*bound.args, **bound.kwargs)
         except (OSError, MemoryError, RecursionError, UnicodeError) as error:
             raise of_the_machine(error) from error
 

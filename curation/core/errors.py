@@ -97,7 +97,7 @@ class MissingExtraError(CurationError):
 
 
 class OverwriteError(CurationError):
-    """An output would replace an input of the same command, or a file that this tool did not write."""
+    """An output would replace an input of the same command, or, without ``--force``, a file that exists."""
 
 
 class WriteError(CurationError):

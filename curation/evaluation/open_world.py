@@ -633,12 +633,10 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         for chosen in steps([entry for entry in tasks if entry.name in files], "reading tasks"):
             source = opening(truths[chosen.name])
             numbers = numbered(chosen, source, category_ids)
-            lines = _lines(taken, part or f"{numbers.name}-test", images, source, reading)
-            source, remarks = reading.boxed(source, taken, lines)
-            all_notes += remarks
+            lines = _lines(taken, part or f"{numbers.name}-test", images)
             found = task_truth(source, numbers, lines, repeats=repeats)
             read = read_task_detections(
-                files[numbers.name], found, source, reading.policy_of(policy), accepted=Accepted(scoreless=scoreless)
+                files[numbers.name], found, source, policy, accepted=Accepted(scoreless=scoreless)
             )
             if scoreless:
                 read = replace(read, detections=read.detections.unscored())
@@ -646,7 +644,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         facts = _about(taken, part, inputs, rules, repeats, {"classes": classes, "images": images})
         scored = [
             Scored(
-                part=reading.scored_part(name if taken is None else part or f"{name}-test"),
+                part=name if taken is None else part or f"{name}-test",
                 task=name,
                 variant=variant,
                 method=stem_of(facts["inputs"][name]["detections"]),
@@ -711,13 +709,11 @@ def _tasks(
     return tasks
 
 
-def _lines(
-    manifest: Manifest | None, part: str, images: Path | None, source: Source, reading: Reading
-) -> tuple[str, ...] | None:
+def _lines(manifest: Manifest | None, part: str, images: Path | None) -> tuple[str, ...] | None:
     """Return the ids of the images to score, an entry a line of their list; None for all of a source."""
     if manifest is not None:
-        return reading.listed(manifest, part)
-    return reading.images_of(source) if images is None else read_image_list(images)
+        return manifest.ids(part)
+    return None if images is None else read_image_list(images)
 
 
 def _about(

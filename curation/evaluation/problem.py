@@ -18,8 +18,8 @@ from msgspec import Meta
 
 from curation.core.errors import EvaluationError
 from curation.core.grouping import distinct
-from curation.core.input_files import read_plain
 from curation.core.json_keys import decode_json
+from curation.core.reading import read_plain
 from curation.manifest.header import classes_in, unknown_index
 from curation.manifest.manifest import Manifest
 from curation.sources.identity import ImageIndex, Resolved
@@ -70,8 +70,8 @@ class GroundTruth:
         Namespaced ids: those of the list that chose the images, where there is one, else the annotation file's.
     unknown_numbers : tuple of int
         Category ids that predictions may use for ``unknown`` where that is none of the classes.
-    other_numbers : tuple of int
-        Category ids of another numbering that predictions might have used by mistake.
+    other_numbers : mapping of int to str
+        The class of each category id of another numbering, which predictions might have used by mistake.
     ids_from_truth : bool
         Whether `class_numbers` are the truth file's own and the others a manifest's, or the other way round.
     sizes : ndarray of int32, shape (n, 2), or None
@@ -97,7 +97,7 @@ class GroundTruth:
     part_positions: Int32s | None = None
     image_ids: tuple[str, ...] = ()
     unknown_numbers: tuple[int, ...] = (-1,)
-    other_numbers: tuple[int, ...] = ()
+    other_numbers: Mapping[int, str] = field(default_factory=dict)
     ids_from_truth: bool = True
     sizes: Int32s | None = None
     federated: Int32s | None = None
@@ -264,8 +264,8 @@ class KnownClasses:
         Where this was said: a file, a manifest, or the categories of the closed truth.
     unknown_numbers : tuple of int
         Category ids that detections may use for ``unknown``.
-    other_numbers : tuple of int
-        Ids of another numbering of the same classes, to recognise detections that use it.
+    other_numbers : mapping of int to str
+        The class of each id of another numbering, to recognise detections that use it.
     ids_from : {"truth", "manifest"}
         Whose ids `numbers` are.
     """
@@ -275,7 +275,7 @@ class KnownClasses:
     origin: str
     aliases: Mapping[str, str] = field(default_factory=dict)
     unknown_numbers: tuple[int, ...] = (UNKNOWN_NUMBER,)
-    other_numbers: tuple[int, ...] = ()
+    other_numbers: Mapping[int, str] = field(default_factory=dict)
     ids_from: CategoryIds = "truth"
 
 
@@ -340,9 +340,12 @@ def _unknown_numbers(source: Source) -> tuple[int, ...]:
     return tuple(dict.fromkeys((UNKNOWN_NUMBER, *stated)))
 
 
-def _stated_ids(source: Source | None) -> tuple[int, ...]:
-    """Return the category ids that a truth states."""
-    return () if source is None or not source.has_category_ids else source.categories.numbers
+def _stated_ids(source: Source | None, aliases: Mapping[str, str]) -> dict[int, str]:
+    """Return the class of each category id that a truth states."""
+    if source is None or not source.has_category_ids:
+        return {}
+    pairs = zip(source.categories.numbers, source.categories.names, strict=True)
+    return {number: aliases.get(name, name) for number, name in pairs}
 
 
 def _own_numbers(source: Source, known: Names, aliases: Mapping[str, str], hint: str) -> tuple[int | None, ...]:
@@ -407,10 +410,12 @@ def classes_of_manifest(
     names, origin = tuple(indices), f"manifest {header.name} {header.version}"
     unknown = tuple(dict.fromkeys((UNKNOWN_NUMBER, unknown_index(header))))
     if source is None or not counts_truth_ids(source, ids):
-        return KnownClasses(names, tuple(indices.values()), origin, aliases, unknown, _stated_ids(source), "manifest")
+        numbers, stated = tuple(indices.values()), _stated_ids(source, aliases)
+        return KnownClasses(names, numbers, origin, aliases, unknown, stated, "manifest")
     hint = "--category-ids manifest takes the manifest's ids; --classes FILE names other classes"
     own = _own_numbers(source, names, aliases, hint)
-    return KnownClasses(names, own, origin, aliases, _unknown_numbers(source), (*indices.values(), *unknown))
+    other = {**dict.fromkeys(unknown, UNKNOWN), **{index: name for name, index in indices.items()}}
+    return KnownClasses(names, own, origin, aliases, _unknown_numbers(source), other)
 
 
 def counts_truth_ids(source: Source, ids: CategoryIds | None) -> bool:
@@ -454,8 +459,8 @@ class ClassRoles:
         Other names of classes in annotation files and detections (``aeroplane`` of ``airplane``).
     origin : str
         Where this was said.
-    other_numbers : tuple of int
-        Ids of another numbering of the same classes, to recognise detections that use it.
+    other_numbers : mapping of int to str
+        The class of each id of another numbering, to recognise detections that use it.
     taxonomy : str
         What a known class is to an unknown one; ``""`` where nothing says it.
     """
@@ -468,7 +473,7 @@ class ClassRoles:
     numbers: Mapping[str, int] | None = None
     unknown_numbers: tuple[int, ...] = (UNKNOWN_NUMBER,)
     aliases: Mapping[str, str] = field(default_factory=dict)
-    other_numbers: tuple[int, ...] = ()
+    other_numbers: Mapping[int, str] = field(default_factory=dict)
     taxonomy: str = ""
 
     @property
@@ -589,8 +594,8 @@ def numbered(task: ClassRoles, source: Source, ids: CategoryIds | None = None) -
     if task.numbers is None:
         return task
     if not counts_truth_ids(source, ids):
-        return replace(task, other_numbers=_stated_ids(source))
-    other = (*task.numbers.values(), *task.unknown_numbers)
+        return replace(task, other_numbers=_stated_ids(source, task.aliases))
+    other = {**dict.fromkeys(task.unknown_numbers, UNKNOWN), **{number: name for name, number in task.numbers.items()}}
     return replace(task, numbers=None, unknown_numbers=(UNKNOWN_NUMBER,), other_numbers=other)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -14,13 +14,13 @@ import numpy as np
 
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import MissingFileError, PredictionError
-from curation.core.input_files import InputFile
 from curation.core.near_names import warn_of_near_names
-from curation.core.storage import missing_path
+from curation.core.reading import InputFile, missing_path
 from curation.evaluation.conventions import LAYOUTS, VALUES, boxes_in_pixels
 from curation.evaluation.detection_files import is_yolo_results, read_other_form
 from curation.evaluation.doubts import doubt, stray_hint
 from curation.evaluation.input_order import equal_rows
+from curation.evaluation.matching import best_overlap
 from curation.evaluation.problem import (
     MAX_COORDINATE,
     UNKNOWN,
@@ -60,7 +60,8 @@ class Policy:
     stray : {"error", "drop"}
         detections on images, or a results file of a class, that the ground truth lacks: refuse, or leave out and report
     other_classes : {"error", "drop"}
-        detections of classes that the ground truth lacks: refuse, or leave out and report
+        detections of classes that the ground truth lacks, or that are unknown in a task: refuse, or leave out and
+        report
     negative_sizes : {"error", "empty"}
         detected boxes of negative size: refuse, or take as empty, which overlap nothing (so the VOC evaluation code
         treats them), and report
@@ -293,7 +294,7 @@ def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted:
         truth=truth,
         expected=f"category_id of a known class: {_list(truth)}; or unknown "
         f"({', '.join(map(str, truth.unknown_numbers))})",
-        hint=other_numbering(used, truth.other_numbers, from_truth=truth.ids_from_truth),
+        hint=lambda: other_numbering(records, label, truth, truth.other_numbers, from_truth=truth.ids_from_truth),
     )
     return label
 
@@ -307,8 +308,9 @@ def _require_classes(
     other_classes: Stray,
     truth: GroundTruth,
     expected: str,
-    hint: str | None,
+    hint: Callable[[], str | None],
     task: str = "",
+    names: Mapping[int, str] | None = None,
 ) -> None:
     """Refuse detections whose label is below `least`: of no class that is known here, or unknown in the task.
 
@@ -328,19 +330,18 @@ def _require_classes(
         DISAGREEING: "A detection's category and category_id name different classes",
     }[int(labels[row])]
     advice = "curation inspect TRUTH --detections FILE looks for another numbering or spelling"
-    if labels[row] == STRANGE and not strange.all():
-        advice += "; --on-error classes=drop leaves out detections of classes that the truth lacks, and counts them"
+    if labels[row] != DISAGREEING and not strange.all():
+        advice = f"--on-error classes=drop leaves out detections of such classes, and counts them; {advice}"
     if labels[row] == _UNKNOWN:
-        advice = (
-            f"are they of a later task than {task}? --task chooses it. --on-error stray=drop leaves out detections of "
-            f"classes that are unknown in the task, and counts them; {advice}"
-        )
+        advice = f"are they of a later task than {task}? --task chooses it; {advice}"
+    number = records.category_ids[row]
+    name = (names or {}).get(number) if number is not None else None
     raise PredictionError(
         what,
         where=columns.at(row),
         expected=expected,
-        found=f"{records.named(row)}; such detections: {int(refused.sum())}",
-        hint=hint or advice,
+        found=f"{records.named(row)}{f' ({name})' if name else ''}; such detections: {int(refused.sum())}",
+        hint=hint() or advice,
     )
 
 
@@ -359,24 +360,42 @@ def _refuse_numbers(records: Records, columns: RawColumns, truth: GroundTruth) -
         )
 
 
-def other_numbering(used: Collection[int], other: Collection[int], *, from_truth: bool = True) -> str | None:
-    """Return what to try where ids do not fit the numbering in use, but all fit the other; None where they do not.
+def other_numbering(
+    records: Records, label: Int32s, truth: GroundTruth, other: Mapping[int, str], *, from_truth: bool
+) -> str | None:
+    """Return what to try where ids do not fit the numbering in use, but fit the other one; None where they do not.
+
+    Ids alone do not tell: 1, 2 and 4 are ids of the dataset, and indices of the manifest. All of them are ids of the
+    other numbering, and more detections lie on objects of their class under it.
 
     Parameters
     ----------
-    used : collection of int
-        All category ids of a detections file.
-    other : collection of int
-        The ids of the other numbering.
+    label : ndarray of int32, shape (n,)
+        Position of each record's class under the numbering in use, negative for none.
+    other : mapping of int to str
+        The class of each id of the other numbering.
     from_truth : bool
         Whether the numbering in use is the truth file's, and the other one the manifest's; else the other way round.
     """
     # -1 is unknown in every numbering, and tells nothing.
-    telling = set(used) - {-1}
-    if not telling or not telling <= set(other):
+    used = records.used_ids - {-1}
+    if not used or not used <= other.keys():
+        return None
+    classes = {name: position for position, name in enumerate(truth.classes)}
+    numbers = replace(records, categories=[])
+    read = numbers.labels({number: classes.get(name, _UNKNOWN) for number, name in other.items()})
+    position = truth.resolve(records.image_ids, records.file_names).position
+    if _on_their_class(records, position, read, truth) <= _on_their_class(records, position, label, truth):
         return None
     whose, option = ("the manifest", "manifest") if from_truth else ("the truth file", "truth")
     return f"all ids of the file are ids of {whose}: --category-ids {option} reads them so"
+
+
+def _on_their_class(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> int:
+    """Return how many detections overlap an object of their class by half (IoU)."""
+    rows = (position >= 0) & (label >= 0) & (np.abs(records.boxes) <= MAX_COORDINATE).all(axis=1)
+    detections = Detections(position[rows], label[rows], records.boxes[rows], records.scores[rows])
+    return int((best_overlap(truth, detections, same_class=True)[1] >= 0.5).sum())
 
 
 def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False) -> int:
@@ -561,13 +580,13 @@ def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = Non
         given = InputFile(file, kind="results file")
         digests.append(f"{given.sha256.removeprefix('sha256:')}  {file.name}")
         if name not in label_of:
-            if name != UNKNOWN and policy.stray == "error":
+            if name != UNKNOWN and "drop" not in (policy.stray, policy.other_classes):
                 raise PredictionError(
                     "A results file names no known class",
                     where=str(file),
                     expected="one file a class of: " + ", ".join(truth.classes)[: 4 * _SHOWN],
                     found=name[:_SHOWN],
-                    hint="--on-error stray=drop leaves it out and reports how many detections it holds",
+                    hint="--on-error classes=drop leaves it out and reports how many detections it holds",
                 )
             lines = sum(1 for line in given.data.splitlines() if line.strip())
             left_out["unknown" if name == UNKNOWN else "stray"] += lines
@@ -657,7 +676,8 @@ def read_task_detections(
     source : Source
         The ground truth's source, for the category ids of classes that are unknown in the task.
     policy : Policy, optional
-        ``stray="drop"`` also leaves out detections of classes that are unknown in the task, and counts them.
+        ``other_classes="drop"`` and ``stray="drop"`` also leave out detections of classes that are unknown in the
+        task, and count them.
     accepted : Accepted
         Of COCO results.
 
@@ -691,35 +711,39 @@ def read_task_detections(
 
 def _task_labels(records: Records, columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy) -> Int32s:
     """Return the label of each detection, `_UNKNOWN` where its class is unknown in the task and such are dropped."""
-    table, task = _label_table(truth, source), truth.task
+    task = truth.task
+    numbers = _own_numbers(source) if task.numbers is None else task.numbers
+    table = _label_table(truth, source, numbers)
     labels = records.labels(table)
     unknown = [str(key) for key, label in table.items() if label == truth.unknown]
     _require_classes(
         records,
         labels,
         columns,
-        least=_UNKNOWN if policy.stray == "drop" else 0,
+        least=_UNKNOWN if "drop" in (policy.stray, policy.other_classes) else 0,
         other_classes=policy.other_classes,
         truth=truth.truth,
         task=task.name,
+        names={number: name for name, number in numbers.items()},
         expected=f"unknown ({' or '.join(unknown)}), or a known class: {_list(truth.truth)}",
-        # Ids that all name classes here are read rightly: those of another task are no other numbering.
-        hint=None
-        if records.used_ids <= table.keys()
-        else other_numbering(records.used_ids, task.other_numbers, from_truth=task.numbers is None),
+        hint=lambda: other_numbering(records, labels, truth.truth, task.other_numbers, from_truth=task.numbers is None),
     )
     return labels
 
 
-def _label_table(truth: TaskTruth, source: Source) -> dict[int | str | None, int]:
+def _own_numbers(source: Source) -> dict[str, int]:
+    pairs = zip(source.categories.names, source.categories.category_ids, strict=True)
+    return {name: number for name, number in pairs if number is not None}
+
+
+def _label_table(truth: TaskTruth, source: Source, numbers: Mapping[str, int]) -> dict[int | str | None, int]:
     """Return the label of every id and name that detections of the task may use, `_UNKNOWN` for its unknown classes."""
     task, columns = truth.task, truth.truth
     named = source.categories
     known = {*task.known, UNKNOWN}
     rest = [name for name in named.names if task.aliases.get(name, name) not in known]
     table: dict[int | str | None, int] = dict.fromkeys((*rest, *(task.rest or ())), _UNKNOWN)
-    own = {name: number for name, number in zip(named.names, named.category_ids, strict=True) if number is not None}
-    numbers = own if task.numbers is None else task.numbers
+    own = _own_numbers(source)
     table |= {numbers[name]: _UNKNOWN for name in list(table) if isinstance(name, str) and name in numbers}
     unknown_numbers = {*task.unknown_numbers, *((own[UNKNOWN],) if UNKNOWN in own else ())}
     table |= {number: truth.unknown for number in unknown_numbers if number not in table}

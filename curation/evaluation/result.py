@@ -459,13 +459,13 @@ class Result:
 
     @checked
     def save(self, folder: Path | str, *, figures: bool = False, outcomes: bool = False) -> list[Path]:
-        """Write the tables, those of figures among them, and ``results.json``, together: `storage.publishing_files`.
+        """Write the tables, those of figures among them, and ``results.json`` (see `curation.core.writing`).
 
         With `figures` these are drawn too, as PNG and SVG. With `outcomes`, ``outcomes.csv`` and ``objects.csv`` have a
         row each detection and each object, of an evaluation that matches boxes.
 
-        Files that an earlier ``results.json`` there calls its own, and that nobody changed since, are removed where
-        this result has no such file.
+        Files that exist are replaced by ``--force`` alone; those that an earlier ``results.json`` there calls its own
+        are then removed where this result has no such file.
 
         Returns
         -------
@@ -473,7 +473,7 @@ class Result:
             All files written, ``results.json`` last.
         """
         from curation.core.figure_style import tables_alone
-        from curation.core.storage import publishing_files, write_text
+        from curation.core.writing import publishing_files, write_text
 
         folder = Path(folder)
         for drawing in self.drawings:

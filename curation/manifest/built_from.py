@@ -12,8 +12,8 @@ import msgspec
 
 from curation.core.errors import CurationError, ManifestError, SourceError
 from curation.core.json_keys import decode_json
-from curation.core.ledger import add_input
-from curation.core.storage import read_bytes
+from curation.core.reading import read_bytes
+from curation.core.writing import add_input
 from curation.manifest.header import Header
 from curation.sources.source_specs import BadBoxes, Reading, Seam, SourceSlot
 

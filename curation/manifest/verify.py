@@ -10,7 +10,7 @@ from typing import Literal
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import CurationError
 from curation.core.short_repr import short_repr
-from curation.manifest.header import OVERLAY_FILE, PartEntry, SourceEntry, classes_in
+from curation.manifest.header import PartEntry, SourceEntry, classes_in
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import FLAGS, ROLES, PartImages, count_annotated, locate_images, select_objects
 from curation.sources.source import Source
@@ -73,8 +73,8 @@ class PublishedComparison:
 
 
 def verify_lists(manifest: Manifest) -> list[Finding]:
-    """Return, for each part, whether its list has the stated digest and length; and whether the added boxes do."""
-    return [_verify_list(manifest, part) for part in manifest.header.parts] + _verify_added_boxes(manifest)
+    """Return, for each part, whether its list has the stated digest and length."""
+    return [_verify_list(manifest, part) for part in manifest.header.parts]
 
 
 def verify_sources(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool = False) -> list[Finding]:
@@ -130,14 +130,6 @@ def _verify_list(manifest: Manifest, part: PartEntry) -> Finding:
         return Finding("list", part.name, "note", found="no list available")
     ids = manifest.lists[part.name]
     return _equal("list", part.name, f"{part.images} ids, {part.sha256}", f"{len(ids)} ids, {sha256_of_lines(ids)}")
-
-
-def _verify_added_boxes(manifest: Manifest) -> list[Finding]:
-    stated, added = manifest.header.overlay, manifest.added_boxes
-    if stated is None:
-        return []
-    found = "no added boxes" if added is None else f"{added.entry().boxes} boxes, {added.digest}"
-    return [_equal("overlay", OVERLAY_FILE, f"{stated.boxes} boxes, {stated.sha256}", found)]
 
 
 def _verify_files(entry: SourceEntry, source: Source, *, strict: bool) -> list[Finding]:

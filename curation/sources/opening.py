@@ -11,8 +11,8 @@ from typing import Any
 
 from curation.core.arguments import checked
 from curation.core.errors import MissingFileError, UsageError
-from curation.core.ledger import add_input, remember_inputs
-from curation.core.storage import missing_path
+from curation.core.reading import missing_path
+from curation.core.writing import add_input
 from curation.sources.cache import Cache, Stamp, cache_key, default_folder, frozen
 from curation.sources.coco import parse_coco
 from curation.sources.content import FileContent, SmallFiles, paths_below
@@ -146,8 +146,6 @@ def _open(raw: _RawFiles, cache: Cache | None) -> Source:
 
 def _through(cache: Cache, raw: _RawFiles) -> Source:
     stamp = _stamp(raw)
-    if stamp is not None:
-        remember_inputs(stamp.files)
     known = cache.remembered(stamp) if stamp else None
     if known is not None:
         digest, size = known

@@ -26,7 +26,7 @@ import numpy as np
 from curation.core.arrow import arrow_of
 from curation.core.errors import AnnotationFormatError, CurationError, DamagedFileError, UsageError
 from curation.core.ids import ImageId, check_native, native_number, native_of
-from curation.core.input_files import InputFile, beginning
+from curation.core.reading import InputFile, beginning
 from curation.sources.datasets import family, folders_in_ids, is_known, is_listed, namespace_of
 from curation.sources.entries import (
     LONGEST_LINE,

@@ -17,7 +17,7 @@ import numpy as np
 from curation.core.engines.addresses import files_below
 from curation.core.errors import AnnotationFormatError, CurationError, MissingFileError, PathEscapeError
 from curation.core.ids import native_of
-from curation.core.input_files import InputFile, filled_lines
+from curation.core.reading import InputFile, filled_lines
 from curation.sources.content import SmallFiles, check_name, record_of_many
 from curation.sources.datasets import namespace_of
 from curation.sources.integrity import check_label, check_unique, sound_objects

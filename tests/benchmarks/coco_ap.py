@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.core.storage import write_bytes
+from curation.core.writing import write_bytes
 from tests.benchmarks.own_process import Clock
 
 SIZES = {

@@ -105,13 +105,14 @@ def test_classes_may_be_named_and_a_name_that_contradicts_its_id_is_refused(tmp_
 
 
 def test_ids_that_all_belong_to_another_numbering_are_told(tmp_path: Path, truth: GroundTruth) -> None:
-    other = replace(truth, other_numbers=(0, 1, 7))
-    with pytest.raises(PredictionError) as caught:
-        read_coco_results(written(tmp_path, [GOOD, {**GOOD, "category_id": 0}]), other)
-    assert "--category-ids manifest" in str(caught.value.hint)
-    with pytest.raises(PredictionError) as caught:
-        read_coco_results(written(tmp_path, [GOOD, {**GOOD, "category_id": 8}]), other)
-    assert "--category-ids" not in str(caught.value.hint)
+    first, second = truth.classes
+    other = replace(truth, other_numbers={0: first, 1: second, 7: "unknown"})
+    on_first = {**GOOD, "image_id": 1, "bbox": [0, 0, 9, 9]}
+    for ids, advised in (((0, 1), True), ((0, 8), False), ((1, 7), False)):
+        rows = [{**on_first, "category_id": ids[0]}, {**GOOD, "category_id": ids[1]}]
+        with pytest.raises(PredictionError) as caught:
+            read_coco_results(written(tmp_path, rows), other)
+        assert ("--category-ids manifest" in str(caught.value.hint)) is advised
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -185,13 +185,12 @@ def evaluate(
     taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
     sources = {part: reading.open(truths[part], part) for part in steps(PARTS, "reading ground truth")}
     known = inputs.known_classes(sources["closed"], classes=classes, manifest=taken, category_ids=category_ids)
-    lists = _lists(taken, wilderness_part, reading)
-    boxed = {part: reading.boxed(sources[part], taken, lists.get(part)) for part in PARTS}
-    parts = {part: ground_truth(source, known, lists.get(part)) for part, (source, _) in boxed.items()}
+    lists = _lists(taken, wilderness_part)
+    parts = {part: ground_truth(sources[part], known, lists.get(part)) for part in PARTS}
     check_closed(parts["closed"])
     check_wilderness(parts["wilderness"])
     read = {
-        part: inputs.detections_of(files[part], parts[part], reading.policy_of(policy), other=parts[other])
+        part: inputs.detections_of(files[part], parts[part], policy, other=parts[other])
         for part, other in steps((PARTS, PARTS[::-1]), "reading detections")
     }
     listed, unlisted = inputs.classes_listed([(parts[part], read[part]) for part in PARTS], most=_MOST_LISTED)
@@ -206,7 +205,7 @@ def evaluate(
     found = evaluate_elephant(scene, options, part=wilderness_part, wr1=_wr1(taken, wilderness))
     scored = [
         Scored(
-            part=reading.scored_part(" + ".join(names)),
+            part=" + ".join(names),
             variant=variant,
             method=stem_of(read["closed"].file),
             truth=truth_digests(facts, *slots),
@@ -232,19 +231,19 @@ def evaluate(
         columns=lambda: precision_recall(
             closed.classes, inside, assign(closed, inside, replace(PAPER, difficult=options.difficult))
         ),
-        notes=[*(f"{part}: {note}" for part, (_, notes) in boxed.items() for note in notes), *unlisted],
+        notes=unlisted,
         outcomes=lambda: {PAPER.name: single_outcomes(scene, options, part=wilderness_part)},
     )
 
 
-def _lists(manifest: Manifest | None, wilderness_part: str, reading: Reading) -> dict[str, tuple[str, ...]]:
+def _lists(manifest: Manifest | None, wilderness_part: str) -> dict[str, tuple[str, ...]]:
     if manifest is None:
         if wilderness_part != "wilderness":
             raise UsageError(
                 "--part wilderness=PART chooses a part of a manifest", expected="--manifest MANIFEST beside it"
             )
         return {}
-    closed, wilderness = reading.listed(manifest, "closed"), reading.listed(manifest, wilderness_part)
+    closed, wilderness = manifest.ids("closed"), manifest.ids(wilderness_part)
     if wilderness_part == "wr1" and len(wilderness) < len(closed):
         raise EvaluationError(
             "There are fewer wilderness images than closed ones",

@@ -302,21 +302,17 @@ def evaluate(
     splits = {}
     for name in steps(names, "reading splits"):
         source = reading.open(truths[name])
-        listed = reading.images_of(source) if taken is None else reading.listed(taken, name)
-        source, remarks = reading.boxed(source, taken, listed)
-        part = ground_truth(source, NO_KNOWN, listed)
-        read = read_ood_detections(
-            files[name], part.truth, reading.policy_of(policy), classes=class_reading, t_star=t_star
-        )
+        part = ground_truth(source, NO_KNOWN, None if taken is None else taken.ids(name))
+        read = read_ood_detections(files[name], part.truth, policy, classes=class_reading, t_star=t_star)
         read, ids = paired(read, read_id_scores(id_files[name], t_star=t_star, classes=class_reading))
-        remarks += check_apart(read, ids, shared=shared_ids)
+        remarks = check_apart(read, ids, shared=shared_ids)
         methods = choose_methods(read, ids, score or None)
         remarks += _unlike(read, ids, methods)
         splits[name] = _Split(part, read, ids, methods, (*read.notes, *ids.notes, *remarks))
     about = _about(taken, splits, options, classes, class_reading, shared_ids)
     scored = [
         Scored(
-            part=reading.scored_part(name),
+            part=name,
             split=name,
             variant=variant,
             method=stem_of(split.read.file),

@@ -23,8 +23,8 @@ from curation.benchmarks.findmeifyoucan.detections import (
 )
 from curation.core.csv_table import cell_text
 from curation.core.errors import PredictionError
-from curation.core.input_files import InputFile, is_json_lines
 from curation.core.json_keys import refuse_repeated_keys
+from curation.core.reading import InputFile, is_json_lines
 from curation.evaluation.problem import Floats
 from curation.evaluation.score_files import IMAGES, LABELS, PREDICTIONS, open_columns
 

@@ -374,18 +374,16 @@ def evaluate(
     for case, path in steps(files.items(), "reading cases"):
         source = opening(truths[case])
         held = manifests.get(case)
-        ids = reading.images_of(source) if held is None else reading.listed(held, part)
+        ids = None if held is None else held.ids(part)
         view = None if held is None else truth_view(held, part)
-        source, remarks = reading.boxed(source, held, ids)
-        messages += remarks
         found = open_set_truth(source, chosen[case], ids, outside=outside, view=view, category_ids=category_ids)
-        inputs[case] = found, read_task_detections(path, found.task, source, reading.policy_of(policy))
+        inputs[case] = found, read_task_detections(path, found.task, source, policy)
     variants = select(VARIANTS, variant)
     values = thresholds_of(THETAS if thetas is None else [text.strip() for text in thetas.split(",")])
     facts = _about(inputs, manifests, variants, part)
     scored = [
         Scored(
-            part=reading.scored_part(part if case in manifests else case),
+            part=part if case in manifests else case,
             case=case,
             variant=variant,
             method=stem_of(facts["inputs"][case]["detections"]),

@@ -205,10 +205,9 @@ def evaluate(
     with stage("reading ground truth"):
         source = reading.open(truth, "val2017")
         known = _classes(source)
-        source, notes = reading.boxed(source)
-        part = ground_truth(source, known, reading.images_of(source))
+        part = ground_truth(source, known, None)
     with stage("reading detections"):
-        read = detections_of(detections, part, reading.policy_of(policy))
+        read = detections_of(detections, part, policy)
     kept = read.detections.label < len(GROUPS["all"])
     if n := int((~kept).sum()):
         if outside == "error":
@@ -245,7 +244,7 @@ def evaluate(
             for variant_name in chosen
         ]
     facts |= {"outside": outside, "variants": {key: VARIANTS[key] for key in chosen}}
-    return Result(REPORT, facts, scored=scored, notes=notes)
+    return Result(REPORT, facts, scored=scored)
 
 
 def _classes(source: Source) -> KnownClasses:

@@ -18,8 +18,7 @@ from tqdm import tqdm
 from curation.cli import main as curation_main
 from curation.core import edge
 from curation.core.errors import CurationError, UsageError
-from curation.core.ledger import LEDGER
-from curation.core.storage import make_folder, write_text
+from curation.core.writing import make_folder, write_text
 from curation.extensions.demo.detector import Detector, train
 from curation.extensions.demo.world import KNOWN, MOST_COCO_IMAGES, World, draw_world, read_photo
 from curation.sources.voc import read_voc
@@ -199,8 +198,8 @@ def _say(number: int, text: str) -> None:
 def _prepare(out: Path) -> None:
     """Make the folder, or clear what an earlier demo made in it; anything else is left alone."""
     make_folder(out)
-    # A demo killed while it wrote the marker leaves a temporary file that bears its name, or the ledger that lists it.
-    others = [path for path in out.iterdir() if _MARKER not in path.name and LEDGER not in path.name]
+    # A demo killed while it wrote the marker leaves a temporary file that bears its name.
+    others = [path for path in out.iterdir() if _MARKER not in path.name]
     if others and not (out / _MARKER).exists():
         raise UsageError(
             "The folder is not empty and was not made by the demo", where=str(out), hint="choose another --out"

@@ -15,7 +15,7 @@ import numpy as np
 
 from curation.core.arguments import checked
 from curation.core.errors import AnnotationFormatError, PredictionError
-from curation.core.input_files import InputFile, is_json_lines, json_rows
+from curation.core.reading import InputFile, is_json_lines, json_rows
 from curation.core.short_repr import short_repr
 from curation.core.text_table import Table, table_lines
 from curation.evaluation.conventions import Id, unique
@@ -56,7 +56,7 @@ from curation.sources.yolo import yolo_file, yolo_names, yolo_parts
 _SEEN = 5_000
 """Detections that an evaluation looks at before it doubts them."""
 _SOUND, _NEXT_TO_NONE = 0.25, 0.02
-_FEWEST = 20
+_FEWEST, _FEW_ON_OBJECTS = 20, 5
 _ASK = "curation inspect TRUTH --detections FILE looks for a mistake"
 _NO_DETECTIONS = "the file holds no detections"
 _NO_BOX = [math.nan] * 4
@@ -516,6 +516,8 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
             return f"{finding.what} ({finding.shown}); {_ASK}"
     if len(on) >= _FEWEST and on.mean() < _NEXT_TO_NONE:
         return f"{100 * on.mean():.1f} % of the best detections lie on an object (IoU >= 0.5); {_ASK}"
+    if len(right) >= _FEW_ON_OBJECTS and right.mean() < _NEXT_TO_NONE:
+        return f"{100 * right.mean():.1f} % of {len(right)} {RIGHT_CLASS}; {_ASK}"
     return ""
 
 

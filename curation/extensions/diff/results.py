@@ -11,7 +11,7 @@ import msgspec
 
 from curation.core.csv_table import csv_header
 from curation.core.errors import EvaluationError, UsageError
-from curation.core.input_files import InputFile
+from curation.core.reading import InputFile
 from curation.evaluation.result import PLACES, Column, Result, Table
 from curation.extensions.detection_ap.other_evaluators import NAMES, SUMMARY, compare_with_external
 

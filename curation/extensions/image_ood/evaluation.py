@@ -14,7 +14,7 @@ import numpy as np
 from curation.core.arguments import Replicates, Seed
 from curation.core.errors import EvaluationError, UsageError
 from curation.core.progress import stage
-from curation.core.storage import missing_path
+from curation.core.reading import missing_path
 from curation.evaluation.inputs import manifest_record
 from curation.evaluation.measures import Measured, Number, Scored, Value
 from curation.evaluation.problem import Bools, Floats, Int64s

@@ -6,7 +6,7 @@ whose document is the template; all images are written as documents of that form
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
@@ -15,7 +15,6 @@ import msgspec
 import numpy as np
 
 from curation.core.errors import ReviewError
-from curation.manifest.header import UNNAMED
 from curation.review.app.images import ReviewImages, box_slices
 from curation.review.app.verdicts import CONFLICT
 from curation.review.proposals.proposal import KINDS, Evidence
@@ -24,7 +23,7 @@ from curation.review.proposals.proposal import Verdict as Proposed
 if TYPE_CHECKING:
     from curation.signals.similarity.embeddings import Embeddings
 
-KNOWN, UNKNOWN, OTHER, MISSING = "known", "unknown", "other", "missing"
+KNOWN, UNKNOWN, OTHER = "known", "unknown", "other"
 FIELD_OF_ROLE = {"known": KNOWN, "previous": KNOWN, "unknown": UNKNOWN}
 """Boxes stand in a field by their role, since the App's grid colours whole fields right and nothing finer."""
 
@@ -32,9 +31,7 @@ BOX_FIELDS = {
     KNOWN: "boxes of ID classes: known to the detector, or known from a previous task",
     UNKNOWN: "boxes of classes that are unknown",
     OTHER: "boxes of negative or ignored classes, and of classes whose role nothing says",
-    MISSING: "boxes that a reviewer drew, since the annotations lack them",
 }
-_MOST_CLASSES = 1000
 
 EMBEDDING_KEY = "look"
 """Brain key of the similarity index: the App's sort-by-similarity offers it by this name."""
@@ -82,11 +79,7 @@ VERDICT_FIELDS = (
 )
 """Written with each verdict, after the log."""
 
-BOXED_FIELD = "boxed_by"
-DRAWING_FIELDS = (Field(BOXED_FIELD, "texts", "reviewers who say that every unknown object of the image is boxed"),)
-"""Written after the log of drawn boxes."""
-
-FIELDS = EVIDENCE_FIELDS + VERDICT_FIELDS + DRAWING_FIELDS
+FIELDS = EVIDENCE_FIELDS + VERDICT_FIELDS
 
 
 _FIRST = ("image_id", "batch")
@@ -118,12 +111,12 @@ PROPOSAL_COLOURS = {
     for word, colour in {**VERDICT_COLOURS, "farther": "#56b4e9", "undecided": "#999999"}.items()
     if word in get_args(Proposed)
 }
-BOX_COLOURS = {KNOWN: "#d55e00", UNKNOWN: "#56b4e9", OTHER: "#999999", MISSING: "#f0e442"}
+BOX_COLOURS = {KNOWN: "#d55e00", UNKNOWN: "#56b4e9", OTHER: "#999999"}
 TAG_COLOURS = {"verdict": "#009e73", "proposal": "#e69f00", "score": "#e69f00", "classes": "#5c6670"}
 """What tiles show beside boxes, in the order of the sidebar."""
 
 
-def arrange_app(fiftyone: Any, dataset: Any, classes: Iterable[str] = ()) -> None:
+def arrange_app(fiftyone: Any, dataset: Any) -> None:
     """Give the sidebar a group of the review's fields, show boxes and tags on tiles, and fix every colour."""
     config = dataset.app_config
     ours = [*TAG_COLOURS, *_FIRST]
@@ -149,17 +142,6 @@ def arrange_app(fiftyone: Any, dataset: Any, classes: Iterable[str] = ()) -> Non
         ],
     )
     dataset.save()
-    # Only a field with a schema can be drawn in. The first class is what a new box is called.
-    names = list(dict.fromkeys([UNNAMED, *sorted(classes)]))[:_MOST_CLASSES]
-    schema = {"type": "detections", "component": "dropdown", "classes": names, "attributes": []}
-    dataset.set_label_schemas({MISSING: schema})
-    dataset.activate_label_schemas([MISSING])
-
-
-def drawn_classes(dataset: Any) -> tuple[str, ...]:
-    """Return the classes that a drawn box may have."""
-    schemas = getattr(dataset, "label_schemas", None) or {}
-    return tuple(schemas.get(MISSING, {}).get("classes", (UNNAMED,)))
 
 
 OPEN_VIEW, CONFLICT_VIEW, AGAINST_VIEW, SCORE_VIEW = "to decide", "conflicts", "against the proposal", "by score"
@@ -226,7 +208,7 @@ def build_dataset(
         if field.indexed:
             dataset.create_index(field.name)
     save_views(fiftyone, dataset, images)
-    arrange_app(fiftyone, dataset, set(images.boxes.labels))
+    arrange_app(fiftyone, dataset)
     if embeddings is not None:
         _index_by_look(dataset, images, embeddings)
     _say(dataset, {**info, "state": READY})
@@ -267,9 +249,8 @@ def _declare(fiftyone: Any, dataset: Any) -> None:
         fields[name] = create(
             name, fiftyone.EmbeddedDocumentField, embedded_doc_type=fiftyone.Detections, description=meaning
         )
-        if name != MISSING:
-            fields[f"{name}.detections.role"] = create("role", fiftyone.StringField)
-            fields[f"{name}.detections.ignore"] = create("ignore", fiftyone.BooleanField)
+        fields[f"{name}.detections.role"] = create("role", fiftyone.StringField)
+        fields[f"{name}.detections.ignore"] = create("ignore", fiftyone.BooleanField)
     # All at once: FiftyOne loads the dataset anew after each call.
     dataset.add_dynamic_sample_fields(fields)
 

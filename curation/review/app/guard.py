@@ -21,11 +21,9 @@ from urllib.parse import quote, urlencode
 from curation.review.app.app_requests import (
     JUDGE,
     MEDIA,
-    Edits,
     Refusal,
     Reviewed,
     parameters,
-    read_edit,
     refuse,
     refuse_body,
     refuse_values,
@@ -43,7 +41,6 @@ KNOWN_BY = "This is a curation review"
 """Begins every refusal."""
 
 _LARGEST_BODY = 16 << 20
-_LARGEST_EDIT = 1 << 20
 _PAGE = (
     "default-src 'self' 'unsafe-inline' 'unsafe-eval' blob: data:; frame-ancestors 'none'; form-action 'self'; "
     "base-uri 'self'"
@@ -75,8 +72,6 @@ class Guard:
         The dataset.
     files : callable
         Gives the real paths of all files that `/media` may hand out; asked once, when the first one is.
-    edits : Edits, optional
-        Hears of every edit of the drawn boxes; without it none passes.
     judge : callable, optional
         Answers a verdict by key, outside the event loop; without it none is taken.
     """
@@ -89,7 +84,6 @@ class Guard:
         port: int,
         reviewed: Reviewed,
         files: Callable[[], Collection[str]],
-        edits: Edits | None = None,
         judge: Judge | None = None,
     ) -> None:
         self.token = secrets.token_urlsafe(32)
@@ -102,9 +96,7 @@ class Guard:
         self._reviewed = reviewed
         self._find_files = files
         self._files: frozenset[str] | None = None
-        self._edits = edits
         self._judge = judge
-        self._one_edit = asyncio.Lock()
         self._finding = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -139,15 +131,12 @@ class Guard:
         if scope["path"] == MEDIA:
             refusal = await self._foreign_file(scope)
         body = b""
-        if refusal is None and scope["method"] in ("POST", "PATCH"):
-            found = await _body(receive, _LARGEST_EDIT if scope["method"] == "PATCH" else _LARGEST_BODY)
-            if isinstance(found, Refusal):
-                refusal = found
-            elif scope["method"] == "PATCH":
-                await self._edit(scope, headers, found, receive, send)
-                return
+        if refusal is None and scope["method"] == "POST":
+            content = await _body(receive)
+            if isinstance(content, Refusal):
+                refusal = content
             else:
-                refusal, body = refuse_body(scope["path"], found, self._reviewed), found
+                refusal, body = refuse_body(scope["path"], content, self._reviewed), content
                 receive = _again(body, receive)
         if refusal is not None:
             await send.refuse(refusal)
@@ -203,35 +192,6 @@ class Guard:
         if len(asked) == 1 and await asyncio.to_thread(_real, asked[0]) in self._files:
             return None
         return Refusal("Only files of the dataset under review are handed out")
-
-    async def _edit(
-        self, scope: Scope, headers: Mapping[str, str], body: bytes, receive: Receive, send: _Answered
-    ) -> None:
-        """Pass on an edit between the two notes that are taken of it, one edit at a time."""
-        query = scope["query_string"].decode("latin-1")
-        request = read_edit(scope["path"], query, headers, body, dataset=self._reviewed.id)
-        if isinstance(request, Refusal):
-            await send.refuse(request)
-            return
-        if self._edits is None:
-            await send.refuse(Refusal("This review takes no edits"))
-            return
-        kept = _Kept()
-        try:
-            async with self._one_edit:
-                number = await asyncio.to_thread(self._edits.begin, request)
-                if isinstance(number, Refusal):
-                    await send.refuse(number)
-                    return
-                await self._pass(scope, _again(body, receive), _Answered(scope, kept))
-                await asyncio.to_thread(self._edits.end, number, kept.status, kept.body)
-        except Exception:
-            # What was not noted is no success: a restart compares the log with the database.
-            _log.exception("An edit could not be logged")
-            await send.fail()
-            return
-        for message in kept.messages:
-            await send.plain(message)
 
     async def _pass(self, scope: Scope, receive: Receive, send: _Answered) -> None:
         try:
@@ -304,20 +264,6 @@ class _Answered:
         await self.plain({"type": "http.response.body", "body": b"" if self._is_head else body})
 
 
-class _Kept:
-    """Keeps an answer until a note was taken of it."""
-
-    def __init__(self) -> None:
-        self.messages: list[Message] = []
-        self.status = 500
-        self.body = b""
-
-    async def __call__(self, message: Message) -> None:
-        self.messages.append(message)
-        self.status = message.get("status", self.status)
-        self.body += message.get("body", b"")
-
-
 def redirection(address: str) -> str:
     """Return a page that leads to an address."""
     target = escape(address, quote=True)
@@ -377,15 +323,15 @@ def _without_token(scope: Scope, reviewed: Reviewed) -> str:
     return f"{path}?{urlencode(rest, doseq=True)}" if rest else path
 
 
-async def _body(receive: Receive, largest: int) -> bytes | Refusal:
+async def _body(receive: Receive) -> bytes | Refusal:
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] != "http.request":
             return Refusal("Incomplete request", status=400)
         body += message.get("body", b"")
-        if len(body) > largest:
-            return Refusal(f"The request is longer than {largest:,} bytes", status=413)
+        if len(body) > _LARGEST_BODY:
+            return Refusal(f"The request is longer than {_LARGEST_BODY:,} bytes", status=413)
         if not message.get("more_body"):
             return bytes(body)
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from curation.core.errors import ReviewError
 from curation.core.wording import counted
-from curation.manifest.header import UNNAMED
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
 from curation.review.app.bad_photos import check_photos
@@ -303,7 +302,7 @@ def _viewed_boxes(manifest: Manifest, objects: PartObjects, rows: np.ndarray) ->
         mine = objects.source == number
         shown = source.require_objects("Review").image[objects.index[mine]]
         xywh[mine] = source.require_pixels("Review", shown).boxes[objects.index[mine]]
-    names = [entry.name for entry in manifest.header.classes] + [UNNAMED]
+    names = [entry.name for entry in manifest.header.classes]
     return Boxes(
         image=line_to_row[objects.image],
         xywh=xywh,

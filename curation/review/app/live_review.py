@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any
 
 from curation.core.errors import CurationError, ReviewError
-from curation.core.storage import inside
+from curation.core.reading import inside
 from curation.core.wording import counted
 from curation.review.app.dataset import OPEN_VIEW, READY, VERDICT_FIELDS, info_of
 from curation.review.app.progress import Progress, measure_progress, next_batch, progress_text
@@ -185,10 +185,7 @@ class LiveReview:
         self._write(changed)
 
     def _write(self, values: Mapping[str, tuple[Any, ...]]) -> None:
-        """Write fields of samples, and those alone: the moment of the last change stays.
-
-        An annotation that is being drawn states that moment; FiftyOne refuses it where the sample says another.
-        """
+        """Write fields of samples, and those alone."""
         if not values:
             return
         from bson import ObjectId

@@ -21,7 +21,7 @@ from typing import Any
 
 from curation.core.errors import ReviewError, UsageError
 from curation.core.fiftyone_database import configuration, without_address
-from curation.review.app.app_requests import Edits, Reviewed, restrict_stages
+from curation.review.app.app_requests import Reviewed, restrict_stages
 from curation.review.app.guard import TOKEN, Guard, real_files, redirection
 from curation.review.app.live_review import answered, offer_own_view, reviewer_here
 
@@ -65,12 +65,7 @@ def find_port(port: str | None = None) -> int:
 
 
 def serve(
-    dataset: Any,
-    port: int,
-    *,
-    edits: Edits | None = None,
-    at_work: Callable[[str], None] = lambda _address: None,
-    browser: bool = False,
+    dataset: Any, port: int, *, at_work: Callable[[str], None] = lambda _address: None, browser: bool = False
 ) -> None:
     """Serve the App on a dataset until Ctrl-C, or until the process is asked to terminate.
 
@@ -80,8 +75,6 @@ def serve(
         Under review: the only one that is shown.
     port : int
         From `find_port`.
-    edits : Edits, optional
-        Hears of every edit of drawn boxes; without it there are none.
     at_work : callable
         Called with the App's address once the server listens. The address holds the token: show it to the reviewer, and
         write it nowhere.
@@ -107,7 +100,6 @@ def serve(
             port=port,
             reviewed=Reviewed(dataset.name, str(dataset._doc.id), first),
             files=lambda: real_files(dataset),
-            edits=edits,
             judge=partial(answered, dataset),
         )
         address = f"http://{LOOPBACK}:{port}/?{TOKEN}="

@@ -16,15 +16,13 @@ from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_value
 from curation.core.errors import CurationError, CurationWarning, ReviewError, UsageError
 from curation.core.fiftyone_database import load_fiftyone
-from curation.core.ledger import REVIEW
 from curation.core.wording import counted, examples
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.review.app.dataset import FIELDS, READY, build_dataset, info_of
 from curation.review.app.images import ReviewImages, arranged, known_names, part_images, source_images
 from curation.review.app.live_review import REVIEWER_VARIABLE, LiveReview, offer_own_view, open_review
-from curation.review.app.missing_boxes import MissingBoxes, RecoveryReport, open_boxes
-from curation.review.app.review_folder import DATABASE, LOG_FILE, ReviewRecord, read_record, write_record
+from curation.review.app.review_folder import DATABASE, LOG_FILE, REVIEW, ReviewRecord, read_record, write_record
 from curation.review.app.serving import find_port
 from curation.review.app.verdicts import checked_reviewer
 from curation.review.decisions.decision import Stage
@@ -39,17 +37,12 @@ _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A review that is ready: its dataset at work, whether it was built now, and samples that the log changed.
-
-    For a reviewer also the drawn boxes, and what was recovered of them.
-    """
+    """A review that is ready: its dataset at work, whether it was built now, and samples that the log changed."""
 
     review: LiveReview
     record: ReviewRecord
     built: bool
     replayed: int
-    boxes: MissingBoxes | None = None
-    settled: RecoveryReport | None = None
 
 
 @checked
@@ -311,13 +304,11 @@ def resume_review(folder: Path, *, reviewer: str = "") -> Started:
 
 
 def _started(dataset: Any, record: ReviewRecord, *, built: bool, reviewer: str) -> Started:
-    """Return a review whose dataset is brought up to both logs: verdicts, and where a reviewer is named, boxes."""
+    """Return a review whose dataset is brought up to its log."""
     review = open_review(dataset)
-    boxes = open_boxes(dataset, review.book.path, reviewer) if reviewer else None
-    settled = None if boxes is None else boxes.settle()
     if reviewer:
         offer_own_view(dataset, checked_reviewer(reviewer))
-    return Started(review, record, built=built, replayed=review.replay(), boxes=boxes, settled=settled)
+    return Started(review, record, built=built, replayed=review.replay())
 
 
 def _prepare_app(reviewer: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
@@ -148,7 +148,7 @@ def count_part(
     if not set(entry.sources) <= set(sources):
         return None, {}
     header = msgspec.structs.replace(manifest.header, parts=(msgspec.structs.replace(entry, subset_of=""),))
-    once = Manifest(header, {entry.name: tuple(dict.fromkeys(manifest.lists[entry.name]))}, manifest.added_boxes)
+    once = Manifest(header, {entry.name: tuple(dict.fromkeys(manifest.lists[entry.name]))})
     images = locate_images(once, entry.name, sources)
     if any(source.objects is None for source in images.sources):
         return count_annotated(images), {}
@@ -204,7 +204,6 @@ class PartSets:
         self, manifest: Manifest, near: dict[str, str], far: dict[str, str], sources: dict[str, Source]
     ) -> None:
         self.header = manifest.header
-        self.overlay = manifest.added_boxes
         self.near, self.far, self.sources = near, far, sources
         self.entries: dict[str, PartEntry] = {part.name: part for part in manifest.header.parts}
         self.before: dict[str, tuple[str, ...]] = {name: manifest.lists[name] for name in self.entries}
@@ -437,23 +436,6 @@ def apply_decisions(
     return Application(made, changes, tuple(work.ineffective), staleness, shared, coverage)
 
 
-def next_version(manifest: Manifest, version: str, reason: str) -> Application:
-    """Return a version whose lists are those of the manifest, for what else reviewers change.
-
-    Raises
-    ------
-    MissingListError
-        A list of the manifest is not available.
-    UsageError
-        The version is not greater.
-    """
-    _check_version(version, manifest, must_be_later=True)
-    for part in manifest.header.parts:
-        manifest.ids(part.name)
-    made = replace(manifest, header=_superseding(manifest, version, reason))
-    return Application(made, (), (), Staleness((), {}, {}), (), ())
-
-
 def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness: Staleness) -> None:
     """Refuse decisions none of which is on an image: the unchanged list would pass for a cleaned one."""
     if any(covered.total for covered in coverage):
@@ -477,7 +459,7 @@ def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution,
     for index, entry in enumerate(parts):
         if entry.name in changed:
             change, ids = changed[entry.name], lists[entry.name]
-            annotated, boxes = count_part(Manifest(header, {entry.name: ids}, work.overlay), entry, work.sources)
+            annotated, boxes = count_part(Manifest(header, {entry.name: ids}), entry, work.sources)
             parts[index] = msgspec.structs.replace(
                 entry,
                 selection=f"{entry.selection} By decision {len(change.removed)} images left and "
@@ -508,7 +490,7 @@ def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution,
         notes=(*header.notes, note),
         decisions=resolution.digest,
     )
-    return Manifest(made, lists, work.overlay)
+    return Manifest(made, lists)
 
 
 def _superseding(base: Manifest, version: str, reason: str) -> Header:

@@ -19,7 +19,7 @@ import msgspec
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import UsageError
 from curation.core.grouping import grouped
-from curation.core.input_files import InputFile
+from curation.core.reading import InputFile
 from curation.core.wording import slug
 from curation.manifest.header import (
     SCHEMA_VERSION,
@@ -201,7 +201,6 @@ def as_cleaned(
             supersedes=None,
         ),
         made.lists,
-        made.added_boxes,
     )
 
 

@@ -17,9 +17,9 @@ from curation.core.append_log import append_lines, filled_lines, parsed_line, re
 from curation.core.csv_table import as_csv, cell_text
 from curation.core.errors import CurationError, DecisionError, UsageError
 from curation.core.ids import native_of
-from curation.core.input_files import InputFile
-from curation.core.storage import write_bytes
+from curation.core.reading import InputFile
 from curation.core.text_table import printable
+from curation.core.writing import write_bytes
 from curation.review.decisions.authors_files import parse_selection
 from curation.review.decisions.decision import STAGES, Action, Decision, check_decision, namespace_of_pool, row_of
 
@@ -215,6 +215,13 @@ def checked_decision(fields: Any, where: str) -> Decision:
     DecisionError
         A field is unknown, missing, of another type, or malformed.
     """
+    if isinstance(fields, dict) and fields.get("row") in ("edit", "outcome", "complete", "reopen"):
+        raise DecisionError(
+            "Edits of boxes are not decisions on images, and are not read any more",
+            where=where,
+            expected="decisions.jsonl of the review",
+            hint="correct the boxes in FiftyOne or another tool, and build from that COCO JSON file as a new source",
+        )
     try:
         decision = msgspec.convert(fields, type=Decision)
     except msgspec.ValidationError as error:

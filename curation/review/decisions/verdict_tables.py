@@ -25,8 +25,8 @@ import msgspec
 import numpy as np
 
 from curation.core.errors import CurationError, DecisionError, UsageError
-from curation.core.input_files import InputFile
 from curation.core.key_value import pairs
+from curation.core.reading import InputFile
 from curation.core.wording import slug
 from curation.review.decisions.decision import ACTIONS_OF, Decision, Stage
 from curation.review.decisions.files import (

@@ -10,7 +10,7 @@ from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import UsageError
 from curation.core.progress import stage, steps
-from curation.core.storage import read_bytes
+from curation.core.reading import read_bytes
 from curation.manifest.locate import load_manifest
 from curation.review.proposals.categories import Lists
 from curation.review.proposals.evidence import digest_of, read_categories

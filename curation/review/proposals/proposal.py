@@ -19,7 +19,8 @@ import msgspec
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ImageIdError, ProposalError, UsageError
 from curation.core.ids import parse_image_id
-from curation.core.storage import read_bytes, write_bytes
+from curation.core.reading import read_bytes
+from curation.core.writing import write_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Two results compared: without and with boxes of reviewers, from files and in memory."""
+"""Two results compared: on annotations as published and corrected ones, from files and in memory."""
 
 import json
 from pathlib import Path
@@ -10,24 +10,18 @@ import pytest
 import curation
 from curation.cli import main
 from curation.core.errors import EvaluationError, UsageError
-from curation.review.decisions.added_boxes import add_boxes, resolve_boxes
-from tests.review.decisions.box_logs import Scribe
-from tests.review.decisions.test_added_boxes import SIZE, detections, replayed
-from tests.task_world import write_task_world
+from tests.task_world import NUMBERS, with_boxes, write_task_world
 
 
-def test_what_boxes_of_reviewers_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_corrected_annotations_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     world = write_task_world(tmp_path / "raw")
-    anna = Scribe("anna", SIZE)
-    images = world.manifest.ids("t1-test")[::2]
-    for image in images:
-        for place in range(3):
-            anna.add(image, anna.number + 1, f"{60 * place} 200 30 30.25")
-        anna.complete(image)
-    added = add_boxes(world.manifest, resolve_boxes(replayed([anna])), world.sources).manifest
-    found = detections(world, added=[(int(image.partition(":")[2]), [0, 200, 30, 30]) for image in images])
-    given: dict[str, Any] = {"task": "t1", "detections": found, "truth": world.val_json}
-    before, after = (curation.evaluate.owod(manifest=one, **given) for one in (world.manifest, added))
+    images = [int(image.partition(":")[2]) for image in world.manifest.ids("t1-test")[::2]]
+    boxes = [(image, NUMBERS["pizza"], [60 * column, 200, 30, 30.25]) for image in images for column in range(3)]
+    corrected = tmp_path / "corrected.json"
+    corrected.write_text(json.dumps(with_boxes(world.val_json, boxes)))
+    detections = detections_of(world.val_json, more=[(image, [0, 200, 30, 30]) for image in images])
+    given: dict[str, Any] = {"manifest": world.manifest, "task": "t1", "detections": detections}
+    before, after = (curation.evaluate.owod(truth=truth, **given) for truth in (world.val_json, corrected))
     difference: Any = curation.diff(before, after)
     rows = {f"{one['scored']}/{one['measure']}": one for one in difference.data()["measures"]}
     assert {key: (one["before"], one["after"]) for key, one in rows.items()} == {
@@ -50,6 +44,20 @@ def test_what_boxes_of_reviewers_change(tmp_path: Path, capsys: pytest.CaptureFi
     assert "mAP_both" not in out
     assert main([*words[:2], words[1], "--strict", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["changed"] == 0
+
+
+def detections_of(path: Path, *, more: list[tuple[int, list[float]]]) -> list[dict[str, Any]]:
+    """Return each object of a COCO file, shifted and called unknown by turns, and some unknown objects more."""
+    rows = [
+        {
+            "image_id": row["image_id"],
+            "category_id": row["category_id"] if number % 3 and row["category_id"] in (1, 5, 17) else -1,
+            "bbox": [row["bbox"][0] + 1, *row["bbox"][1:]],
+            "score": 1 - number / 1000,
+        }
+        for number, row in enumerate(json.loads(path.read_bytes())["annotations"])
+    ]
+    return [*rows, *({"image_id": n, "category_id": -1, "bbox": box, "score": 0.5} for n, box in more)]
 
 
 def numbers(result: Any) -> list[tuple[Any, str, Any]]:

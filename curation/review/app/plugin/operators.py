@@ -1,4 +1,4 @@
-"""Operators of the App, and its review panel: verdicts by button, undo, next batch, drawn boxes, export, progress.
+"""Operators of the App, and its review panel: verdicts by button, undo, next batch, export, progress.
 
 They check nothing themselves: every input goes to `curation.review.app.live_review`, and its errors come back as
 messages. Who gave a verdict is the reviewer that this server was started for, whatever a request says.
@@ -15,7 +15,6 @@ from fiftyone.server.view import get_view
 from curation.core.errors import CurationError
 from curation.core.wording import counted
 from curation.review.app.live_review import judged, open_review, refused, reviewer_here, waiting_view
-from curation.review.app.missing_boxes import count_drawn, open_boxes
 from curation.review.app.progress import as_text, progress_markdown
 from curation.review.app.verdicts import ACTIONS, UNDO, VERDICTS
 
@@ -171,40 +170,6 @@ class Undo(_Shown):
         return judge_selected(ctx, UNDO)
 
 
-class BoxesComplete(_Shown):
-    """The reviewer's word that every unknown object of the image shown, or of the selected ones, is boxed."""
-
-    called, label, icon = "boxes_complete", "Boxes: every unknown object is boxed", "done_all"
-    complete = True
-
-    def resolve_placement(self, ctx: Any) -> Any:
-        """Return the place in the enlarged view."""
-        button = types.Button(label=self.label, icon=self.icon, prompt=False)
-        return types.Placement(types.Places.SAMPLES_VIEWER_ACTIONS, button)
-
-    def execute(self, ctx: Any) -> dict[str, Any]:
-        """Write it into the log of drawn boxes."""
-        shown = [ctx.current_sample] if ctx.current_sample else list(ctx.selected)
-        return _change_boxes(ctx, lambda boxes: boxes.declare(shown, complete=self.complete))
-
-
-class BoxesReopen(BoxesComplete):
-    """That word, taken back."""
-
-    called, label, icon = "boxes_reopen", "Boxes: some are missing still", "remove_done"
-    complete = False
-
-
-def _change_boxes(ctx: Any, done: Any) -> dict[str, Any]:
-    try:
-        text = done(open_boxes(ctx.dataset, open_review(ctx.dataset).book.path, reviewer_here(ctx.params)))
-    except (CurationError, OSError) as error:
-        return show_error(ctx, error)
-    ctx.ops.notify(text, variant="success")
-    ctx.ops.reload_samples()
-    return {"message": text}
-
-
 class NextBatch(_Shown):
     """The next batch with an image that waits."""
 
@@ -218,7 +183,7 @@ class NextBatch(_Shown):
 
 
 QUICK = tuple(type(word.capitalize(), (_Quick,), {"verdict": word}) for word in VERDICTS)
-OPERATORS = (OpenReview, About, InOrder, *QUICK, Undo, NextBatch, BoxesComplete, BoxesReopen)
+OPERATORS = (OpenReview, About, InOrder, *QUICK, Undo, NextBatch)
 
 
 class ReviewPanel(foo.Panel):
@@ -245,7 +210,6 @@ class ReviewPanel(foo.Panel):
             review = open_review(ctx.dataset)
             reviewer = reviewer_here()
             far, progress = review.progress_text(reviewer), progress_markdown(review.progress())
-            drawn = count_drawn(review.book.path).text()
         except CurationError as error:
             panel.md(f"### Review\n\n{error.what}", name="refused")
             return types.Property(panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2))
@@ -271,7 +235,7 @@ class ReviewPanel(foo.Panel):
             ("export", "Export", "file_download"),
         ):
             others.btn(name, label=label, icon=icon, variant="outlined", on_click=getattr(self, f"on_{name}"))
-        panel.md(f"{progress}\n\n{as_text(drawn)}" if drawn else progress, name="progress")
+        panel.md(progress, name="progress")
         return types.Property(panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2))
 
     def on_verdict(self, ctx: Any) -> None:
