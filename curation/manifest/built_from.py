@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -15,7 +15,7 @@ from curation.core.json_keys import decode_json
 from curation.core.reading import read_bytes
 from curation.core.writing import add_input
 from curation.manifest.header import Header
-from curation.sources.source_specs import BadBoxes, Reading, Seam, SourceSlot
+from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 
 if TYPE_CHECKING:
     from curation.sources.source import Source
@@ -31,18 +31,20 @@ class BuiltFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ----------
     sources : dict of str to str
         Absolute path by name of the source; in the file relative to the manifest's folder.
-    bad_boxes, seam : str
+    bad_boxes : str
         How they were read.
+    seam : str
+        Of earlier versions: how they read MTSD's signs across the seam of a panorama.
     """
 
     sources: dict[str, str]
     bad_boxes: BadBoxes = "error"
-    seam: Seam = "drop"
+    seam: Literal["drop"] = "drop"
 
     def stored(self, folder: Path) -> bytes:
         """Return the bytes of the file that remembers the sources of a manifest in a folder."""
         paths = {name: _relative(path, folder) for name, path in self.sources.items()}
-        content = {"sources": paths, "bad_boxes": self.bad_boxes, "seam": self.seam}
+        content = {"sources": paths, "bad_boxes": self.bad_boxes}
         return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
 
 
@@ -64,7 +66,7 @@ def built_from(given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: R
         for name, path in found.items()
         if isinstance(path, str | os.PathLike) and Path(path).exists()
     }
-    return BuiltFrom(paths, reading.bad_boxes, reading.seam) if paths else None
+    return BuiltFrom(paths, reading.bad_boxes) if paths else None
 
 
 def read_built_from(folder: Path) -> BuiltFrom | None:
@@ -104,7 +106,7 @@ def open_remembered(
     opened = open_slots(given, slots, reading)
     if kept is None:
         return opened
-    as_built = Reading(cache=reading.cache, bad_boxes=kept.bad_boxes, seam=kept.seam)
+    as_built = Reading(cache=reading.cache, bad_boxes=kept.bad_boxes)
     stated = {entry.name: {file.sha256 for file in entry.files} for entry in header.sources}
     for slot in slots:
         if slot.name in opened or slot.name not in kept.sources:
