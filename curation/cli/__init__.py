@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from itertools import chain, takewhile
+from itertools import chain, takewhile, zip_longest
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any, NoReturn
@@ -124,8 +124,13 @@ def _require_known(parser: argparse.ArgumentParser, given: Sequence[str]) -> Non
         if near and not any(words[1] in (name, name.rpartition("@")[0]) for name in manifest_folders()):
             raise _unknown(f"There is no benchmark {words[1]!r}", words[1], near, parser)
     known = parser._option_string_actions
-    for word in given[: given.index("--")] if "--" in given else given:
-        option = word.partition("=")[0]
+    typed = given[: given.index("--")] if "--" in given else given
+    for word, following in zip_longest(typed, typed[1:], fillvalue=""):
+        option, _, value = word.partition("=")
+        keyed = f"{option} {(value or following).partition('=')[0]}"
+        if advice := RETIRED.get(keyed.removeprefix("--")):
+            what = f"{keyed} of `{parser.prog}` is gone: {advice}"
+            raise WrongWordsError(what, where=parser.prog, found=keyed, hint=advice)
         # What is missing beside --json is said by the parser.
         if option.startswith("--") and option not in known and option != "--json":
             called = f"{option[:80]} of `{parser.prog}`"

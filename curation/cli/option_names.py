@@ -61,7 +61,7 @@ class OptionName(NamedTuple):
 
 
 _SETTINGS = """
-seam wordnet names edits setting betas fbeta_formula fbeta_ratios recalls level_counts difficult similar thetas
+wordnet names edits setting betas fbeta_formula fbeta_ratios recalls level_counts difficult similar thetas
 t_star fpr official_compat embedding precision random_weights template batch threads batch_size n_train sample
 radius plant weighting restarts exemplars iou unknown unknown_id id_form strict_layout class_names
 class_tree image_limit class_limit
@@ -131,10 +131,11 @@ _CORRECTED = "correct the annotations in FiftyOne or another tool, and give that
 RETIRED: Mapping[str, str] = {
     "added-boxes": _CORRECTED,
     "exhaustive-only": _CORRECTED,
+    "set seam": "leave it out: a sign across the seam of a panorama is left out and counted",
     "engine": "leave it out: hotcoco computes COCO AP where it is installed (pip install 'curation[fast]'), else "
     "pycocotools",
 }
-"""Options of earlier versions that have no equivalent, without dashes, and what to do instead."""
+"""Options of earlier versions, or keys of them, that have no equivalent, without dashes, and what to do instead."""
 
 ABOUT: Mapping[str, str] = {
     "on-error": "what to do about data that cannot be used as it is",

@@ -22,8 +22,8 @@ A table is declared with raw values, never with texts::
     )
 
 Text, CSV, DataFrame, LaTeX and HTML follow: a `Column` says its unit (which formats it, unless ``show`` has another
-format), its head in a terminal, and whether text and file have it. ``printed`` gives a terminal other rows (some of
-them, or a mean below). Tables of one name are one `Result.table`, told apart by ``where``.
+format), its head in a terminal, and whether a terminal has it. ``printed`` gives a terminal other rows (some of them,
+or a mean below). Tables of one name are one `Result.table`.
 
 An ``evaluate`` function returns ``Result(REPORT, about, scored=...)``: a `Scored` a method, part and variant, with its
 numbers as rows and what a leaderboard must know (digests of truth and predictions, settings). `columns` is what is too

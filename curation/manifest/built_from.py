@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -14,7 +14,7 @@ from curation.core.json_keys import decode_json
 from curation.core.reading import read_bytes
 from curation.core.writing import add_input
 from curation.manifest.header import Header
-from curation.sources.source_specs import BadBoxes, Reading, Seam, SourceSlot
+from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 
 if TYPE_CHECKING:
     from curation.sources.source import Source
@@ -45,21 +45,24 @@ class BuiltFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ----------
     sources : dict of str to str
         Absolute path by name of each source that was given as a path; in the file relative to the manifest's folder.
-    bad_boxes, seam : str
+    bad_boxes : str
         How they were read.
+    seam : str
+        Of earlier versions: how they read MTSD's signs across the seam of a panorama.
     contents : dict of str to SourceContent
         What they held, by name; empty in what earlier versions wrote.
     """
 
     sources: dict[str, str]
     bad_boxes: BadBoxes = "error"
-    seam: Seam = "drop"
+    seam: Literal["drop"] = "drop"
     contents: dict[str, SourceContent] = {}
 
     def stored(self, folder: Path) -> bytes:
         """Return the bytes of the file that remembers the sources of a manifest in a folder."""
         paths = {name: _relative(path, folder) for name, path in self.sources.items()}
         content = msgspec.to_builtins(msgspec.structs.replace(self, sources=paths), order="deterministic")
+        del content["seam"]
         return msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
 
 
@@ -86,7 +89,7 @@ def built_from(
         for name, path in found.items()
         if isinstance(path, str | os.PathLike) and Path(path).exists()
     }
-    return BuiltFrom(paths, reading.bad_boxes, reading.seam, dict(contents or {})) if paths or contents else None
+    return BuiltFrom(paths, reading.bad_boxes, contents=dict(contents or {})) if paths or contents else None
 
 
 def read_built_from(folder: Path) -> BuiltFrom | None:
@@ -132,7 +135,7 @@ def open_remembered(
     opened = open_slots(given, slots, reading)
     if kept is None:
         return opened
-    as_built = Reading(cache=reading.cache, bad_boxes=kept.bad_boxes, seam=kept.seam)
+    as_built = Reading(cache=reading.cache, bad_boxes=kept.bad_boxes)
     stated = {entry.name: {file.sha256 for file in entry.files} for entry in header.sources}
     for slot in slots:
         if slot.name in opened or slot.name not in kept.sources:

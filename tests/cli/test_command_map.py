@@ -86,6 +86,8 @@ def test_wrong_words_are_answered_in_one_line(words: str, right: str, shell: She
         ("build owod --added-boxes b.jsonl", "COCO JSON file as --source"),
         ("evaluate owod --exhaustive-only", "COCO JSON file as --source or --truth"),
         ("evaluate coco --engine both", "hotcoco computes"),
+        ("evaluate voc --set seam=split", "--set seam of `curation evaluate voc` is gone: leave it out"),
+        ("build osod3 --set=seam=widest", "left out and counted"),
         ("evaluate osod3 --engine=pycocotools", "else pycocotools"),
     ],
 )

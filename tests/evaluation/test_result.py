@@ -34,7 +34,6 @@ def made(values: dict[str, float | None], **more: Any) -> Result:
                 (Column("class"), Column("AP", "share"), Column("tp", "count", text=False)),
                 [("=cat & dog", 1 / 3, 2), ("kite", None, 0)],
                 title="Classes",
-                where={"variant": name},
                 file=name == "clean",
             )
             for name in values
@@ -82,10 +81,10 @@ def test_a_terminal_says_why_a_number_is_undefined(whole: bool) -> None:
     ]
 
 
-def test_tables_of_one_name_are_one_frame_told_apart() -> None:
+def test_tables_of_one_name_are_one_frame() -> None:
     frame = made({"clean": 1.0, "ore": 2.0}).table("classes")
-    assert list(frame.columns) == ["variant", "class", "AP", "tp"]
-    assert frame["variant"].tolist() == ["clean", "clean", "ore", "ore"]
+    assert list(frame.columns) == ["class", "AP", "tp"]
+    assert frame["tp"].tolist() == [2, 0, 2, 0]
     with pytest.raises(UsageError, match="classes"):
         made({}).table("classes")
 

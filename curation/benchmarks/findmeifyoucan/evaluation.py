@@ -14,6 +14,14 @@ import numpy as np
 from msgspec import Meta
 
 from curation.benchmarks.facts import fact
+from curation.benchmarks.findmeifyoucan.detections import (
+    UNNAMED,
+    ClassReading,
+    OodDetections,
+    ReadOodDetections,
+    read_ood_detections,
+)
+from curation.benchmarks.findmeifyoucan.id_scores import IdScores, read_id_scores
 from curation.benchmarks.findmeifyoucan.measures import (
     FPR_KEYS,
     THRESHOLD_RULES,
@@ -48,14 +56,6 @@ from curation.core.grouping import distinct
 from curation.core.progress import steps
 from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, by_name, file_records, manifest_record
 from curation.evaluation.measures import Measure, Measured, Value, definitions
-from curation.evaluation.ood.detections import (
-    UNNAMED,
-    ClassReading,
-    OodDetections,
-    ReadOodDetections,
-    read_ood_detections,
-)
-from curation.evaluation.ood.id_scores import IdScores, read_id_scores
 from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
 from curation.evaluation.resample import GENERATOR
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests

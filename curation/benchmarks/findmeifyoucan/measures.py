@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from curation.benchmarks.facts import fact, facts_of
+from curation.benchmarks.findmeifyoucan.detections import OodDetections
+from curation.benchmarks.findmeifyoucan.id_scores import IdScores
 from curation.core.errors import UsageError
 from curation.evaluation.curves import average_precision, weighted_auroc
 from curation.evaluation.matching import assign
-from curation.evaluation.ood.detections import OodDetections
-from curation.evaluation.ood.id_scores import IdScores
-from curation.evaluation.ood.separability import (
+from curation.evaluation.problem import LARGEST_SCORE, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.resample import resample, weights_of
+from curation.evaluation.separability import (
     RankedScores,
     aupr_step,
     aupr_trapezoid,
@@ -24,8 +26,6 @@ from curation.evaluation.ood.separability import (
     fpr95_nearest,
     fpr95_ood_positive,
 )
-from curation.evaluation.problem import LARGEST_SCORE, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
-from curation.evaluation.resample import resample, weights_of
 from curation.evaluation.variants import Rules, round_decimal
 
 FPR_KEYS: dict[str, str] = {
