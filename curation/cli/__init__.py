@@ -18,6 +18,7 @@ from curation.cli import outputs
 from curation.cli.offered import help_lines, offered, verb_module
 from curation.cli.option_names import RETIRED, Help, Once, renamed
 from curation.core import edge
+from curation.core.entry_points import loading
 from curation.core.errors import CurationError, UsageError
 from curation.core.text_table import printable
 from curation.version import __version__
@@ -256,7 +257,13 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
             allow_abbrev=False,
         )
         if module is not None:
-            _declare(subparser, module, command, each=each)
+            try:
+                with loading(module.__name__, f"The command `curation {name}`"):
+                    _declare(subparser, module, command, each=each)
+            except UsageError:
+                # Completion and the page of all commands have what can be used.
+                if not every:
+                    raise
             outputs.add_force(subparser)
     return parser
 

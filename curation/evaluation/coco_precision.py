@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 
 from curation.core.memory import require_memory
-from curation.evaluation.input_order import count_tie_sensitive
-from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.problem import Detections, Floats, GroundTruth, Int64s, classes_in_use, of_classes
 from curation.sources.integrity import MAX_COORDINATE
 from curation.sources.source import FEDERATED
@@ -73,26 +71,6 @@ def with_classes_in_use(
     if len(used) < len(truth.classes):
         truth, detections = of_classes(truth, detections, used)
     return truth, detections, used.tolist()
-
-
-def coco_decided_by_order(truth: GroundTruth, detections: Detections) -> int:
-    """Return how many decisions of COCO's numbers may rest on the order of the file: groups of one class and score.
-
-    A detection finds an object with certainty where no other one of its class overlaps any object that it overlaps by
-    half; equal scores are told apart by how many of the IoUs 0.50 to 0.95 their detections then reach. All others of
-    equal score, where one may be right, are taken for undecided.
-    """
-    truth, detections = labelled(truth, detections)
-    if not (np.diff(np.sort(detections.scores)) == 0).any():
-        return 0
-    pairs = overlapping_pairs(truth, detections, same_class=True, mask=~truth.crowd, iou_threshold=0.5, strict=False)
-    best = np.zeros(len(detections))
-    np.maximum.at(best, pairs.row, pairs.iou)
-    rivals = np.bincount(pairs.position, minlength=len(truth.label))
-    disputed = np.zeros(len(detections), bool)
-    disputed[pairs.row[rivals[pairs.position] > 1]] = True
-    kind = np.searchsorted(np.linspace(0.5, 0.95, 10), best, side="right")
-    return count_tie_sensitive(detections, kind, contested=disputed, free=True)
 
 
 def labelled(truth: GroundTruth, detections: Detections) -> tuple[GroundTruth, Detections]:

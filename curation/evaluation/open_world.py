@@ -18,7 +18,6 @@ from curation.core.errors import UsageError
 from curation.core.grouping import distinct
 from curation.core.progress import steps
 from curation.evaluation.curves import average_precision
-from curation.evaluation.input_order import count_tie_sensitive, kinds
 from curation.evaluation.inputs import (
     POLICY,
     READING,
@@ -269,9 +268,6 @@ class TaskScene:
         known_rows = np.flatnonzero(detections.label < unknown_label)
         # The official A-OSE and WI count an overlap with a difficult unknown object too.
         pairs = pairs_on(objects, detections, unknown if rules.text else unknown & positive, rules, known_rows)
-        hit = np.zeros(len(detections), bool)
-        hit[pairs.row] = True
-        is_free = rules.taken == "best_free"
         lines = self.truth.lines[objects.image[positive]]
         return Outcomes(
             label=detections.label,
@@ -281,13 +277,6 @@ class TaskScene:
             target=unknown & positive,
             taken=matches.truth,
             pairs=pairs,
-            decided_by_order=count_tie_sensitive(
-                detections,
-                kinds(matches.outcome, hit),
-                claim=None if is_free else np.where(hit, -1, matches.claim),
-                free=is_free,
-                read_at_first=True,
-            ),
         )
 
     def single_outcomes(self) -> SingleOutcomes:
@@ -375,7 +364,7 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
             row._replace(value=None, undefined=reason) if row.measure.startswith(("mAP", "AP_", "WI")) else row
             for row in values
         ]
-    return Measured(values, kept, list(notes), found.decided_by_order)
+    return Measured(values, kept, list(notes))
 
 
 def _classes(truth: TaskTruth, found: Outcomes, rules: Rules) -> dict[str, list[Any]]:

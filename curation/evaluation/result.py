@@ -394,13 +394,10 @@ class Result:
             return [line for table in every if table.title for line in table.lines(width)]
         inputs = inputs_table(self.data)
         left_out = inputs.lines(width) if any(row[-1] for row in inputs.all_rows()) else []
-        orders = {scored.label: scored.found.decided_by_order for scored in self.scored}
-        if ties := ", ".join(f"{count:,} ({label})" for label, count in orders.items() if count):
-            ties = f"Decided by the order of the file, between equal scores: {ties}"
         more = "--all prints every measure, and the tables of classes and inputs"
         tables = [_measures_table(self, chosen), *_undefined_table(self, chosen)]
         tables += [table for table in self._tidy(lambda tidy: tidy.always) if table.title]
-        return [*left_out, *(line for table in tables for line in table.lines(width)), *filter(None, (ties, more))]
+        return [*left_out, *(line for table in tables for line in table.lines(width)), more]
 
     def json_data(self) -> dict[str, Any]:
         """Return what JSON holds: the data, with the schema's name and every declared number in one list."""
@@ -558,7 +555,7 @@ def schema_text() -> str:
 def _record(scored: Scored) -> dict[str, Any]:
     """Return what JSON says of something scored beside its numbers."""
     record = {name: getattr(scored, name) for name in RECORDED}
-    return record | {"notes": list(scored.found.notes), "decided_by_order": scored.found.decided_by_order}
+    return record | {"notes": list(scored.found.notes)}
 
 
 def tidy_tables(result: Result) -> Iterator[Table]:
@@ -566,7 +563,6 @@ def tidy_tables(result: Result) -> Iterator[Table]:
     yield inputs_table(result.data)
     yield _measures_table(result, result.report.measures)
     yield from result._tidy(lambda _: True)
-    yield order_table({scored.label: scored.found.decided_by_order for scored in result.scored})
 
 
 def _measures_table(result: Result, measures: Sequence[Measure]) -> Table:
@@ -616,13 +612,6 @@ def inputs_table(data: Data, title: str | None = None, part: str = "part") -> Ta
     rows = list(input_rows(data["inputs"], data["manifest"]))
     title = f"Inputs; known classes from {data['known_classes_from']}" if title is None else title
     return Table("inputs", columns, rows, title=title)
-
-
-def order_table(counts: Mapping[str, int]) -> Table:
-    """Return how many decisions rest on the order of the file, by section; a terminal shows it where there are any."""
-    rows = [(name, count) for name, count in counts.items() if count]
-    title = "Decided by the order of the file, between equal scores" if rows else ""
-    return Table("decided_by_order", (Column("section", head=""), Column("decisions", "count")), rows, title=title)
 
 
 def truth_digests(data: Data, *parts: str, options: Sequence[str] = ("classes", "images")) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from curation.sources.datasets import family
 from curation.sources.identity import Resolved
 from curation.sources.integrity import select
 from curation.sources.source import FileRecord, Source
+from curation.sources.yolo import names_from_zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ def _part(
         ids_from_truth=known.ids_from == "truth",
         sizes=np.stack([source.images.widths, source.images.heights], axis=1)[chosen],
         federated=_federated(source.federated, position, labels),
-        yolo_classes=source.categories.names
+        yolo_classes=names_from_zero(source.categories)
         if source.categories.numbering == "yolo" and known.ids_from == "truth"
         else (),
     )

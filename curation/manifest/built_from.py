@@ -1,8 +1,7 @@
-"""Where the files lie that a manifest was built from: beside its header, outside its digest and any publication."""
+"""The files that a manifest was built from, and what they held: beside its header, outside digest and publication."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,31 +20,49 @@ if TYPE_CHECKING:
     from curation.sources.source import Source
 
 BUILT_FROM_FILE = ".curation.sources.json"
-_MOST_BYTES = 1 << 20
+_MOST_BYTES = 16 << 20
+
+
+class SourceContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a source holds of the classes of a manifest, on the images that its lists name.
+
+    Attributes
+    ----------
+    classes : dict of str to (int, int)
+        Images and boxes of each class; a class without any is left out. A source without boxes has 0.
+    checksum : str
+        Of every box with its image and class, in any order; without boxes, of every image with its class.
+    """
+
+    classes: dict[str, tuple[int, int]]
+    checksum: str
 
 
 class BuiltFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The sources that a build was given as paths. Their digests are in the header.
+    """The sources of a build. Their digests are in the header.
 
     Attributes
     ----------
     sources : dict of str to str
-        Absolute path by name of the source; in the file relative to the manifest's folder.
+        Absolute path by name of each source that was given as a path; in the file relative to the manifest's folder.
     bad_boxes : str
         How they were read.
     seam : str
-        Of earlier versions: how they read MTSD's signs across the seam of a panorama.
+        How earlier versions read MTSD's signs across the seam of a panorama.
+    contents : dict of str to SourceContent
+        What they held, by name; empty in what earlier versions wrote.
     """
 
     sources: dict[str, str]
     bad_boxes: BadBoxes = "error"
     seam: Literal["drop"] = "drop"
+    contents: dict[str, SourceContent] = {}
 
     def stored(self, folder: Path) -> bytes:
         """Return the bytes of the file that remembers the sources of a manifest in a folder."""
         paths = {name: _relative(path, folder) for name, path in self.sources.items()}
-        content = {"sources": paths, "bad_boxes": self.bad_boxes}
-        return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
+        content = msgspec.to_builtins(msgspec.structs.replace(self, sources=paths), order="deterministic")
+        return msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
 
 
 def _relative(path: str, folder: Path) -> str:
@@ -57,8 +74,13 @@ def _relative(path: str, folder: Path) -> str:
         return real.as_posix()  # Another drive.
 
 
-def built_from(given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: Reading) -> BuiltFrom | None:
-    """Return what to remember of the sources of a build; None where none was given as a path."""
+def built_from(
+    given: Mapping[str, Any],
+    slots: Sequence[SourceSlot],
+    reading: Reading,
+    contents: Mapping[str, SourceContent] | None = None,
+) -> BuiltFrom | None:
+    """Return what to remember of the sources of a build; None where there is nothing to remember."""
     by_name = {key.partition("@")[0]: path for key, path in given.items()}
     found = {slot.name: by_name.get(slot.name, by_name.get(slot.dataset)) for slot in slots}
     paths = {
@@ -66,7 +88,7 @@ def built_from(given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: R
         for name, path in found.items()
         if isinstance(path, str | os.PathLike) and Path(path).exists()
     }
-    return BuiltFrom(paths, reading.bad_boxes) if paths else None
+    return BuiltFrom(paths, reading.bad_boxes, contents=dict(contents or {})) if paths or contents else None
 
 
 def read_built_from(folder: Path) -> BuiltFrom | None:
@@ -92,14 +114,20 @@ def read_built_from(folder: Path) -> BuiltFrom | None:
 
 
 def open_remembered(
-    kept: BuiltFrom | None, header: Header, slots: Sequence[SourceSlot], given: Mapping[str, Any], reading: Reading
+    kept: BuiltFrom | None,
+    header: Header,
+    slots: Sequence[SourceSlot],
+    given: Mapping[str, Any],
+    reading: Reading,
+    *,
+    allow_changed: bool = False,
 ) -> dict[str, Source]:
     """Return the sources that are given, and of the others those that a build remembered, as the header states them.
 
     Raises
     ------
     SourceError
-        A remembered file was moved or changed.
+        A remembered file was moved, cannot be read, or was changed and `allow_changed` is not set.
     """
     from curation.sources.coerce import open_slots
 
@@ -122,7 +150,7 @@ def open_remembered(
             what = f"A file that the manifest was built from cannot be read: {error.what}"
             raise SourceError(what, where=where, expected=error.expected, found=error.found, hint=hint) from error
         found = {file.sha256 for file in source.files}
-        if stated[slot.name] and found != stated[slot.name]:
+        if stated[slot.name] and found != stated[slot.name] and not allow_changed:
             expected, changed = (", ".join(sorted(digests))[:300] for digests in (stated[slot.name], found))
             what = "A file that the manifest was built from has changed since"
             raise SourceError(what, where=where, expected=expected, found=changed, hint=hint)

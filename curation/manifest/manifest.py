@@ -66,7 +66,7 @@ class Manifest:
     lists : mapping of str to tuple of str
         Ids of each available part, in file order. A declared part has none.
     built_from : BuiltFrom or None
-        Paths of the sources that it was built from: no part of the digest.
+        The sources that it was built from, their paths and contents: no part of the digest.
     """
 
     header: Header
@@ -120,7 +120,12 @@ class Manifest:
         return tuple(SourceSlot(entry.name, entry.dataset, entry.part, False, entry.note) for entry in entries)
 
     def open_sources(
-        self, given: Mapping[str, Any], reading: Reading | None = None, *, slots: Sequence[SourceSlot] | None = None
+        self,
+        given: Mapping[str, Any],
+        reading: Reading | None = None,
+        *,
+        slots: Sequence[SourceSlot] | None = None,
+        allow_changed: bool = False,
     ) -> dict[str, Source]:
         """Return the sources that are given, and of the others those that the build remembered.
 
@@ -132,14 +137,16 @@ class Manifest:
             Of what is given; the others are read as in the build.
         slots : sequence of SourceSlot, optional
             Those that are needed; by default all.
+        allow_changed : bool
+            Remembered files may have other bytes than in the build.
 
         Raises
         ------
         SourceError
-            A remembered file was moved or changed.
+            A remembered file was moved, cannot be read, or was changed.
         """
-        needed = self.slots if slots is None else slots
-        return open_remembered(self.built_from, self.header, needed, given, reading or Reading())
+        needed, how = self.slots if slots is None else slots, reading or Reading()
+        return open_remembered(self.built_from, self.header, needed, given, how, allow_changed=allow_changed)
 
     @checked
     def part(self, name: str) -> PartEntry:

@@ -41,17 +41,7 @@ from curation.evaluation.measures import Measured
 from curation.evaluation.open_set import LEVEL_COUNTS, LevelCounts
 from curation.evaluation.outcomes import Outcomes, outcomes_by_class
 from curation.evaluation.problem import MOST_LISTED, GroundTruth, Scene
-from curation.evaluation.result import (
-    Figure,
-    Report,
-    Result,
-    Scored,
-    Table,
-    order_table,
-    stem_of,
-    tidy_tables,
-    truth_digests,
-)
+from curation.evaluation.result import Figure, Report, Result, Scored, Table, stem_of, tidy_tables, truth_digests
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
 from curation.evaluation.variants import Difficult
 from curation.manifest.locate import load_manifest
@@ -380,10 +370,6 @@ def evaluate_elephant(
             "fbeta_formula": {options.fbeta_formula: measures.FORMULAS[options.fbeta_formula]},
             "bootstrap": bootstrap or None,
             **tables,
-            "decided_by_order": {
-                "OWOD": owod.decided_by_order,
-                "background gap": sum(row["decided_by_order"] for row in tables["background_gaps"]),
-            },
             "undefined": {}
             if gaps
             else {"background_gaps": "the detections carry no background_score (only softmax detectors have one)"},
@@ -746,7 +732,6 @@ def _tables(result: Result) -> Iterator[Table]:
         printed = [row for row in rows if table.printed(row)] if table.printed else None
         title, file = table.title if rows else "", bool(rows) and table.name in REPORT.files
         yield Table(table.name, table.columns, rows, title, printed, file=file)
-    yield order_table(result.data["decided_by_order"])
 
 
 REPORT = Report(

@@ -460,7 +460,7 @@ def evaluate_split(
         tables = {"details": _table(details | own)}
         if intervals:
             tables["intervals"] = _intervals(intervals, outcome.rules.name)
-        found[outcome.rules.name] = Measured([*values, *open_set], tables, why_zero(outcome), outcome.decided_by_order)
+        found[outcome.rules.name] = Measured([*values, *open_set], tables, why_zero(outcome))
     return found
 
 

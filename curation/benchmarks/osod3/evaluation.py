@@ -26,8 +26,7 @@ from curation.core.figure_style import (
     whole_numbers,
 )
 from curation.core.progress import steps
-from curation.evaluation.coco_precision import coco_decided_by_order, coco_precision
-from curation.evaluation.input_order import count_tie_sensitive
+from curation.evaluation.coco_precision import coco_precision
 from curation.evaluation.inputs import (
     READING,
     CategoryIds,
@@ -476,7 +475,6 @@ def evaluate_case(
         "AP_unk": _TAXONOMY_NOTES["OSOD-I"] if is_first else "no unknown object, crowd aside",
     }
     note = _TAXONOMY_NOTES.get(truth.classes.taxonomy)
-    by_order = coco_decided_by_order(truth.truth, detections)
     counts = {
         "images": truth.truth.n_images,
         "objects": truth.file["known_objects"] + truth.file["unknown_objects"],
@@ -484,7 +482,6 @@ def evaluate_case(
         "outside_objects": truth.outside_objects,
         "detections": len(detections),
         "unknown_detections": int((detections.label == truth.unknown).sum()),
-        "AP_decided_by_order": by_order,
     }
     values = [
         Value(name, value, undefined=missing[name.rstrip("057")] if value is None else "")
@@ -492,7 +489,7 @@ def evaluate_case(
     ]
     found = {}
     for rules in variants:
-        curve, matching_order = _threshold_curve(truth, detections, rules, thetas)
+        curve = _threshold_curve(truth, detections, rules, thetas)
         point = next(row for row in curve if row["theta"] == _floor(thetas))
         errors = [Value(name, point[name], n=counts["unknown_objects"]) for name in ("AOSE", "FP_open")]
         tables = {
@@ -502,7 +499,7 @@ def evaluate_case(
         }
         impact = [Value(name, point[name]) for name in ("WI", "WI_all_fp")]
         notes = [note] if note else []
-        found[rules.name] = Measured([*values, *errors, *impact], tables, notes, by_order + matching_order)
+        found[rules.name] = Measured([*values, *errors, *impact], tables, notes)
     return found
 
 
@@ -513,23 +510,15 @@ def _floor(thetas: Sequence[float]) -> float:
 
 def _threshold_curve(
     truth: OpenSetTruth, detections: Detections, rules: Rules, thetas: Sequence[float]
-) -> tuple[list[dict[str, Any]], int]:
+) -> list[dict[str, Any]]:
     """Return A-OSE and WI of the detections of known classes with score >= theta, for each theta.
 
-    Matching goes from the highest score down, so that a threshold never changes what a kept detection is. Also how many
-    decisions rest on order: which of some equal scores finds an object.
+    Matching goes from the highest score down, so that a threshold never changes what a kept detection is.
     """
     known = detections.label < truth.unknown
     matches = assign(truth.truth, detections, rules)
     is_open = lies_on(truth.truth, detections, _unknown_objects(truth), rules)
-    curve = counts_at_thresholds(detections.scores[known], matches.outcome[known], is_open[known], thetas)
-    # A threshold keeps equal scores or none: each image of a class, and each object, is a ranking of its own.
-    if rules.taken == "best_free":
-        by_image = replace(detections, label=detections.image * (truth.unknown + 1) + detections.label)
-        return curve, count_tie_sensitive(by_image, matches.outcome == 1, counted=known, free=True)
-    by_object = replace(detections, label=matches.claim)
-    counted = known & (matches.claim >= 0)
-    return curve, count_tie_sensitive(by_object, 1 + is_open.astype(np.int8), counted=counted)
+    return counts_at_thresholds(detections.scores[known], matches.outcome[known], is_open[known], thetas)
 
 
 def average_precisions(truth: OpenSetTruth, detections: Detections) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from curation.benchmarks.selection import images_with
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import EvaluationError, PredictionError, ProtocolError
 from curation.core.progress import stage
-from curation.evaluation.coco_precision import coco_decided_by_order, coco_precision
+from curation.evaluation.coco_precision import coco_precision
 from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, about, detections_of
 from curation.evaluation.measures import Measure, Measured, Value
 from curation.evaluation.problem import Bools, Detections, GroundTruth, KnownClasses
@@ -159,7 +159,7 @@ REPORT = Report(
                 Column("list"),
                 Column("images", "count"),
                 Column("sha256", "digest", "digest"),
-                *(Column(name, "count") for name in ("objects", "crowd", "detections", "decided_by_order")),
+                *(Column(name, "count") for name in ("objects", "crowd", "detections")),
             ),
             title="Images that were scored",
         ),
@@ -235,11 +235,7 @@ def evaluate(
                 predictions={"test": read.file},
                 settings={"setting": name, "outside": outside},
                 operating_point={"iou": ">= 0.5"},
-                found=Measured(
-                    list(_means(name, variant_name, tables["average_precision"])),
-                    tables,
-                    decided_by_order=sum(tables["lists"]["decided_by_order"]),
-                ),
+                found=Measured(list(_means(name, variant_name, tables["average_precision"])), tables),
             )
             for variant_name in chosen
         ]
@@ -292,7 +288,6 @@ def _tables(setting: str, truth: GroundTruth, found: Detections, source: Source)
                 "objects": len(objects.label),
                 "crowd": int(objects.crowd.sum()),
                 "detections": len(guesses),
-                "decided_by_order": coco_decided_by_order(objects, guesses),
             }
         )
         classes += [

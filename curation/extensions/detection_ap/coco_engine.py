@@ -12,13 +12,7 @@ import numpy as np
 from curation.core.errors import UsageError
 from curation.core.progress import stage
 from curation.core.wording import counted as counted_words
-from curation.evaluation.coco_precision import (
-    CocoEvaluation,
-    coco_decided_by_order,
-    labelled,
-    library,
-    with_classes_in_use,
-)
+from curation.evaluation.coco_precision import CocoEvaluation, labelled, library, with_classes_in_use
 from curation.evaluation.conventions import VALUES, is_form
 from curation.evaluation.inputs import LISTED, POLICY, READING, Listed, OnePart, Policy, Reading, Truth
 from curation.evaluation.measures import Measured, Scored, Value, definitions, percent
@@ -278,7 +272,6 @@ def federated_average_precision(
     )
     empty = {name: "no object of this class counts" for name, ap in per_class.items() if ap is None}
     result["undefined"] = empty if any(frequency) else empty | NO_FREQUENCY
-    result["decided_by_order"] = coco_decided_by_order(left.truth, left.detections)
     return result
 
 
@@ -293,7 +286,6 @@ def _measured(found: Mapping[str, Any], keys: Iterable[str] = STATISTICS) -> Mea
                 "undefined": [why.get(name, "") for name in names],
             }
         },
-        decided_by_order=found["decided_by_order"],
     )
 
 

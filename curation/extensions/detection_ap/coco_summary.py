@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 
 from curation.core.grouping import distinct
-from curation.evaluation.coco_precision import (
-    CocoEvaluation,
-    coco_decided_by_order,
-    labelled,
-    library,
-    with_classes_in_use,
-)
+from curation.evaluation.coco_precision import CocoEvaluation, labelled, library, with_classes_in_use
 from curation.evaluation.measures import Measure, definitions
 from curation.evaluation.problem import Detections, Floats, GroundTruth, Int64s
 
@@ -78,8 +72,7 @@ def coco_average_precision(truth: GroundTruth, detections: Detections) -> dict[s
         The keys of `STATISTICS` as fractions of 1, None where no object qualifies (-1 of COCO's tools); ``per_class``:
         AP by class name; ``undefined``: the reason of each None; ``engine``: the library that computed;
         ``difficult``; ``n_images``, ``n_objects``, ``n_detections``, ``left_out`` (objects of unknown class);
-        ``n_detections_not_labelled`` of a federated dataset; ``decided_by_order``
-        (`curation.evaluation.coco_precision.coco_decided_by_order`).
+        ``n_detections_not_labelled`` of a federated dataset.
     """
     known = truth.label >= 0
     result: dict[str, Any] = {
@@ -97,7 +90,6 @@ def coco_average_precision(truth: GroundTruth, detections: Detections) -> dict[s
     result |= {name: defined(value) for name, value in zip(STATISTICS, statistics.tolist(), strict=True)}
     result["per_class"] = per_class = by_name(truth.classes, by_label)
     result["undefined"] = _reasons(result, per_class)
-    result["decided_by_order"] = coco_decided_by_order(truth, detections)
     return result
 
 

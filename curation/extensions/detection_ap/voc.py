@@ -138,7 +138,6 @@ def _measured(found: Mapping[str, Any]) -> Measured:
                 **{name: list(map(percent, found[name].values())) for name in ("AP11", "AP_area")},
             }
         },
-        decided_by_order=found["decided_by_order"],
     )
 
 
@@ -149,8 +148,7 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
     -------
     dict
         Fractions of 1: ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``, None where no class has objects;
-        ``AP11``, ``AP_area`` by class, None without objects. ``decided_by_order`` (of ``mAP11_ties_in_input_order``);
-        ``npos`` and ``n_detections`` by class.
+        ``AP11``, ``AP_area`` by class, None without objects. ``npos`` and ``n_detections`` by class.
     """
     matches = assign(truth, detections, VOC)
     levels = wilderness_levels(truth.n_images, 0, most=1)
@@ -160,7 +158,6 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
         "mAP11": found["mAP11"][0],
         "mAP_area": found["mAP_area"][0],
         "mAP11_ties_in_input_order": found["mAP11_ties_in_input_order"][0],
-        "decided_by_order": found["decided_by_order"],
         "AP11": found["AP11"]["0.0"],
         "AP_area": found["AP_area"]["0.0"],
         "npos": dict(zip(truth.classes, matches.n_positive.tolist(), strict=True)),

@@ -571,7 +571,7 @@ def _objects_of_truth(truth: GroundTruth) -> Objects:
         index.ids.tolist() if isinstance(index.ids, np.ndarray) else index.ids,
         index.names,
         sizes,
-        [*known, truth.unknown_numbers[0] if truth.unknown_numbers else -1],
+        [*known, truth.unknown_numbers[-1] if truth.unknown_numbers else -1],
         [*truth.classes, "unknown"],
         image[order],
         np.where(truth.label[kept] < 0, len(known), truth.label[kept]).astype(np.int64)[order],

@@ -34,7 +34,6 @@ from curation.review.decisions.cleaned_lists import (
     parts_spoken_of,
 )
 from curation.review.decisions.decision import Action, Decision, Stage
-from curation.review.decisions.replay import Ineffective
 from curation.review.decisions.resolution import Resolution
 from curation.sources.source import Source
 
@@ -167,6 +166,20 @@ _ORDER: tuple[tuple[Stage, Action], ...] = (
     ("candidate", "add_far"),
 )
 """Removals first: what conflicting verdicts remove and move is removed, however often that is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ineffective:
+    """Decisions of one kind that could not act, each image once, sorted, and why they could not."""
+
+    stage: Stage
+    action: Action
+    why: str
+    images: tuple[str, ...]
+
+    def text(self) -> str:
+        """Return this as one sentence with the first few ids."""
+        return f"{len(self.images)} images of {self.stage} {self.action} {self.why}: {examples(self.images)}."
 
 
 @dataclass(frozen=True, slots=True)

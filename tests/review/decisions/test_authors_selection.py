@@ -7,8 +7,7 @@ import pytest
 
 from curation.core.errors import DecisionConflictError, DecisionError
 from curation.review.decisions.agreement import count_lists
-from curation.review.decisions.authors_files import parse_selection
-from curation.review.decisions.files import read_decisions
+from curation.review.decisions.files import parse_selection, read_decisions
 from curation.review.decisions.resolution import resolve
 from tests.real_files import real_files
 

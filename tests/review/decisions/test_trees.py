@@ -5,7 +5,7 @@ import time
 import pytest
 
 from curation.core.errors import DecisionError
-from curation.review.decisions.authors_files import parse_selection, parse_tree
+from curation.review.decisions.files import parse_selection, parse_tree
 
 
 def test_texts_and_plain_numbers_pass() -> None:
