@@ -74,7 +74,7 @@ def with_classes_in_use(
 
 
 def labelled(truth: GroundTruth, detections: Detections) -> tuple[GroundTruth, Detections]:
-    """Return what counts of a federated ground truth and its detections; any other comes back as it is.
+    """Return the objects and detections that count; a ground truth that is not federated is returned unchanged.
 
     As LVIS has it, a detection counts where its image shows an object of its class, or was seen to show none; where
     not all objects of the class are boxed, what finds none is neither right nor wrong: it is ignored as in a crowd

@@ -104,8 +104,8 @@ def wilderness_intervals(
         listed=members if is_drawn_apart else None,
     )
     sizes = (closed.n_images, wilderness.n_images, *([len(members)] if is_drawn_apart else []))
-    found = resample(sampler.statistics, sizes, replicates=replicates, seed=seed)
-    cells = {name: found.intervals(name, tail) for name in found.estimate}
+    resampled = resample(sampler.statistics, sizes, replicates=replicates, seed=seed)
+    cells = {name: resampled.intervals(name, tail) for name in resampled.estimate}
     settings = settings_of(WILDERNESS_DEFINITION, "image count", replicates, seed, confidence)
     return settings | {"intervals": list(_interval_rows(cells, list(levels), tenth_names(recalls_tenths), name))}
 
