@@ -140,7 +140,9 @@ class Objects:
     @cached_property
     def category_position(self) -> dict[Id | None, int]:
         """The position of each category id, and of -1, which is ``unknown`` in every truth that has such a class."""
-        positions = {category: position for position, category in reversed([*enumerate(self.categories)])}
+        positions: dict[Id | None, int] = {
+            category: position for position, category in reversed([*enumerate(self.categories)])
+        }
         if UNKNOWN in self.names:
             positions.setdefault(UNKNOWN_NUMBER, list(self.names).index(UNKNOWN))
         return positions
