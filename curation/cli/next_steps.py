@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from curation.cli.output import next_command
-from curation.manifest.built_from import read_built_from
+from curation.manifest.built_from import BUILT_FROM_FILE
 from curation.manifest.manifest import HEADER_FILE, read_stated
 
 
@@ -14,8 +14,7 @@ def following(options: argparse.Namespace) -> list[str]:
     """Return the line that names the command after a finished one; none but for a folder that a build wrote."""
     target = str(getattr(options, "manifest", None) or getattr(options, "target", None) or "")
     folder = Path(target).parent if Path(target).name == HEADER_FILE else Path(target)
-    remembered = read_built_from(folder) if target else None
-    if remembered is None or not remembered.sources:
+    if not target or not (folder / BUILT_FROM_FILE).is_file():
         return []
     moved = [word for text in options.source for word in ("--source", text)]
     if options.verb == "verify":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from curation.sources.source import Source
 
 BUILT_FROM_FILE = ".curation.sources.json"
+CONTENTS_FILE = ".curation.contents.json"
+"""What the sources held, apart from where they lie: earlier versions read the folder as well."""
 _MOST_BYTES = 16 << 20
+Content = TypeVar("Content")
 
 
 class SourceContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,7 +54,7 @@ class BuiltFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seam : str
         Of earlier versions: how they read MTSD's signs across the seam of a panorama.
     contents : dict of str to SourceContent
-        What they held, by name; empty in what earlier versions wrote.
+        What they held, by name, in a file of its own; empty where an earlier version built the manifest.
     """
 
     sources: dict[str, str]
@@ -58,12 +62,14 @@ class BuiltFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seam: Literal["drop"] = "drop"
     contents: dict[str, SourceContent] = {}
 
-    def stored(self, folder: Path) -> bytes:
-        """Return the bytes of the file that remembers the sources of a manifest in a folder."""
+    def stored(self, folder: Path) -> dict[str, bytes]:
+        """Return the bytes of the files that remember the sources of a manifest in a folder, by name."""
         paths = {name: _relative(path, folder) for name, path in self.sources.items()}
-        content = msgspec.to_builtins(msgspec.structs.replace(self, sources=paths), order="deterministic")
-        del content["seam"]
-        return msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
+        content = {"sources": paths, "bad_boxes": self.bad_boxes}
+        files = {BUILT_FROM_FILE: (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()} if paths else {}
+        if self.contents:
+            files[CONTENTS_FILE] = msgspec.json.encode(self.contents, order="deterministic") + b"\n"
+        return files
 
 
 def _relative(path: str, folder: Path) -> str:
@@ -100,18 +106,26 @@ def read_built_from(folder: Path) -> BuiltFrom | None:
     Raises
     ------
     ManifestError
-        The file is not what curation writes.
+        A file is not what curation writes.
     """
-    path = folder / BUILT_FROM_FILE
-    if not path.is_file():
+    read = _read(folder / BUILT_FROM_FILE, BuiltFrom, "remove {}, and give --source NAME=PATH")
+    contents = _read(folder / CONTENTS_FILE, dict[str, SourceContent], "remove {}: verify then counts by role alone")
+    if read is None and contents is None:
         return None
-    data = read_bytes(path, kind="record of sources", most=_MOST_BYTES, error=ManifestError)
-    what, hint = "The record of the manifest's sources cannot be read", f"remove {path}, and give --source NAME=PATH"
-    read = decode_json(data, BuiltFrom, ManifestError, what, where=str(path), hint=hint)
+    read = read or BuiltFrom({})
     paths = {name: os.path.normpath(folder.resolve() / text) for name, text in read.sources.items()}
     for source in paths.values():
         add_input(Path(source))
-    return msgspec.structs.replace(read, sources=paths)
+    return msgspec.structs.replace(read, sources=paths, contents=contents or {})
+
+
+def _read(path: Path, kind: type[Content], hint: str) -> Content | None:
+    """Return what a file holds, None where there is no such file."""
+    if not path.is_file():
+        return None
+    data = read_bytes(path, kind="record of sources", most=_MOST_BYTES, error=ManifestError)
+    what = "The record of the manifest's sources cannot be read"
+    return decode_json(data, kind, ManifestError, what, where=str(path), hint=hint.format(path))
 
 
 def open_remembered(

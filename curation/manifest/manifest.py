@@ -30,7 +30,7 @@ from curation.core.errors import (
 from curation.core.reading import inside, read_bytes, utf8_text
 from curation.core.short_repr import cut, html_table
 from curation.core.writing import publishing_folder, write_bytes
-from curation.manifest.built_from import BUILT_FROM_FILE, BuiltFrom, open_remembered, read_built_from
+from curation.manifest.built_from import BuiltFrom, open_remembered, read_built_from
 from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry, header_as_data
 from curation.manifest.validation import check_header, check_lists, check_name, needs_every_list, require_earlier
 from curation.sources.source_specs import Reading, Sources, SourceSlot
@@ -305,19 +305,17 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
     where = str(folder)
     check_header(manifest.header, where=where)
     check_lists(manifest.header, manifest.lists, where=where)
-    kept = None if manifest.built_from is None else manifest.built_from.stored(folder)
+    remembered = {} if manifest.built_from is None else manifest.built_from.stored(folder)
     if (folder / HEADER_FILE).exists():
         _require_same(manifest, folder)
-        if kept is not None:
-            write_bytes(folder / BUILT_FROM_FILE, kept, guarded=False)
+        for name, data in remembered.items():
+            write_bytes(folder / name, data, guarded=False)
         return
     with publishing_folder(folder) as partial:
-        for name, data in manifest_files(manifest).items():
+        for name, data in (manifest_files(manifest) | remembered).items():
             path = partial / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(data)
-        if kept is not None:
-            (partial / BUILT_FROM_FILE).write_bytes(kept)
 
 
 def _require_same(manifest: Manifest, folder: Path) -> None:

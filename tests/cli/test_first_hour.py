@@ -17,7 +17,7 @@ import curation
 from curation.benchmarks.owod.tasks import fitting_validation
 from curation.cli import main
 from curation.core.errors import CurationError, CurationWarning
-from curation.manifest.built_from import BUILT_FROM_FILE, read_built_from
+from curation.manifest.built_from import BUILT_FROM_FILE, CONTENTS_FILE, read_built_from
 from curation.manifest.manifest import read_manifest
 from tests.shell import Shell
 
@@ -164,8 +164,10 @@ def test_a_file_that_moved_or_changed_is_asked_for(shapes: Path, words: list[str
     (shapes / "moved.json").write_bytes(content)
     given = ["--truth" if words[0] == "evaluate" else "--source", "test=moved.json"]
     assert shell.out(*words, *([given[0], "moved.json"] if words[0] == "evaluate" else given))
-    (shapes / "shapes" / BUILT_FROM_FILE).write_text("[]")
-    assert "remove" in shell.err(*words, status=2)
+    for name in (BUILT_FROM_FILE, CONTENTS_FILE):
+        (shapes / "shapes" / name).write_text("[]")
+        assert f"remove {Path('shapes', name)}" in shell.err(*words, status=2)
+        (shapes / "shapes" / name).unlink()
 
 
 def exchange(first: int, second: int) -> Callable[[dict[str, Any]], None]:
@@ -236,8 +238,8 @@ def test_a_changed_source_is_counted_by_class(
         texts = {f"{name} {counts[name][0]} images, {counts[name][1]} boxes" for name, _ in differing}
         assert set(filter(None, findings["classes", "train"][side].split("; "))) == texts
     # Without the record, roles alone are counted; the file is not called verified whatever it holds.
-    (shapes / "shapes" / BUILT_FROM_FILE).unlink()
-    verified = curation.verify("shapes", {"train": shapes / "train.json", "test": shapes / "test.json"})
+    (shapes / "shapes" / CONTENTS_FILE).unlink()
+    verified = curation.verify("shapes")
     assert verified.verdict == ("the check failed" if not verified.ok else verified.doubt)
     assert verified.ok == (check != "classes" or change in (CHANGES[0][0], CHANGES[1][0]))
 
@@ -367,7 +369,9 @@ def test_no_path_is_published(shapes: Path, shell: Shell) -> None:
     assert main(["publish", "shapes", "--repo", "mylab/shapes", "--dry-run", "out", *licences]) == 0
     written = [path for path in (shapes / "out").rglob("*") if path.is_file()]
     assert written
-    assert not [path for path in written if path.name == BUILT_FROM_FILE or b"../t" in path.read_bytes()]
+    assert not [
+        path for path in written if path.name in (BUILT_FROM_FILE, CONTENTS_FILE) or b"../t" in path.read_bytes()
+    ]
     # A publication is audited as the manifest that it holds, and not as a folder of lists.
     assert shell.out("audit", "out").startswith("mylab/shapes 1.0.0: no error")
     assert "--repo" not in shell.err("pull", "out@1.0.0", "--out", "pulled", status=2)
