@@ -142,6 +142,11 @@ def as_command() -> Iterator[None]:
         yield
 
 
+def is_command() -> bool:
+    """Return whether a command, or a call from Python, runs."""
+    return _running is not None
+
+
 def add_input(path: Path) -> None:
     """Add a file or folder to the inputs of the running command, if it exists: before it is opened, or instead."""
     status = _found(path)
