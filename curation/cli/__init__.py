@@ -16,10 +16,11 @@ from typing import Any, NoReturn
 
 from curation.cli import outputs
 from curation.cli.offered import help_lines, offered, verb_module
-from curation.cli.option_names import RETIRED, Help, Once, renamed
+from curation.cli.option_names import RETIRED, Help, Once
 from curation.core import edge
 from curation.core.entry_points import loading
 from curation.core.errors import CurationError, UsageError
+from curation.core.option_names import renamed
 from curation.core.text_table import printable
 from curation.version import __version__
 

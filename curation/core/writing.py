@@ -71,6 +71,11 @@ def command(*, inputs: Iterable[Path] = (), force: bool = False) -> Iterator[Non
         _running = before
 
 
+def is_command() -> bool:
+    """Return whether a command runs, or a call from Python."""
+    return _running is not None
+
+
 def add_input(path: Path) -> None:
     """Add a file or folder to the inputs of the running command, whether it is opened or the cache has its content."""
     if _running is not None:

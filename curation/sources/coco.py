@@ -288,7 +288,7 @@ def _check_start(data: bytes, name: str) -> None:
             "The annotation file is a list, as a file of detections is",
             where=name,
             expected=expected,
-            hint="give detections as --detections, and the annotations here",
+            hint="give this file as --detections, and the annotations here",
         )
     if not start.startswith(b"{"):
         found = repr(start[:40]) if start else "an empty file"

@@ -183,7 +183,13 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _Raw
             read = partial(parse_voc, dataset=dataset, part=part, bad_boxes=bad_boxes)
             return _many_files(path, lambda: voc_names(path, part), read, layout="voc", **options)
     elif not path.exists():
-        raise missing_path("The source does not exist", path, expected=_EXPECTED)
+        error = missing_path("The source does not exist", path, expected=_EXPECTED)
+        root, _, word = str(path).rpartition("@")
+        if root and Path(root).is_dir():
+            offered = parts_at(Path(root), dataset)
+            chosen = word if word in offered or not offered else offered[0]
+            error.hint = f"--source NAME@{chosen}={root}; of --truth: --truth {root} --image-set {chosen}"
+        raise error
     absolute = str(path.absolute())
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     parse: Callable[[Any], Source]

@@ -172,8 +172,8 @@ def photos_of_ids(
 
 NO_PHOTO = f"no photo of it was found ({', '.join(SUFFIXES)})"
 FILE_NAMES = (
-    "a manifest holds ids alone: where photos have other names, sources={NAME: PATH} (--source NAME=PATH) finds them "
-    "by the file names of the annotations"
+    "a manifest holds ids alone: where photos have other names, --source NAME=PATH finds them by the "
+    "file names of the annotations"
 )
 """What to try where photos are not found by id."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from curation.cli import GONE, groups, whole_parser
-from curation.cli.option_names import NAMES, renamed
+from curation.core.option_names import NAMES, renamed
 from tests.shell import VERBS, Shell
 
 

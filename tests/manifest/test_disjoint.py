@@ -362,6 +362,23 @@ def test_photos_shared_by_the_parts_of_one_yolo_folder_name_the_parts(folder: Pa
     assert "try: remove the shared images from one of the two parts: train of data.yaml or val of data.yaml" in told
 
 
+def test_sources_without_a_name_and_parts_after_a_path_are_told_what_works(folder: Path, shell: Shell) -> None:
+    planted_folder(folder / "root", "yolo", "nothing")
+    write(folder / "a.json", coco(20, 1))
+    write(folder / "b.json", coco(20, 2, "t{}.jpg".format))
+    told = shell.err("init", "--source", "a.json", "--source", "b.json")
+    words = told.partition("try: ")[2].split()
+    assert words == ["--source", "train=a.json", "--source", "test=b.json"]
+    shell.out("init", *words)
+    (folder / "found.json").write_text('[{"image_id": "000030", "category_id": 0, "bbox": [0, 0, 9, 9], "score": 0.9}]')
+    told = shell.err("evaluate", "voc", "--truth", "root@val", "--detections", "found.json")
+    words = told.partition("of --truth: ")[2].split()
+    assert words == ["--truth", "root", "--image-set", "val"]
+    shell.out("evaluate", "voc", *words, "--detections", "found.json")
+    assert "--source NAME@train=root" in shell.err("init", "--source", "train=root@train")
+    shell.out("init", "--source", "train@train=root", "--out", "other.toml")
+
+
 def published(header_of: str, lists: dict[str, list[str]]) -> Manifest:
     """Return a manifest of some lists under a header that authors' lists have."""
     draft = find_recipe(header_of)()

@@ -257,7 +257,7 @@ def test_photos_of_other_names_are_found_by_the_file_names_of_sources(tmp_path: 
     (photos / "000000000201.png").unlink()
     with pytest.raises(MissingFileError, match="1 of 2 photos") as refused:
         loaded.photos("t2-test", photos)
-    assert "--source NAME=PATH" in (refused.value.hint or "")
+    assert "sources={'NAME': PATH} finds them" in (refused.value.hint or "")
     with pytest.raises(CurationError, match="No such source"):
         loaded.photos("t2-test", photos, sources={"voc": truth})
     (photos / "deep" / "test_0201.png").unlink()
