@@ -35,7 +35,7 @@ class Detector(NamedTuple):
 
     def detect(self, photo: Photo, *, cautious: bool) -> list[dict[str, Any]]:
         """Return detections of a photo: ``label`` (class position), ``bbox``, ``score``, ``background_score``."""
-        found = []
+        detections = []
         for box in regions(photo):
             distance = np.linalg.norm(look(photo, box) - self.centres, axis=1)
             likeness = np.exp(-_SHARPNESS * distance / self.reach)
@@ -44,8 +44,8 @@ class Detector(NamedTuple):
                 scores = scores * np.exp(-np.maximum(distance / self.reach - 1, 0))
             for label in np.flatnonzero(scores >= 0.05).tolist():
                 score, rest = round(float(scores[label]), 6), round(max(0.0, 1 - float(scores.sum())), 6)
-                found.append({"label": label, "bbox": list(box), "score": score, "background_score": rest})
-        return found
+                detections.append({"label": label, "bbox": list(box), "score": score, "background_score": rest})
+        return detections
 
 
 def train(examples: Iterable[tuple[Photo, Box, int]], n_classes: int) -> Detector:

@@ -137,15 +137,15 @@ def refuse_body(path: str, body: bytes, reviewed: Reviewed) -> Refusal | None:
         return None
     try:
         # As FiftyOne decodes it.
-        asked = json.loads(body.decode(), object_pairs_hook=each_key_once)
+        request = json.loads(body.decode(), object_pairs_hook=each_key_once)
     except (ValueError, RecursionError):
         return Refusal("The request is not JSON, or an object of it holds a key twice", status=400)
-    if not isinstance(asked, dict):
+    if not isinstance(request, dict):
         return Refusal("The request is not a JSON object", status=400)
-    if (refusal := refuse_values(asked, reviewed)) is not None:
+    if (refusal := refuse_values(request, reviewed)) is not None:
         return refusal
     if path.startswith(OPERATORS):
-        operator = asked.get("operator_uri") or ""
+        operator = request.get("operator_uri") or ""
         # FiftyOne makes a text of {"$symbol": …} too.
         if not isinstance(operator, str):
             return Refusal("The name of an operator must be a text", status=400)
@@ -153,7 +153,7 @@ def refuse_body(path: str, body: bytes, reviewed: Reviewed) -> Refusal | None:
             return Refusal(
                 "Operators that change the dataset or read the disk are not allowed in a review", operator[:80]
             )
-    return _refuse_query(asked, reviewed) if path == GRAPHQL else None
+    return _refuse_query(request, reviewed) if path == GRAPHQL else None
 
 
 def refuse_values(request: Any, reviewed: Reviewed) -> Refusal | None:
@@ -236,8 +236,8 @@ def _read_query(text: str) -> _Query | None:
     return _Query(frozenset(changes), frozenset(texts), frozenset(datasets))
 
 
-def _refuse_query(asked: Mapping[str, Any], reviewed: Reviewed) -> Refusal | None:
-    text, variables = asked.get("query"), asked.get("variables") or {}
+def _refuse_query(request: Mapping[str, Any], reviewed: Reviewed) -> Refusal | None:
+    text, variables = request.get("query"), request.get("variables") or {}
     query = _read_query(text) if isinstance(text, str) else None
     if query is None or not isinstance(variables, dict):
         return Refusal("The request is not a query", status=400)
@@ -245,9 +245,9 @@ def _refuse_query(asked: Mapping[str, Any], reviewed: Reviewed) -> Refusal | Non
         return Refusal("The saved views and colours of a review cannot be changed")
     # A form is a variable that holds the name; the App's own queries hold no text.
     forms = [value for value in variables.values() if isinstance(value, dict)]
-    named = [variables.get(name) for name in query.datasets]
-    named += [form.get(name) for form in forms for name in _DATASET_NAMES]
-    if {*query.texts, *(name for name in named if isinstance(name, str))} - {"", reviewed.name}:
+    names = [variables.get(name) for name in query.datasets]
+    names += [form.get(name) for form in forms for name in _DATASET_NAMES]
+    if {*query.texts, *(name for name in names if isinstance(name, str))} - {"", reviewed.name}:
         return _other_dataset(reviewed)
     return None
 

@@ -301,24 +301,24 @@ def _boxes(images: ReviewImages) -> Iterator[dict[str, list[dict[str, Any]]]]:
     boxes = images.boxes
     relative = boxes.xywh / np.tile(np.maximum(images.sizes, 1), 2)[boxes.image]
     for among in box_slices(images):
-        found: dict[str, list[dict[str, Any]]] = {name: [] for name in BOX_FIELDS}
+        by_field: dict[str, list[dict[str, Any]]] = {name: [] for name in BOX_FIELDS}
         columns = (column[among] for column in (boxes.labels, boxes.roles, boxes.ignore))
         for box, label, role, ignore in zip(relative[among].tolist(), *columns, strict=True):
-            stated = {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
-            found[FIELD_OF_ROLE.get(role, OTHER)].append(stated)
-        yield found
+            detection = {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
+            by_field[FIELD_OF_ROLE.get(role, OTHER)].append(detection)
+        yield by_field
 
 
 def _documents(images: ReviewImages, template: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield samples as the documents that FiftyOne stores; what none of our fields says comes from the template."""
     from bson import ObjectId
 
-    for row, found in enumerate(_boxes(images)):
+    for row, by_field in enumerate(_boxes(images)):
         document = {**template, "tags": [], "filepath": str(images.paths[row]), **_values(images, row)}
         width, height = images.sizes[row].tolist()
         if width and height:
             document["metadata"] = {"_cls": "ImageMetadata", "width": width, "height": height}
-        for name, boxes in found.items():
+        for name, boxes in by_field.items():
             detections = [
                 {"_id": ObjectId(), "_cls": "Detection", "attributes": {}, "tags": [], **box} for box in boxes
             ]
@@ -343,17 +343,17 @@ def _index_by_look(dataset: Any, images: ReviewImages, embeddings: Embeddings) -
     import fiftyone.brain as brain
 
     row_of = {id_: row for row, id_ in enumerate(embeddings.ids)}
-    found = [(row, row_of[id_]) for row, id_ in enumerate(images.ids) if id_ in row_of]
-    if not found:
-        expected, shown = (
+    rows = [(row, row_of[id_]) for row, id_ in enumerate(images.ids) if id_ in row_of]
+    if not rows:
+        expected, example = (
             f"ids such as {next(iter(images.ids), '')}",
             embeddings.ids[0] if embeddings.ids else "an empty store",
         )
-        raise ReviewError("The embeddings hold none of the images under review", expected=expected, found=shown)
+        raise ReviewError("The embeddings hold none of the images under review", expected=expected, found=example)
     ids = dataset.values("id")
     index = brain.compute_similarity(
         dataset, embeddings=False, brain_key=EMBEDDING_KEY, backend="sklearn", metric="cosine"
     )
-    vectors = np.asarray(embeddings.vectors[[theirs for _, theirs in found]], np.float32)
-    index.add_to_index(vectors, np.array([ids[ours] for ours, _ in found]), warn_existing=False)
+    vectors = np.asarray(embeddings.vectors[[theirs for _, theirs in rows]], np.float32)
+    index.add_to_index(vectors, np.array([ids[ours] for ours, _ in rows]), warn_existing=False)
     index.save()

@@ -98,8 +98,8 @@ class LiveReview:
         done = tuple(sample for key in keys for sample in self._samples_of[key])
         if not rows:
             return Outcome(0, f"{counted(len(keys), 'image')}: {verdict} already", done)
-        said = f" ({rows[0].reason})" if rows[0].reason else ""
-        return Outcome(len(rows), f"{counted(len(rows), 'image')}: {verdict}{said}", done)
+        suffix = f" ({rows[0].reason})" if rows[0].reason else ""
+        return Outcome(len(rows), f"{counted(len(rows), 'image')}: {verdict}{suffix}", done)
 
     def undo(self, reviewer: str | None) -> Outcome:
         """Take back the reviewer's last call that still stands; the log keeps both."""
@@ -145,8 +145,8 @@ class LiveReview:
     def export(self, name: str) -> Path:
         """Write the standing decisions to a file of this name (.jsonl or .csv) in the log's folder; the path."""
         if not isinstance(name, str) or Path(name).name != name or name.startswith("."):
-            what = "The export needs a plain file name"
-            raise ReviewError(what, found=ascii(name)[:80], expected="such as verdicts.csv")
+            message = "The export needs a plain file name"
+            raise ReviewError(message, found=ascii(name)[:80], expected="such as verdicts.csv")
         path = inside(self.book.path.parent, name)
         export_decisions(self.book.path, path)
         return path
@@ -156,11 +156,11 @@ class LiveReview:
         self.book.refresh()
         standing = self.book.all_standing()
         names = [field.name for field in VERDICT_FIELDS]
-        shown = dict(zip(self._key_of, zip(*self.dataset.values(names), strict=True), strict=True))
+        values_of = dict(zip(self._key_of, zip(*self.dataset.values(names), strict=True), strict=True))
         stale = {}
         for sample, key in self._key_of.items():
             values = _field_values(standing.get(key, Standing(())))
-            if [value or None for value in shown[sample]] != [value or None for value in values]:
+            if [value or None for value in values_of[sample]] != [value or None for value in values]:
                 stale[sample] = values
         self._write(stale)
         return len(stale)
@@ -172,9 +172,9 @@ class LiveReview:
         if len(samples) > MOST_AT_ONCE:
             raise ReviewError("Too many images are selected", found=str(len(samples)), expected=str(MOST_AT_ONCE))
         if unmatched := [sample for sample in samples if not isinstance(sample, str) or sample not in self._key_of]:
-            what = f"{len(unmatched)} of the {len(samples)} selected items are not images of this review"
+            message = f"{len(unmatched)} of the {len(samples)} selected items are not images of this review"
             hint = "select whole images: leave views of patches or groups, and reload the page"
-            raise ReviewError(what, found=ascii(unmatched[0])[:80], hint=hint)
+            raise ReviewError(message, found=ascii(unmatched[0])[:80], hint=hint)
         return list(dict.fromkeys(self._key_of[sample] for sample in samples))
 
     def _show(self, keys: Iterable[Key]) -> None:
@@ -200,13 +200,13 @@ class LiveReview:
         hint = "end this review and start it again: it brings the App up to the log"
         try:
             with timeout(_PATIENCE_S + _PATIENCE_AN_IMAGE_S * len(changes)):
-                found = self.dataset._sample_collection.bulk_write(changes, ordered=False).matched_count
+                matched = self.dataset._sample_collection.bulk_write(changes, ordered=False).matched_count
         except PyMongoError as error:
-            what = "The verdict is in the log, but the database does not answer"
-            raise ReviewError(what, found=f"{type(error).__name__}: {error}"[:200], hint=hint) from None
-        if found < len(changes):
-            what = "The verdict is in the log, but the dataset was built anew meanwhile"
-            raise ReviewError(what, found=f"{found} of {len(changes)} images", hint=hint)
+            message = "The verdict is in the log, but the database does not answer"
+            raise ReviewError(message, found=f"{type(error).__name__}: {error}"[:200], hint=hint) from None
+        if matched < len(changes):
+            message = "The verdict is in the log, but the dataset was built anew meanwhile"
+            raise ReviewError(message, found=f"{matched} of {len(changes)} images", hint=hint)
 
 
 def open_review(dataset: Any) -> LiveReview:
@@ -267,12 +267,12 @@ REVIEWER_VARIABLE = "CURATION_REVIEWER"
 """Holds who reviews, for the life of a server: every way to judge reads it, and no request changes it."""
 
 
-def reviewer_here(asked: Mapping[str, Any] | None = None) -> str:
+def reviewer_here(request: Mapping[str, Any] | None = None) -> str:
     """Return who reviews: ``curation review start --reviewer``, fixed while the server runs.
 
     Parameters
     ----------
-    asked : mapping, optional
+    request : mapping, optional
         A request.
 
     Raises
@@ -281,23 +281,25 @@ def reviewer_here(asked: Mapping[str, Any] | None = None) -> str:
         The request names somebody else.
     """
     reviewer = os.environ.get(REVIEWER_VARIABLE, "")
-    named = asked.get("reviewer") if asked is not None else None
-    if named and named != reviewer:
+    claimed = request.get("reviewer") if request is not None else None
+    if claimed and claimed != reviewer:
         raise ReviewError(
             "The reviewer is fixed when the server starts",
-            found=ascii(named)[:80],
+            found=ascii(claimed)[:80],
             expected=reviewer or "curation review start --reviewer NAME",
             hint="each reviewer starts a separate server on the same folder",
         )
     return reviewer
 
 
-def judged(dataset: Any, asked: Mapping[str, Any], samples: Any, verdict: Any, *, reason: Any = None) -> dict[str, Any]:
+def judged(
+    dataset: Any, request: Mapping[str, Any], samples: Any, verdict: Any, *, reason: Any = None
+) -> dict[str, Any]:
     """Give a verdict on samples, or take the last one back: to the log, then to the database; the answer, not shown.
 
     Parameters
     ----------
-    asked : mapping
+    request : mapping
         The request, which may name no other reviewer.
 
     Returns
@@ -311,7 +313,7 @@ def judged(dataset: Any, asked: Mapping[str, Any], samples: Any, verdict: Any, *
     CurationError, OSError
         Nothing was recorded, or the database missed it: the message says which.
     """
-    reviewer = reviewer_here(asked)
+    reviewer = reviewer_here(request)
     review = open_review(dataset)
     if verdict == UNDO:
         done = review.undo(reviewer)
@@ -326,16 +328,16 @@ def judged(dataset: Any, asked: Mapping[str, Any], samples: Any, verdict: Any, *
     }
 
 
-def answered(dataset: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
+def answered(dataset: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a key is answered: `judged`, or why nothing was done.
 
     Parameters
     ----------
-    asked : mapping
+    request : mapping
         ``ids`` of samples, ``verdict`` (``undo`` takes the last one back), and ``reason`` where there is one.
     """
     try:
-        return judged(dataset, asked, asked.get("ids"), asked.get("verdict"), reason=asked.get("reason"))
+        return judged(dataset, request, request.get("ids"), request.get("verdict"), reason=request.get("reason"))
     except (CurationError, OSError) as error:
         return refused(error)
 

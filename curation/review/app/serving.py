@@ -155,18 +155,18 @@ def _load_once(fiftyone: Any) -> None:
     make, datasets = view.get_view, fiftyone.core.odm.get_db_conn().datasets
     # As FiftyOne loads a dataset, and without the moment of the last load, which each load writes.
     parts = dict.fromkeys(("_media_sources", "_media_source_layouts", "last_loaded_at"), 0)
-    kept: tuple[Any, Any] = (None, None)
+    latest: tuple[Any, Any] = (None, None)
 
     @wraps(make)
-    def get_view(dataset: Any, *given: Any, **more: Any) -> Any:
-        nonlocal kept
+    def get_view(dataset: Any, *arguments: Any, **more: Any) -> Any:
+        nonlocal latest
         # What a saved view holds is stored elsewhere.
         if isinstance(dataset, str) and not more.get("view_name"):
-            found, stored = kept, datasets.find_one({"name": dataset}, parts)
-            if stored is not None and found[0] != stored:
-                kept = found = stored, fiftyone.load_dataset(dataset)
-            dataset = dataset if stored is None else found[1]
-        return make(dataset, *given, **more)
+            loaded, stored = latest, datasets.find_one({"name": dataset}, parts)
+            if stored is not None and loaded[0] != stored:
+                latest = loaded = stored, fiftyone.load_dataset(dataset)
+            dataset = dataset if stored is None else loaded[1]
+        return make(dataset, *arguments, **more)
 
     view.get_view = get_view
 
@@ -217,6 +217,6 @@ def _open(port: int) -> socket.socket:
     return listener
 
 
-def _taken(port: int, found: str) -> ReviewError:
+def _taken(port: int, reason: str) -> ReviewError:
     hint = f"--port {ANY} takes a free one; or end what listens at {port} (ss -ltnp, lsof -i :{port})"
-    return ReviewError(f"Port {port} is not free", where=f"{LOOPBACK}:{port}", found=found, hint=hint)
+    return ReviewError(f"Port {port} is not free", where=f"{LOOPBACK}:{port}", found=reason, hint=hint)

@@ -143,8 +143,8 @@ class VerdictBook:
         """
         action = ACTIONS[self.stage].get(verdict)
         if action is None:
-            what = f"{verdict[:40]!r} is not a verdict of stage {self.stage!r}"
-            raise ReviewError(what, expected=", ".join(ACTIONS[self.stage]))
+            message = f"{verdict[:40]!r} is not a verdict of stage {self.stage!r}"
+            raise ReviewError(message, expected=", ".join(ACTIONS[self.stage]))
         reviewer, reason = checked_reviewer(reviewer), checked_reason(reason)
         self.refresh()
         date, rows = self._date(reviewer), []
@@ -178,8 +178,8 @@ class VerdictBook:
         for *below, (call, top) in stacks:
             if call == last:
                 action, reason = (below[-1][1].action, below[-1][1].reason) if below else ("unsure", "")
-                said = f"{UNDO}: {reason}" if reason else UNDO
-                undone.append(msgspec.structs.replace(top, action=action, reason=said, date=date))
+                undo_reason = f"{UNDO}: {reason}" if reason else UNDO
+                undone.append(msgspec.structs.replace(top, action=action, reason=undo_reason, date=date))
         self._append(undone)
         return undone
 
@@ -214,8 +214,8 @@ class VerdictBook:
             self._latest[row.reviewer] = max(self._latest.get(row.reviewer, moment), moment)
         if row.stage != self.stage:
             return
-        given = (row.reviewer, row.date) if row.date else (row.reviewer, "", row.dataset, row.image_id)
-        call = self._calls.setdefault(given, len(self._calls))
+        call_key = (row.reviewer, row.date) if row.date else (row.reviewer, "", row.dataset, row.image_id)
+        call = self._calls.setdefault(call_key, len(self._calls))
         key = (row.dataset, row.image_id)
         stack = self._rows.setdefault(key, {}).setdefault(row.reviewer, [])
         before = bool(stack)
@@ -228,10 +228,10 @@ class VerdictBook:
 
     def _state(self) -> tuple[int, ...] | None:
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except FileNotFoundError:
             return None
-        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def is_undo(row: Decision) -> bool:

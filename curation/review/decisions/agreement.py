@@ -171,7 +171,7 @@ def agreement(standing: Iterable[Decision]) -> tuple[StageAgreement, ...]:
         (`curation.review.decisions.resolution.standing_verdicts`). Those without a reviewer are left out: nobody knows
         whether they are one person's.
     """
-    found = []
+    stages = []
     for stage, rows in grouped(standing, lambda row: row.stage).items():
         by_image = grouped((row for row in rows if row.reviewer), lambda row: (row.dataset, row.image_id))
         verdicts = [{row.reviewer: row.action for row in several} for several in by_image.values()]
@@ -183,8 +183,8 @@ def agreement(standing: Iterable[Decision]) -> tuple[StageAgreement, ...]:
             pairs.append(Pair(first, second, len(both), sum(mine == theirs for mine, theirs in both), kappa))
         if pairs:
             fleiss = fleiss_kappa(list(votes.values()) for votes in verdicts) if len(names) > 2 else None
-            found.append(StageAgreement(stage, tuple(pairs), fleiss))
-    return tuple(sorted(found, key=lambda judged: STAGES.index(judged.stage)))
+            stages.append(StageAgreement(stage, tuple(pairs), fleiss))
+    return tuple(sorted(stages, key=lambda judged: STAGES.index(judged.stage)))
 
 
 def _kappa(

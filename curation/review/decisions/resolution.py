@@ -133,12 +133,12 @@ def resolve(
     for key, verdicts in sorted(grouped(standing, lambda row: (row.dataset, row.image_id, row.stage)).items()):
         by_action = grouped((row for row in verdicts if row.action != "unsure"), lambda row: row.action)
         votes = {action: tuple(sorted({row.reviewer for row in by_action[action]})) for action in sorted(by_action)}
-        kept: set[Action | None] = {*votes} or {"unsure"}
+        actions: set[Action | None] = {*votes} or {"unsure"}
         if len(votes) > 1:
             outcome = _outcome(verdicts, votes, rule, seniors)
             conflicts.append(Conflict(*key, tuple(votes.items()), outcome))
-            kept = kept if rule == "error" else {outcome}
-        chosen += [row for row in verdicts if row.action in kept]
+            actions = actions if rule == "error" else {outcome}
+        chosen += [row for row in verdicts if row.action in actions]
     if rule == "error" and not allow_conflicts:
         refuse_conflicts(conflicts)
     is_open = tuple(conflict for conflict in conflicts if conflict.outcome is None)

@@ -131,14 +131,14 @@ class InOrder(_Shown):
 
     def execute(self, ctx: Any) -> dict[str, Any]:
         """Return the samples of the view, sorted as the grid is."""
-        asked, view, sort = ctx.request_params, ctx.view, ctx.params.get("sort")
-        if asked.get("view_name") and (asked.get("filters") or asked.get("extended")):
+        request, view, sort = ctx.request_params, ctx.view, ctx.params.get("sort")
+        if request.get("view_name") and (request.get("filters") or request.get("extended")):
             # FiftyOne's own answer is then the saved view, without what the sidebar filters in it.
             view = get_view(
                 ctx.dataset,
-                stages=asked.get("view"),
-                filters=asked.get("filters"),
-                extended_stages=asked.get("extended"),
+                stages=request.get("view"),
+                filters=request.get("filters"),
+                extended_stages=request.get("extended"),
             )
         if isinstance(sort, dict) and ctx.dataset.has_field(str(sort.get("field"))):
             view = view.sort_by(str(sort["field"]), reverse=bool(sort.get("descending")))
@@ -248,8 +248,8 @@ class ReviewPanel(foo.Panel):
 
     def on_next(self, ctx: Any) -> None:
         """Show the next batch that waits for this reviewer."""
-        shown = ctx.panel.state.get("batch")
-        done = show_next_batch(ctx, after=shown if isinstance(shown, str) else "")
+        batch = ctx.panel.state.get("batch")
+        done = show_next_batch(ctx, after=batch if isinstance(batch, str) else "")
         ctx.panel.state.set("batch", done.get("batch") or "")
 
     def on_export(self, ctx: Any) -> None:
