@@ -25,7 +25,7 @@ JUDGE = "/review/judge"
 _FILES = r"/(datasets/)?(assets/.+|index\.html|favicon\.ico|[a-z_]+\.svg)"
 """What FiftyOne's own page loads; a page of a dataset may ask for it below its own address."""
 _ASSETS = r"/plugins/.+\.(js|mjs|css|map|json|svg|png|wasm|woff2?)"
-"""What a plugin's page loads; its Python files are nobody's business."""
+"""What a plugin's page loads; its Python files are never served."""
 
 _READ = re.compile(rf"/|/fiftyone|/features|{MEDIA}|/plugins|/ontologies(/.+)?|{_FILES}|{_ASSETS}")
 _POST = re.compile(
@@ -146,7 +146,7 @@ def refuse_body(path: str, body: bytes, reviewed: Reviewed) -> Refusal | None:
         return refusal
     if path.startswith(OPERATORS):
         operator = request.get("operator_uri") or ""
-        # FiftyOne makes a text of {"$symbol": …} too.
+        # FiftyOne converts {"$symbol": …} to a text too.
         if not isinstance(operator, str):
             return Refusal("The name of an operator must be a text", status=400)
         if operator.startswith(_BUILT_IN) and operator.rpartition("/")[2] not in _HARMLESS:
@@ -157,7 +157,7 @@ def refuse_body(path: str, body: bytes, reviewed: Reviewed) -> Refusal | None:
 
 
 def refuse_values(request: Any, reviewed: Reviewed) -> Refusal | None:
-    """Return why a value may not pass, at whatever depth it stands; None where all may.
+    """Return why a value may not pass, at any depth of the request; None if all may.
 
     FiftyOne imports the module of whatever class a request names, and makes an object of it.
 
@@ -196,7 +196,7 @@ def refuse_values(request: Any, reviewed: Reviewed) -> Refusal | None:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A GraphQL query: what it changes, texts that stand in it, and the variables that name a dataset."""
+    """A GraphQL query: what it changes, the texts in it, and the variables that name a dataset."""
 
     changes: frozenset[str]
     texts: frozenset[str]
@@ -205,7 +205,7 @@ class _Query:
 
 @lru_cache(_MOST_QUERIES)
 def _read_query(text: str) -> _Query | None:
-    """Return what a query does, None where it is none."""
+    """Return what a query does, None if the text is not a query."""
     import graphql
 
     try:
@@ -264,7 +264,7 @@ def parameters(query: bytes) -> dict[str, list[str]]:
 def restrict_stages(fiftyone: Any) -> None:
     """Let FiftyOne build, from what the App sends, stages of a view and nothing else, for the life of this process.
 
-    By itself it makes an object of whatever class a request names, with the arguments that stand there, and hands
+    By itself it makes an object of any class that a request names, with the arguments of the request, and hands
     MongoDB whatever pipeline a request holds: ``$out`` and ``$merge`` write. This holds whatever way the name took
     past `refuse_values`, in a saved view as well.
     """

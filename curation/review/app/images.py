@@ -71,7 +71,7 @@ class ReviewImages:
     batches : tuple of str
         ``0001``, ``0002``, …
     nearest : tuple of str
-        Id of the ID image that looks most like it, ``""`` where that is no evidence. Empty before `arranged`.
+        Id of the ID image that looks most like it, ``""`` without such evidence. Empty before `arranged`.
     nearest_paths : tuple of Path or None
         Photo of that ID image.
     left_out : dict of str to int
@@ -100,7 +100,7 @@ class ReviewImages:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The images of one part, or of one source where there is no manifest; columns as of `ReviewImages`.
+    """The images of a part, or of a source without a manifest; columns as of `ReviewImages`.
 
     ``names`` are those that a photo may have, ``folders`` the source whose photos hold it, ``classes`` not sorted yet.
     """

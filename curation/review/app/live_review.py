@@ -39,7 +39,7 @@ class Outcome:
     images : int
         How many got or lost a verdict.
     text : str
-        A sentence that says so.
+        The same as a sentence.
     samples, waiting : tuple of str
         Samples that were judged, or whose verdict was taken back; those among them that wait for the reviewer now.
     """
@@ -86,14 +86,14 @@ class LiveReview:
         Raises
         ------
         ReviewError
-            Nothing is selected, what is selected are no samples of this dataset, the verdict, reason or reviewer
+            Nothing is selected, the selection holds other items than samples, the verdict, reason or reviewer
             cannot be taken, or the database does not answer.
         """
         with self._lock:
             keys = self._keys(samples)
             batches = [(key, self.batch_of[key]) for key in keys]
             rows = self.book.record(batches, verdict, reason=reason, reviewer=reviewer)
-            # Those that say so already too: the database may have missed it.
+            # Those with this verdict too: the database may have missed it.
             self._show(keys)
         done = tuple(sample for key in keys for sample in self._samples_of[key])
         if not rows:
@@ -102,7 +102,7 @@ class LiveReview:
         return Outcome(len(rows), f"{counted(len(rows), 'image')}: {verdict}{suffix}", done)
 
     def undo(self, reviewer: str | None) -> Outcome:
-        """Take back the reviewer's last call that still stands; the log keeps both."""
+        """Take back the reviewer's last call that is not undone yet; the log keeps both."""
         with self._lock:
             rows = self.book.undo(reviewer)
             keys = [(row.dataset, row.image_id) for row in rows]
@@ -128,7 +128,7 @@ class LiveReview:
             return progress_text(self.book.count_decided(reviewer), len(self.batch_of))
 
     def progress(self) -> Progress:
-        """Return how far the review is, as the log stands now."""
+        """Return the progress of the review by the present log."""
         with self._lock:
             self.book.refresh()
             if self._measured is None or self._measured[0] != self.book.seen:
@@ -136,7 +136,7 @@ class LiveReview:
             return self._measured[1]
 
     def next_batch(self, *, reviewer: str = "", after: str = "") -> str | None:
-        """Return the next batch with an image that waits for a reviewer, None where none does."""
+        """Return the next batch with an image that waits for a reviewer, None if no image waits."""
         with self._lock:
             self.book.refresh()
             standing = self.book.all_standing()
@@ -215,7 +215,7 @@ def open_review(dataset: Any) -> LiveReview:
     Raises
     ------
     ReviewError
-        The dataset is no finished review dataset, or names a log that may not be written.
+        The dataset is not a finished review, or names a log that may not be written.
     """
     if dataset is None:
         raise ReviewError("No dataset is open", hint="choose the review's dataset in the App")
@@ -240,7 +240,7 @@ def waiting_view(dataset: Any, batch: str, reviewer: str) -> Any:
 def offer_own_view(dataset: Any, reviewer: str) -> str:
     """Save the view of what waits for a reviewer, whatever others decided; its name.
 
-    The view *to decide* shows what nobody decided, for reviewers who share the work; this one serves those who judge
+    The view *to decide* shows undecided images, for reviewers who share the work; this one serves those who judge
     the same images.
     """
     view = dataset.match({"decided_by": {"$ne": reviewer}})
@@ -278,7 +278,7 @@ def reviewer_here(request: Mapping[str, Any] | None = None) -> str:
     Raises
     ------
     ReviewError
-        The request names somebody else.
+        The request names another reviewer.
     """
     reviewer = os.environ.get(REVIEWER_VARIABLE, "")
     claimed = request.get("reviewer") if request is not None else None

@@ -85,7 +85,7 @@ def measure_progress(batch_of: Mapping[Key, str], standing: Mapping[Key, Standin
     batch_of : mapping
         Batch of every image under review.
     standing : mapping
-        What stands on images; those that are not under review are counted as `strangers`.
+        Current verdicts on images; those that are not under review are counted as `strangers`.
     """
     known = {key: judged for key, judged in standing.items() if key in batch_of and judged.verdicts}
     verdict_of = {key: judged.verdict for key, judged in known.items()}

@@ -160,7 +160,7 @@ def export_decisions(log: Path, path: Path) -> Export:
     OverwriteError
         The path is a file that belongs to the review.
     MissingFileError
-        There are no decisions yet.
+        The log is empty or missing.
     """
     if path.suffix not in SUFFIXES:
         message = "Decisions are exported as JSON Lines or CSV"

@@ -223,7 +223,7 @@ def start_review(
 ) -> Started:
     """Return a review whose dataset shows the images with every verdict of the folder's log.
 
-    A dataset of the same inputs is taken as it is, with whatever the user tagged there; another one is built.
+    A dataset of the same inputs is continued with the user's tags; otherwise a new one is built.
 
     Parameters
     ----------

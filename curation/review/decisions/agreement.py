@@ -14,14 +14,14 @@ from curation.review.decisions.decision import STAGES, Action, Decision, Stage
 
 @dataclass(frozen=True, slots=True)
 class ListCount:
-    """The decisions of one pool, stage and action.
+    """The decisions with the same pool, stage and action.
 
     Attributes
     ----------
     listed, unique : int
         Rows, and different images among them.
     repeated : tuple of str
-        Images that stand in the list more than once from the same reviewer (or from none), sorted.
+        Images that the list holds more than once from the same reviewer (or without one), sorted.
     reasons : dict of str to (int, int)
         Rows and different images by reason, in the order of the rows.
     """
@@ -167,7 +167,7 @@ def agreement(standing: Iterable[Decision]) -> tuple[StageAgreement, ...]:
     Parameters
     ----------
     standing : iterable of Decision
-        The verdicts that stand, one of each reviewer on an image
+        The current verdicts, at most one of each reviewer on an image
         (`curation.review.decisions.resolution.standing_verdicts`). Those without a reviewer are left out: nobody knows
         whether they are one person's.
     """

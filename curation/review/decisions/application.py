@@ -80,7 +80,7 @@ def find_stale(
     Parameters
     ----------
     sources : mapping of str to Source, optional
-        Where candidates that stand in no part may be.
+        Where to look for candidates that are in no part.
     """
     rows = list(decisions)
     spoken = {dataset: parts_spoken_of(manifest.header, dataset) for dataset in {row.dataset for row in rows}}
@@ -170,7 +170,7 @@ _ORDER: tuple[tuple[Stage, Action], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Ineffective:
-    """Decisions of one kind that could not act, each image once, sorted, and why they could not."""
+    """Decisions with the same stage and action that could not act: images, each once and sorted, and why."""
 
     stage: Stage
     action: Action
@@ -184,7 +184,7 @@ class Ineffective:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The change of one part: ids removed and added, sorted."""
+    """The change of a part: ids removed and added, sorted."""
 
     part: str
     removed: tuple[str, ...]

@@ -1,7 +1,7 @@
 """Lists that verdicts clean: how many images of each were judged, and three ways of leaving images out.
 
-Unjudged is not clean. Of 5,160 images somebody looked at 373 and found 72 to show what they should not: without
-these 72 the list is shorter, and of its 5,088 images 4,787 are still unjudged. What a list is called says so.
+Unjudged is not clean. Of 5,160 images a reviewer judged 373 and removed 72: without these 72 the list is
+shorter, and of its 5,088 images 4,787 are still unjudged. The name of a list states what was left out.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ LIST_SUFFIXES = (".txt", ".csv", ".json", ".gz")
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The verdicts on the images of one part, each image once.
+    """The verdicts on the images of a part, each image once.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Coverage:
 
     @property
     def total(self) -> int:
-        """Images that somebody judged."""
+        """Judged images."""
         return sum(map(len, self.judged.values()))
 
     @property
@@ -228,7 +228,7 @@ def manifest_of_list(path: Path, decisions: Sequence[Decision]) -> Manifest:
     Raises
     ------
     UsageError
-        There are no decisions, or the data set of the list does not follow from them.
+        Decisions are missing, or the data set of the list does not follow from them.
     AnnotationFormatError
         See `curation.sources.published_list.only_list` and `natives_of`.
     """

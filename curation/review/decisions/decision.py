@@ -34,7 +34,7 @@ _SPLITS = ("near", "far", "farther")
 
 
 def namespace_of_pool(dataset: str) -> str:
-    """Return the namespace of the ids of a pool, or of one of its splits.
+    """Return the namespace of the ids of a pool, or of its splits.
 
     >>> namespace_of_pool("coco"), namespace_of_pool("coco-far")
     ('coco', 'coco')

@@ -44,7 +44,7 @@ _DAMAGED_NUMBER = re.compile(r"(?:[a-z0-9_]+:)?[+-]?\d+(?:(?:[.,]\d+)?[eE][+-]\d
 
 @dataclass(frozen=True, slots=True)
 class CodeCount:
-    """The rows of a table with one code, and the action that it stands for: ``skip`` is no verdict."""
+    """The rows of a table with one code, and the action that it stands for: ``skip`` means no verdict."""
 
     code: str
     action: str
@@ -53,7 +53,7 @@ class CodeCount:
 
 @dataclass(frozen=True, slots=True)
 class DecisionFile:
-    """The decisions of one file in file order, and how it was read.
+    """The decisions of a file in file order, and how it was read.
 
     Attributes
     ----------
@@ -326,7 +326,7 @@ LISTS: dict[str, tuple[Stage, Action]] = {
     "UNFILTERED_IMAGES_TO_NEAR": ("manual", "to_near"),
     "UNFILTERED_IMAGES_TO_FAR": ("manual", "to_far"),
 }
-"""What the top keys of the file mean; beside them stands `CANDIDATES`, whose keys end in ``_near`` or mean far."""
+"""What the top keys of the file mean; `CANDIDATES` is another top key, whose keys end in ``_near`` or mean far."""
 Ids = list[str | int]
 Selection = dict[str, dict[str, Ids | dict[str, Ids]]]
 _DEEPEST = 6
@@ -336,7 +336,7 @@ _ID_FORMS = {"coco": "[1-9][0-9]{0,11}|0", "openimages": "[0-9a-f]{16}"}
 
 
 def parse_selection(data: bytes, name: str) -> list[Decision]:
-    """Return the decisions of the authors' file in file order; ids listed twice stand twice.
+    """Return the decisions of the authors' file in file order; an id that is listed twice gives two.
 
     Raises
     ------

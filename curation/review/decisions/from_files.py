@@ -103,7 +103,7 @@ class DecisionReport:
         Raises
         ------
         DecisionError
-            Verdicts contradict each other, and that is not allowed.
+            Verdicts contradict each other, and conflicts are not allowed.
         """
         if not self.allowed:
             refuse_conflicts(self.resolution.both)

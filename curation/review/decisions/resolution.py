@@ -178,10 +178,10 @@ def refuse_conflicts(conflicts: Sequence[Conflict]) -> None:
 
 
 def standing_verdicts(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
-    """Return the verdicts that stand: of each reviewer on each image and stage the last, in the order of the rows.
+    """Return the current verdicts: the last of each reviewer on each image and stage, in the order of the rows.
 
-    Later is what has the later date; rows of one date, and those without, follow the order of the rows, and the latter
-    go first. Rows that name no reviewer all stand: whether they are one person's is not known.
+    Rows are ordered by date, then by position; rows without a date come first. All rows without a reviewer are
+    current: they may be from several people.
     """
     rows = list(dict.fromkeys(decisions))
     last: dict[Hashable, int] = {}

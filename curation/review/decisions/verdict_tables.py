@@ -44,7 +44,7 @@ from curation.sources.entries import PublishedList
 from curation.sources.published_list import ids_of
 
 SKIP = "skip"
-"""What a code stands for that is no verdict."""
+"""The meaning of a code that is not a verdict."""
 _OWN_FORMS = (".jsonl", ".json", ".yaml", ".yml")
 _STABLE_ID = re.compile(r"[a-z][a-z0-9_]{0,31}:(?![/\\])")
 _SHOWN = 8
@@ -114,7 +114,7 @@ def _pieces(texts: Sequence[str]) -> list[str]:
 def read_verdicts(paths: Sequence[Path], options: TableOptions, namespaces: Namespaces) -> list[DecisionFile]:
     """Return the decisions of some files: with a map of columns of tables, but for ``.jsonl`` and the authors' forms.
 
-    Of one table the order of the rows is no order in time. Rows without date that judge an image differently, in one
+    The order of rows in a table is not their order in time. Rows without date that judge an image differently, in one
     table or in several, therefore name no reviewer: none replaces another, and they are a conflict.
 
     Parameters
@@ -127,7 +127,7 @@ def read_verdicts(paths: Sequence[Path], options: TableOptions, namespaces: Name
     UsageError
         The options do not fit together.
     DecisionError, AnnotationFormatError
-        A file is no such table; the message names the line.
+        A file is not such a table; the message names the line.
     """
     if not options.columns:
         if options != TableOptions():
@@ -200,7 +200,7 @@ def _separator(data: bytes, columns: Set[str]) -> str:
     """Return what separates the cells: that under which the first row has the wanted columns, else the comma."""
     first = data[:_HEAD].decode("utf-8-sig", "replace")
     for separator in ",;\t":
-        # Quotes are those of one separator alone: under another, what follows a quote is no fault of the table.
+        # Quotes are those of one separator alone: under another, what follows a quote is not an error of the table.
         with suppress(csv.Error):
             head = next(filter(None, csv.reader(io.StringIO(first, newline=""), delimiter=separator)), [])
             if columns <= {cell.strip() for cell in head}:

@@ -1,4 +1,4 @@
-"""The categories of an OOD source: how they relate to ID classes, and what annotations of them say of an image."""
+"""The categories of an OOD source: how they relate to ID classes, and what their annotations mean for an image."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A category with what an annotation of it says of an image.
+    """A category with what its annotation means for an image.
 
     Attributes
     ----------

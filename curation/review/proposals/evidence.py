@@ -46,7 +46,7 @@ def text_evidence(
     SimilarityError
         Images and prompts are of two encoders.
     ProposalError
-        The prompts are of ID classes alone, or of none.
+        All prompts are of ID classes, or none is.
     """
     require_same_encoder(images, prompts)
     owner = {key: name for key, (name, _) in owners(classes).items()}
@@ -208,7 +208,7 @@ def detector_evidence(
     MissingFileError
         No such file.
     ProposalError
-        It is no such list, a score is not in [0, 1], or none of its images is in the source.
+        It is not such a list, a score is not in [0, 1], or none of its images is in the source.
     """
     file = InputFile(path, kind="detections file")
     try:

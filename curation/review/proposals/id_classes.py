@@ -45,7 +45,7 @@ class _File(msgspec.Struct):
 
 
 def name_key(name: str) -> str:
-    """Return what two spellings of one name share: letters and digits, case folded.
+    """Return what two spellings of the same name share: letters and digits, case folded.
 
     >>> name_key("Potted plant") == name_key("pottedplant"), name_key("cell-phone")
     (True, 'cellphone')
@@ -131,7 +131,7 @@ def synsets_of(names: Iterable[str], *, dataset: str = "", given: Mapping[str, s
         ``coco``, ``voc`` or ``openimages``: its map goes before the others, which lend theirs where a name is the same
         but for case and blanks.
     given : mapping of str to str, optional
-        Name to synset, of the user's: goes before all; ``""`` says that a name has none.
+        The user's synsets by name, before all others; ``""`` says that a name has none.
     """
     mine = {name_key(name): synset for name, synset in (given or {}).items()}
     order = sorted(DATASETS, key=lambda name: name != dataset)

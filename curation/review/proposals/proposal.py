@@ -1,4 +1,4 @@
-"""`Proposal`: what is suspected of one image, and the evidence. A proposal, not a decision.
+"""`Proposal`: what an image is suspected of, and the evidence. A proposal, not a decision.
 
 Membership in a split comes from replayed decisions alone. Proposals are kept as JSON lines: a header, then one proposal
 a line, by rank.
@@ -215,7 +215,7 @@ class SetProposal(_Record, frozen=True):
         Mean over the set's annotated categories of the Wu-Palmer similarity to the nearest ID class; None where no
         category has a synset.
     encoder : str
-        Digest of the encoder: only sets of one encoder may be compared. ``""`` without embeddings.
+        Digest of the encoder: only sets with the same encoder may be compared. ``""`` without embeddings.
     """
 
     name: str

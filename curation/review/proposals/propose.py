@@ -81,7 +81,7 @@ def finding(evidence: Sequence[Evidence], *, agreeing: int) -> Finding:
     1. An annotation that is an ID class by name, alias, synset or kind: *remove*.
     2. `agreeing` kinds of suspicion or more that may mean one ID class: *remove*. A piece that names none supports any.
     3. Fewer: *undecided*, whatever the categories say.
-    4. Else a near category: *near*. Else a category that nobody judged, or no annotation: *undecided*. Else *far*.
+    4. Else a near category: *near*. Else an unjudged category, or no annotation: *undecided*. Else *far*.
     """
     strongest = ordered(evidence)
     if overlap := [piece for piece in strongest if piece.kind in OVERLAPS]:

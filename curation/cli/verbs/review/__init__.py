@@ -85,7 +85,7 @@ def _serve(started: Started, port: str | None, *, remote: bool) -> None:
         print(f"Reviewer: {os.environ[REVIEWER_VARIABLE]}", file=sys.stderr)
         print(f"The App is at {address} ; Ctrl-C ends it, nothing is lost", file=sys.stderr, flush=True)
 
-    # FiftyOne prints of its connections where the result stands.
+    # FiftyOne prints its connections to standard output, which holds the result.
     with redirect_stdout(sys.stderr):
         serve(started.review.dataset, number, at_work=at_work, browser=not remote)
     print("\nthe App is closed; every verdict is in the log", file=sys.stderr)

@@ -105,7 +105,7 @@ class OpenReview(_Shown):
 
 
 class About(_Shown):
-    """What `review.js` has to know of a dataset: nothing where it is no review."""
+    """What `review.js` has to know of a dataset: nothing if it is not a review."""
 
     called, label, unlisted = "about", "Review: what this dataset is", True
 
@@ -239,7 +239,7 @@ class ReviewPanel(foo.Panel):
         return types.Property(panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2))
 
     def on_verdict(self, ctx: Any) -> None:
-        """Give the verdict of a button, with the reason that stands above it."""
+        """Give the verdict of a button, with the reason in the field above it."""
         judge_selected(ctx, ctx.params.get("verdict"), reason=ctx.panel.state.get("reason"))
 
     def on_undo(self, ctx: Any) -> None:
