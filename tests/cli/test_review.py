@@ -57,6 +57,9 @@ def test_status_counts_images_that_are_not_shown(folder: Path, shell: Shell) -> 
     assert re.search(r"missing +1 +coco:000000000009\n", text)
     data = shell.data("review", "status", "--folder", folder, "--json")
     assert data["left_out"] == left_out
+    (folder / "boxes.jsonl").write_text("{}\n")
+    warned = shell.err("review", "status", "--folder", folder, status=0)
+    assert "boxes.jsonl is not read any more: correct the annotations" in warned
 
 
 def test_a_record_of_the_version_before_is_read(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ JUDGE = "/review/judge"
 _FILES = r"/(datasets/)?(assets/.+|index\.html|favicon\.ico|[a-z_]+\.svg)"
 """What FiftyOne's own page loads; a page of a dataset may ask for it below its own address."""
 _ASSETS = r"/plugins/.+\.(js|mjs|css|map|json|svg|png|wasm|woff2?)"
-"""What a plugin's page loads; its Python files are nobody's business."""
+"""What a plugin's page loads; its Python files are never served."""
 
 _READ = re.compile(rf"/|/fiftyone|/features|{MEDIA}|/plugins|/ontologies(/.+)?|{_FILES}|{_ASSETS}")
 _POST = re.compile(
@@ -137,27 +137,27 @@ def refuse_body(path: str, body: bytes, reviewed: Reviewed) -> Refusal | None:
         return None
     try:
         # As FiftyOne decodes it.
-        asked = json.loads(body.decode(), object_pairs_hook=each_key_once)
+        request = json.loads(body.decode(), object_pairs_hook=each_key_once)
     except (ValueError, RecursionError):
         return Refusal("The request is not JSON, or an object of it holds a key twice", status=400)
-    if not isinstance(asked, dict):
+    if not isinstance(request, dict):
         return Refusal("The request is not a JSON object", status=400)
-    if (refusal := refuse_values(asked, reviewed)) is not None:
+    if (refusal := refuse_values(request, reviewed)) is not None:
         return refusal
     if path.startswith(OPERATORS):
-        operator = asked.get("operator_uri") or ""
-        # FiftyOne makes a text of {"$symbol": …} too.
+        operator = request.get("operator_uri") or ""
+        # FiftyOne converts {"$symbol": …} to a text too.
         if not isinstance(operator, str):
             return Refusal("The name of an operator must be a text", status=400)
         if operator.startswith(_BUILT_IN) and operator.rpartition("/")[2] not in _HARMLESS:
             return Refusal(
                 "Operators that change the dataset or read the disk are not allowed in a review", operator[:80]
             )
-    return _refuse_query(asked, reviewed) if path == GRAPHQL else None
+    return _refuse_query(request, reviewed) if path == GRAPHQL else None
 
 
 def refuse_values(request: Any, reviewed: Reviewed) -> Refusal | None:
-    """Return why a value may not pass, at whatever depth it stands; None where all may.
+    """Return why a value may not pass, at any depth of the request; None if all may.
 
     FiftyOne imports the module of whatever class a request names, and makes an object of it.
 
@@ -196,7 +196,7 @@ def refuse_values(request: Any, reviewed: Reviewed) -> Refusal | None:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A GraphQL query: what it changes, texts that stand in it, and the variables that name a dataset."""
+    """A GraphQL query: what it changes, the texts in it, and the variables that name a dataset."""
 
     changes: frozenset[str]
     texts: frozenset[str]
@@ -205,7 +205,7 @@ class _Query:
 
 @lru_cache(_MOST_QUERIES)
 def _read_query(text: str) -> _Query | None:
-    """Return what a query does, None where it is none."""
+    """Return what a query does, None if the text is not a query."""
     import graphql
 
     try:
@@ -236,8 +236,8 @@ def _read_query(text: str) -> _Query | None:
     return _Query(frozenset(changes), frozenset(texts), frozenset(datasets))
 
 
-def _refuse_query(asked: Mapping[str, Any], reviewed: Reviewed) -> Refusal | None:
-    text, variables = asked.get("query"), asked.get("variables") or {}
+def _refuse_query(request: Mapping[str, Any], reviewed: Reviewed) -> Refusal | None:
+    text, variables = request.get("query"), request.get("variables") or {}
     query = _read_query(text) if isinstance(text, str) else None
     if query is None or not isinstance(variables, dict):
         return Refusal("The request is not a query", status=400)
@@ -245,9 +245,9 @@ def _refuse_query(asked: Mapping[str, Any], reviewed: Reviewed) -> Refusal | Non
         return Refusal("The saved views and colours of a review cannot be changed")
     # A form is a variable that holds the name; the App's own queries hold no text.
     forms = [value for value in variables.values() if isinstance(value, dict)]
-    named = [variables.get(name) for name in query.datasets]
-    named += [form.get(name) for form in forms for name in _DATASET_NAMES]
-    if {*query.texts, *(name for name in named if isinstance(name, str))} - {"", reviewed.name}:
+    names = [variables.get(name) for name in query.datasets]
+    names += [form.get(name) for form in forms for name in _DATASET_NAMES]
+    if {*query.texts, *(name for name in names if isinstance(name, str))} - {"", reviewed.name}:
         return _other_dataset(reviewed)
     return None
 
@@ -264,7 +264,7 @@ def parameters(query: bytes) -> dict[str, list[str]]:
 def restrict_stages(fiftyone: Any) -> None:
     """Let FiftyOne build, from what the App sends, stages of a view and nothing else, for the life of this process.
 
-    By itself it makes an object of whatever class a request names, with the arguments that stand there, and hands
+    By itself it makes an object of any class that a request names, with the arguments of the request, and hands
     MongoDB whatever pipeline a request holds: ``$out`` and ``$merge`` write. This holds whatever way the name took
     past `refuse_values`, in a saved view as well.
     """

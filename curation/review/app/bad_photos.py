@@ -100,7 +100,7 @@ def _checked(stream: BinaryIO, path: Path) -> Checked:
             kind, size = photo.format or "", shown_size(photo)
     except Image.DecompressionBombError:
         return "huge", (0, 0)
-    # Pillow's readers of heads raise errors of many kinds on what is no photo.
+    # Pillow's readers of heads raise errors of many kinds on other files.
     except (OSError, ValueError, SyntaxError, EOFError, TypeError, KeyError, IndexError, OverflowError,
             ArithmeticError, MemoryError, AttributeError, RuntimeError, AssertionError):  # fmt: skip
         stream.seek(0)

@@ -171,17 +171,17 @@ def export_decisions(log: Path, path: Path) -> Export:
     OverwriteError
         The path is a file that belongs to the review.
     MissingFileError
-        There are no decisions yet.
+        The log is empty or missing.
     """
     if path.suffix not in SUFFIXES:
-        what = "Decisions are exported as JSON Lines or CSV"
-        raise ReviewError(what, found=path.name[:80], expected=", ".join(SUFFIXES))
+        message = "Decisions are exported as JSON Lines or CSV"
+        raise ReviewError(message, found=path.name[:80], expected=", ".join(SUFFIXES))
     if not log.exists():
         hint = "decide on an image first: curation review start --folder DIR"
         raise MissingFileError("No decisions yet", where=str(log), hint=hint)
-    found = read_decisions(log)
-    for note in found.notes():
+    logged = read_decisions(log)
+    for note in logged.notes():
         warnings.warn(note, CurationWarning, stacklevel=2)
-    rows = standing_rows(found.decisions)
+    rows = standing_rows(logged.decisions)
     write_decisions(path, rows)
-    return Export(path, len(rows), dict(sorted(Counter(row.action for row in rows).items())), found.sha256)
+    return Export(path, len(rows), dict(sorted(Counter(row.action for row in rows).items())), logged.sha256)

@@ -177,9 +177,9 @@ def _named(reviewer: str) -> str:
     return checked_reviewer(reviewer)
 
 
-def _folders(given: Mapping[str, Path] | Path | None) -> dict[str, PhotoFolder]:
-    named = {"": given} if isinstance(given, Path) else given or {}
-    return {name: PhotoFolder(folder, FURTHER_SUFFIXES) for name, folder in named.items()}
+def _folders(photos: Mapping[str, Path] | Path | None) -> dict[str, PhotoFolder]:
+    folders = {"": photos} if isinstance(photos, Path) else photos or {}
+    return {name: PhotoFolder(folder, FURTHER_SUFFIXES) for name, folder in folders.items()}
 
 
 def _images(
@@ -222,7 +222,7 @@ def start_review(
 ) -> Started:
     """Return a review whose dataset shows the images with every verdict of the folder's log.
 
-    A dataset of the same inputs is taken as it is, with whatever the user tagged there; another one is built.
+    A dataset of the same inputs is continued with the user's tags; otherwise a new one is built.
 
     Parameters
     ----------
@@ -245,8 +245,8 @@ def start_review(
         The folder or the dataset holds another review and `rebuild` is False; or see `load_fiftyone`.
     """
     if not name or len(name) > 100 or not name.isprintable() or "/" in name:
-        what, expected = "The name of the dataset is malformed", "1 to 100 characters without /"
-        raise ReviewError(what, found=ascii(name)[:120], expected=expected)
+        message, expected = "The name of the dataset is malformed", "1 to 100 characters without /"
+        raise ReviewError(message, found=ascii(name)[:120], expected=expected)
     record = ReviewRecord(
         dataset=name,
         stage=stage,
@@ -298,8 +298,8 @@ def resume_review(folder: Path, *, reviewer: str = "") -> Started:
         )
     if gone := [path for path in present.values("filepath") if not Path(path).is_file()]:
         mend = "restart with the sources, --photos and --rebuild (the decisions are kept)"
-        what = f"{len(gone):,} of {counted(record.images, 'photo')} not found: {examples(gone)}"
-        warnings.warn(f"{what}; {mend}", CurationWarning, stacklevel=2)
+        message = f"{len(gone):,} of {counted(record.images, 'photo')} not found: {examples(gone)}"
+        warnings.warn(f"{message}; {mend}", CurationWarning, stacklevel=2)
     return _started(present, record, built=False, reviewer=reviewer)
 
 
@@ -353,11 +353,11 @@ def _require_same(folder: Path, record: ReviewRecord, *, rebuild: bool) -> None:
     if rebuild or not (folder / REVIEW).exists():
         return
     before = read_record(folder)
-    for what in ("dataset", "stage", "manifest"):
-        if (theirs := getattr(before, what)) != (ours := getattr(record, what)):
+    for field in ("dataset", "stage", "manifest"):
+        if (theirs := getattr(before, field)) != (ours := getattr(record, field)):
             raise ReviewError(
                 "The folder holds another review",
-                where=f"{folder / REVIEW}: {what}",
+                where=f"{folder / REVIEW}: {field}",
                 expected=theirs or "none",
                 found=ours or "none",
                 hint="another --folder, or --rebuild to continue with this log",
@@ -366,8 +366,8 @@ def _require_same(folder: Path, record: ReviewRecord, *, rebuild: bool) -> None:
 
 def _may_replace(info: Mapping[str, Any], name: str, log: Path, *, rebuild: bool) -> None:
     if not info:
-        what = "A dataset of this name exists that is not a review"
-        raise ReviewError(what, where=name, hint="choose another --name")
+        message = "A dataset of this name exists that is not a review"
+        raise ReviewError(message, where=name, hint="choose another --name")
     theirs, reviewed = Path(str(info.get("log"))), None
     # A folder that was moved away holds no review.
     with suppress(CurationError, OSError, ValueError):

@@ -44,7 +44,7 @@ _DAMAGED_NUMBER = re.compile(r"(?:[a-z0-9_]+:)?[+-]?\d+(?:(?:[.,]\d+)?[eE][+-]\d
 
 @dataclass(frozen=True, slots=True)
 class CodeCount:
-    """The rows of a table with one code, and the action that it stands for: ``skip`` is no verdict."""
+    """The rows of a table with one code, and the action that it stands for: ``skip`` means no verdict."""
 
     code: str
     action: str
@@ -53,7 +53,7 @@ class CodeCount:
 
 @dataclass(frozen=True, slots=True)
 class DecisionFile:
-    """The decisions of one file in file order, and how it was read.
+    """The decisions of a file in file order, and how it was read.
 
     Attributes
     ----------
@@ -95,18 +95,18 @@ def read_decisions(path: Path) -> DecisionFile:
     DecisionError
         It is none of the four, too large, or a line is malformed; the message names the line.
     """
-    given = InputFile(path, kind="decisions file", most=MAX_BYTES, error=DecisionError)
+    file = InputFile(path, kind="decisions file", most=MAX_BYTES, error=DecisionError)
     name, torn = path.name, ""
     match Path(name.lower().removesuffix(".gz")).suffix:
         case ".jsonl":
-            kind, (decisions, torn) = "jsonl", parse_jsonl(given.data, name)
+            kind, (decisions, torn) = "jsonl", parse_jsonl(file.data, name)
         case ".csv":
-            kind, decisions = "csv", parse_csv(given.data, name)
+            kind, decisions = "csv", parse_csv(file.data, name)
         case ".yaml" | ".yml" | ".json":
-            kind, decisions = "selection", parse_selection(given.data, name)
+            kind, decisions = "selection", parse_selection(file.data, name)
         case _:
             raise _wrong_suffix(path, ".jsonl, .csv, or the authors' selection as .yaml or .json")
-    return DecisionFile(tuple(decisions), name, given.sha256, kind, len(decisions), torn)
+    return DecisionFile(tuple(decisions), name, file.sha256, kind, len(decisions), torn)
 
 
 def read_decision_files(
@@ -196,8 +196,8 @@ def _rows(data: bytes, name: str, separator: str) -> Iterator[tuple[int, list[st
         for cells in reader:
             width = width or len(cells)
             if len(cells) not in (0, width):
-                what = "A row has another number of cells than the first line"
-                raise DecisionError(what, where=f"{name}, line {line}", expected=str(width), found=str(len(cells)))
+                message = "A row has another number of cells than the first line"
+                raise DecisionError(message, where=f"{name}, line {line}", expected=str(width), found=str(len(cells)))
             if cells:
                 yield line, [cell_text(cell) for cell in cells]
             line = reader.line_num + 1
@@ -313,8 +313,8 @@ def json_lines(decisions: Iterable[Decision]) -> bytes:
 
 
 def _wrong_suffix(path: Path, expected: str) -> DecisionError:
-    what = "Unsupported decisions-file extension"
-    return DecisionError(what, where=str(path), expected=expected, found=repr(path.suffix[:20]))
+    message = "Unsupported decisions-file extension"
+    return DecisionError(message, where=str(path), expected=expected, found=repr(path.suffix[:20]))
 
 
 MAX_TREE_BYTES = 16 << 20
@@ -326,7 +326,7 @@ LISTS: dict[str, tuple[Stage, Action]] = {
     "UNFILTERED_IMAGES_TO_NEAR": ("manual", "to_near"),
     "UNFILTERED_IMAGES_TO_FAR": ("manual", "to_far"),
 }
-"""What the top keys of the file mean; beside them stands `CANDIDATES`, whose keys end in ``_near`` or mean far."""
+"""What the top keys of the file mean; `CANDIDATES` is another top key, whose keys end in ``_near`` or mean far."""
 Ids = list[str | int]
 Selection = dict[str, dict[str, Ids | dict[str, Ids]]]
 _DEEPEST = 6
@@ -336,7 +336,7 @@ _ID_FORMS = {"coco": "[1-9][0-9]{0,11}|0", "openimages": "[0-9a-f]{16}"}
 
 
 def parse_selection(data: bytes, name: str) -> list[Decision]:
-    """Return the decisions of the authors' file in file order; ids listed twice stand twice.
+    """Return the decisions of the authors' file in file order; an id that is listed twice gives two.
 
     Raises
     ------
@@ -348,11 +348,11 @@ def parse_selection(data: bytes, name: str) -> list[Decision]:
     try:
         lists = msgspec.convert(parse_tree(data, name), type=Selection)
     except msgspec.ValidationError as error:
-        what, found = "The file does not have the authors' layout", ascii(str(error))[:200]
-        raise DecisionError(what, where=name, expected=layout, found=found) from None
+        message, excerpt = "The file does not have the authors' layout", ascii(str(error))[:200]
+        raise DecisionError(message, where=name, expected=layout, found=excerpt) from None
     if unknown := lists.keys() - {CANDIDATES, *LISTS}:
-        found = ascii(min(unknown))[:80]
-        raise DecisionError("Unknown list in the file", where=name, expected=layout, found=found)
+        excerpt = ascii(min(unknown))[:80]
+        raise DecisionError("Unknown list in the file", where=name, expected=layout, found=excerpt)
     decisions = []
     for key, by_dataset in lists.items():
         for dataset, listed in by_dataset.items():
@@ -373,14 +373,14 @@ def _image_id(written: str | int, dataset: str, where: str) -> str:
     try:
         namespace = namespace_of(dataset)
     except CurationError as error:
-        found = ascii(dataset)[:60]
-        raise DecisionError("Unknown data set of a list", where=where, expected=error.expected, found=found) from None
+        excerpt = ascii(dataset)[:60]
+        raise DecisionError("Unknown data set of a list", where=where, expected=error.expected, found=excerpt) from None
     is_coco = family(dataset) == "coco"
     form = _ID_FORMS.get(family(dataset), ".*")
     if not (isinstance(written, str) or is_coco) or not re.fullmatch(form, str(written)):
         expected = f"a plain whole number: {form}" if is_coco else f"a text in quotes: {form}"
-        what = f"Not an image id of {dataset}"
-        raise DecisionError(what, where=where, expected=expected, found=ascii(written)[:60])
+        message = f"Not an image id of {dataset}"
+        raise DecisionError(message, where=where, expected=expected, found=ascii(written)[:60])
     return f"{namespace}:{coco_native(int(written)) if is_coco else written}"
 
 
@@ -394,8 +394,8 @@ def parse_tree(data: bytes, name: str) -> Any:
         repeated or not a text; or a scalar without quotes is neither a text nor a plain whole number in every YAML.
     """
     if len(data) > MAX_TREE_BYTES:
-        what = "The file is too large to be a list of images"
-        raise DecisionError(what, where=name, expected=f"at most {MAX_TREE_BYTES} bytes", found=str(len(data)))
+        message = "The file is too large to be a list of images"
+        raise DecisionError(message, where=name, expected=f"at most {MAX_TREE_BYTES} bytes", found=str(len(data)))
     if Path(name.lower().removesuffix(".gz")).suffix == ".json":
         return decode_json(data, Any, DecisionError, "The file is not JSON", where=name)
     import yaml
@@ -439,10 +439,10 @@ def _plain(node: Any, name: str) -> Any:
     if isinstance(node, yaml.SequenceNode):
         return [_plain(child, name) for child in node.value]
     if isinstance(node, yaml.MappingNode):
-        found = {key.value: _plain(value, name) for key, value in node.value if isinstance(key, yaml.ScalarNode)}
-        if len(found) < len(node.value):
+        children = {key.value: _plain(value, name) for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+        if len(children) < len(node.value):
             raise DecisionError("Duplicate key, or a key that is not a text", where=where)
-        return found
+        return children
     kind, text = node.tag.rpartition(":")[2], node.value
     if kind == "int" and re.fullmatch("[1-9][0-9]*|0", text):
         return int(text[:30])

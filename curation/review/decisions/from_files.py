@@ -71,17 +71,17 @@ class DecisionReport:
 
     def problems(self) -> list[str]:
         """Return what ``--strict`` does not let pass."""
-        found = [note for file in self.files for note in file.notes()]
+        problems = [note for file in self.files for note in file.notes()]
         open_ones = self.resolution.undecided or (() if self.allowed else self.resolution.both)
-        found += [f"open conflict: {conflict.text()}" for conflict in open_ones]
+        problems += [f"open conflict: {conflict.text()}" for conflict in open_ones]
         conflicts = {conflict.image_id for conflict in self.resolution.conflicts}
-        found += [
+        problems += [
             f"{file.name}: rows of the table judge {image} differently"
             for file in self.files
             for image in file.contradicted
             if image not in conflicts
         ]
-        return found + (self.staleness.notes() if self.staleness else [])
+        return problems + (self.staleness.notes() if self.staleness else [])
 
     def data(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -103,7 +103,7 @@ class DecisionReport:
         Raises
         ------
         DecisionError
-            Verdicts contradict each other, and that is not allowed.
+            Verdicts contradict each other, and conflicts are not allowed.
         """
         if not self.allowed:
             refuse_conflicts(self.resolution.both)
@@ -150,9 +150,9 @@ def _namespace_in(manifest: Manifest | None, dataset: str) -> str:
     """Return the name space of a data set's ids: that of the parts that it means, else its own."""
     if manifest is not None:
         slots = {name for part in parts_spoken_of(manifest.header, dataset) for name in manifest.part(part).sources}
-        found = {source.namespace for source in manifest.header.sources if source.name in slots}
-        if len(found) == 1:
-            return found.pop()
+        namespaces = {source.namespace for source in manifest.header.sources if source.name in slots}
+        if len(namespaces) == 1:
+            return namespaces.pop()
     return namespace_of_pool(dataset)
 
 

@@ -51,6 +51,7 @@ def start(
         "replayed": started.replayed,
         "reviewer": os.environ.get(REVIEWER_VARIABLE, ""),
     }
+    _warn_of_box_log(folder)
     for reason, count in started.record.left_out.items():
         warn(f"{counted(count, 'image')} not shown: {reason}")
     for why, ids in started.record.bad_photos.items():
@@ -84,7 +85,7 @@ def _serve(started: Started, port: str | None, *, remote: bool) -> None:
         print(f"Reviewer: {os.environ[REVIEWER_VARIABLE]}", file=sys.stderr)
         print(f"The App is at {address} ; Ctrl-C ends it, nothing is lost", file=sys.stderr, flush=True)
 
-    # FiftyOne prints of its connections where the result stands.
+    # FiftyOne prints its connections to standard output, which holds the result.
     with redirect_stdout(sys.stderr):
         serve(started.review.dataset, number, at_work=at_work, browser=not remote)
     print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
@@ -101,6 +102,7 @@ def status(*, folder: Folder) -> Answer:
     from curation.review.app.progress import folder_progress
 
     record, progress = folder_progress(folder)
+    _warn_of_box_log(folder)
     data = {
         "dataset": record.dataset,
         "stage": record.stage,
@@ -112,6 +114,12 @@ def status(*, folder: Folder) -> Answer:
     lines = [*_status_lines(progress), *_bad_photo_lines(record.bad_photos)]
     lines += [f"{counted(count, 'image')} not shown: {reason}" for reason, count in record.left_out.items()]
     return Answer(data, lines)
+
+
+def _warn_of_box_log(folder: Path) -> None:
+    """Warn where an earlier version kept edits of boxes in the folder."""
+    if (log := folder / "boxes.jsonl").is_file():
+        warn(f"{log} is not read any more: correct the annotations, and give the COCO JSON file as a new source")
 
 
 def _bad_photo_lines(bad: dict[str, list[str]]) -> list[Line]:

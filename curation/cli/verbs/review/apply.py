@@ -29,10 +29,10 @@ def apply(
     lines
         write a published list again, without the lines of removed images
     """
-    kept = None if lines is None else reviewed.lines()
+    remaining_lines = None if lines is None else reviewed.lines()
     write_manifest(reviewed.applied.manifest, out)
-    if lines is not None and kept is not None:
-        write_bytes(lines, kept)
+    if lines is not None and remaining_lines is not None:
+        write_bytes(lines, remaining_lines)
     return Answer({**reviewed.data(), "out": str(out)}, _lines(reviewed, out))
 
 

@@ -105,7 +105,7 @@ class OpenReview(_Shown):
 
 
 class About(_Shown):
-    """What `review.js` has to know of a dataset: nothing where it is no review."""
+    """What `review.js` has to know of a dataset: nothing if it is not a review."""
 
     called, label, unlisted = "about", "Review: what this dataset is", True
 
@@ -131,14 +131,14 @@ class InOrder(_Shown):
 
     def execute(self, ctx: Any) -> dict[str, Any]:
         """Return the samples of the view, sorted as the grid is."""
-        asked, view, sort = ctx.request_params, ctx.view, ctx.params.get("sort")
-        if asked.get("view_name") and (asked.get("filters") or asked.get("extended")):
+        request, view, sort = ctx.request_params, ctx.view, ctx.params.get("sort")
+        if request.get("view_name") and (request.get("filters") or request.get("extended")):
             # FiftyOne's own answer is then the saved view, without what the sidebar filters in it.
             view = get_view(
                 ctx.dataset,
-                stages=asked.get("view"),
-                filters=asked.get("filters"),
-                extended_stages=asked.get("extended"),
+                stages=request.get("view"),
+                filters=request.get("filters"),
+                extended_stages=request.get("extended"),
             )
         if isinstance(sort, dict) and ctx.dataset.has_field(str(sort.get("field"))):
             view = view.sort_by(str(sort["field"]), reverse=bool(sort.get("descending")))
@@ -239,7 +239,7 @@ class ReviewPanel(foo.Panel):
         return types.Property(panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2))
 
     def on_verdict(self, ctx: Any) -> None:
-        """Give the verdict of a button, with the reason that stands above it."""
+        """Give the verdict of a button, with the reason in the field above it."""
         judge_selected(ctx, ctx.params.get("verdict"), reason=ctx.panel.state.get("reason"))
 
     def on_undo(self, ctx: Any) -> None:
@@ -248,8 +248,8 @@ class ReviewPanel(foo.Panel):
 
     def on_next(self, ctx: Any) -> None:
         """Show the next batch that waits for this reviewer."""
-        shown = ctx.panel.state.get("batch")
-        done = show_next_batch(ctx, after=shown if isinstance(shown, str) else "")
+        batch = ctx.panel.state.get("batch")
+        done = show_next_batch(ctx, after=batch if isinstance(batch, str) else "")
         ctx.panel.state.set("batch", done.get("batch") or "")
 
     def on_export(self, ctx: Any) -> None:
