@@ -39,7 +39,7 @@ NO_COMMANDS = {
     "docs/audit.md": ("on: pull_request",),
     "docs/cut.md": ("W_ij  =",),
     "docs/oscr.md": ("CCR(t) =",),
-    "docs/scale.md": ("RAY_ADDRESS=",),
+    "docs/scale.md": ("RAY_ADDRESS=", "#!/bin/bash", "job="),
     "docs/similarity.md": ("s_j = max_i",),
 }
 """Beginnings of blocks that are a layout, a message or a formula."""

@@ -67,8 +67,12 @@ GONE = {
     "duplicates": "similarity duplicates",
     "leaks": "similarity leaks",
     "hierarchy kin": "hierarchy related",
+    "audit --engine": "audit FOLDER --each --workers N",
+    "inspect --engine": "inspect FILES --presence DIR --workers N",
+    "similarity duplicates --engine": "similarity duplicates --workers N",
+    "similarity neighbors --engine": "similarity neighbors --workers N",
 }
-"""Verbs and commands of earlier versions, and what they are now."""
+"""Verbs, commands and options of earlier versions, and what they are now."""
 
 
 def groups() -> dict[str, dict[str, str]]:
@@ -103,10 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _require_known(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
     """Raise `WrongWordsError` for a verb, command or option that there is not, and say what to type instead."""
     words = list(takewhile(lambda word: not word.startswith("-"), given))
-    for old in (" ".join(words[:2]), *words[:1]):
-        if old in GONE:
-            command = f"curation {GONE[old]}"
-            raise WrongWordsError(f"`curation {old}` is now `{command}`", where="curation", found=old, hint=command)
+    _require_current(" ".join(words[:2]), *words[:1])
     for word in words:
         below = next((action for action in parser._actions if isinstance(action, argparse._SubParsersAction)), None)
         if below is None:
@@ -128,9 +129,16 @@ def _require_known(parser: argparse.ArgumentParser, given: Sequence[str]) -> Non
         # What is missing beside --json is said by the parser.
         if option.startswith("--") and option not in known and option != "--json":
             called = f"{option[:80]} of `{parser.prog}`"
+            _require_current(f"{parser.prog} {option}".removeprefix("curation "))
             if now := renamed(option[2:], known):
                 raise WrongWordsError(f"{called} is now {now}", where=parser.prog, found=option[:80], hint=now)
             raise _unknown(f"{called} does not exist", option, known, parser)
+
+
+def _require_current(*commands: str) -> None:
+    for old in GONE.keys() & {*commands}:
+        command = f"curation {GONE[old]}"
+        raise WrongWordsError(f"`curation {old}` is now `{command}`", where="curation", found=old, hint=command)
 
 
 def _unknown(what: str, word: str, known: Iterable[str], parser: argparse.ArgumentParser) -> WrongWordsError:
