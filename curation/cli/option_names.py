@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Help(argparse.HelpFormatter):
@@ -22,24 +22,6 @@ class Help(argparse.HelpFormatter):
             head, *rest = super()._split_lines(key, width - 2)
             lines += [f"  {head}", *(f"    {line}" for line in rest)]
         return lines
-
-
-class Once(argparse.Action):
-    """Stores the value of an option, and refuses a second one."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
-    ) -> None:
-        """Store the value."""
-        seen = vars(namespace).setdefault(_SEEN, set())
-        if option is not None and self.dest in seen:
-            raise argparse.ArgumentError(self, f"is given twice: {str(values)[:200]}")
-        seen.add(self.dest)
-        setattr(namespace, self.dest, values)
-
-
-_SEEN = "_seen"
-"""Where a namespace holds the names of options that were given."""
 
 
 class OptionName(NamedTuple):

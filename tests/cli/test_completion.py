@@ -25,8 +25,9 @@ def test_the_parser_has_every_verb_and_knows_what_is_a_file() -> None:
     assert verbs.keys() == VERBS
     for command in commands(parser):
         for action in command._actions:
+            (option, *_) = command._defaults.get("groups", {}).get(action.dest, (None,))
             assert hasattr(action, "complete") == (
-                action.type is Path or type(action.type).__module__ == "curation.cli.outputs"
+                option is not None and (option.word is Path or action.type is not None)
             )
 
 

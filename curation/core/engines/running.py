@@ -357,7 +357,7 @@ def _ray(workers: int | None) -> Iterator[Any]:
     is_connected = ray.is_initialized()
     if not is_connected:
         address = os.environ.get("RAY_ADDRESS")
-        limits = {} if address else {"num_cpus": workers or cores()}
+        limits: dict[str, Any] = {} if address else {"num_cpus": workers or cores()}
         try:
             ray.init(
                 address or "local", **limits, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR
