@@ -238,7 +238,10 @@ class _Completion(argparse.Action):
 
         if shell not in (self.choices or ()):
             expected = ", ".join(self.choices or ())
-            raise UsageError("--completion cannot use this value", expected=expected, found=shell[:80])
+            hint = "curation --completion bash"
+            raise UsageError(
+                "--completion cannot use this value", where="curation", expected=expected, found=shell[:80], hint=hint
+            )
         print(shtab.complete(whole_parser(), shell))
         parser.exit()
 

@@ -181,9 +181,13 @@ def _declare(parser: argparse.ArgumentParser, members: Sequence[Option]) -> None
         metavar = metavar[1:-1]
     shown = parser.add_argument(*names, metavar=metavar or None, **settings)
     # For help and completion: words are checked when they are converted.
-    shown.choices = (main.choices if main else [f"{one.key}={word}" for one in keyed for word in one.choices]) or None
-    if keyed and main and main.choices:
-        shown.metavar, shown.choices = "|".join(main.choices), None
+    words = [f"{option.key}={word}" for option in keyed for word in option.choices]
+    if main is None:
+        shown.choices = words if all(option.choices for option in keyed) else None
+    elif keyed and main.choices:
+        shown.metavar = "|".join(main.choices)
+    else:
+        shown.choices = main.choices or None
     if first.word is Path or isinstance(first.word, Output):
         shown.complete = _FILES  # type: ignore[attr-defined]
 

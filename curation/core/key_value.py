@@ -35,10 +35,11 @@ def pairs(
             raise UsageError(
                 f"{option} needs NAME=VALUE",
                 where=f"{option} {text[:200]}",
+                expected=f"{option} NAME=VALUE",
                 found="no name" if not key or not equals else "no value",
             )
         if key in given:
             what = f"names {key!r} twice" if key else "is given twice for all"
-            raise UsageError(f"{option} {what}", where=f"{option} {text[:200]}")
+            raise UsageError(f"{option} {what}", where=f"{option} {text[:200]}", expected="each name once")
         given[key] = value
     return given
