@@ -138,7 +138,7 @@ def _fitted(value: Any, name: str, kind: Any, called: str, hint: str, default: A
     """
     is_needed = default is inspect.Parameter.empty or default is dataclasses.MISSING
     is_empty = isinstance(value, str | list | tuple | Set | Mapping) and not value
-    if value is default or (is_empty and isinstance(default, tuple) and not default and not isinstance(value, str)):
+    if value is default or (is_empty and default == () and not isinstance(value, str | Mapping)):
         return default
     try:
         _require(not (is_empty and isinstance(value, str) and default is None))
@@ -229,6 +229,8 @@ def _ends(extras: Sequence[Any]) -> list[tuple[str, Any]]:
 
 def _fit_first(value: Any, kinds: Sequence[Any]) -> Any:
     """Return a value as the first alternative that takes it has it; none that makes more of it goes before others."""
+    if isinstance(value, list | tuple | Set) and [*value] == ["all"]:
+        value = "all" if any("all" in typing.get_args(kind) for kind in kinds) else value
     for kind in sorted(kinds, key=_rank):
         try:
             made = fit(value, kind)
