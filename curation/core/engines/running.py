@@ -24,7 +24,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from curation.core.append_log import append_lines
-from curation.core.engines.shards import Entry, Shards, begin, finish, journal_path, shards_begun, write_shard
+from curation.core.engines.shards import STEP, Entry, Shards, begin, finish, journal_path, shards_begun, write_shard
 from curation.core.engines.step import Block, Step
 from curation.core.errors import CurationError, EngineError, MissingExtraError, UsageError
 from curation.core.ledger import locked
@@ -101,6 +101,9 @@ def run_step(
     if workers is not None and not 1 <= workers <= 1 << 16:
         raise UsageError("--workers needs a number from 1 to 65,536", found=str(workers))
     number, total = (1, 1) if shard is None or shard == MERGE else _shard_of(shard)
+    if shard == MERGE and not (out / STEP).is_file():
+        hint = "--shard I/N for each task, with the same options, into this folder"
+        raise EngineError("There are no shards to merge", where=str(out), expected="a folder of an array", hint=hint)
     make_folder(out)
     with locked(out) if total == 1 else nullcontext():
         done = begin(out, step, is_alone=total == 1)

@@ -96,6 +96,9 @@ def test_a_block_that_kills_every_worker_of_ray_is_an_error(tmp_path: Path, ray_
 
 
 def test_tasks_of_an_array_in_any_order_give_the_same(tmp_path: Path, whole: str) -> None:
+    with pytest.raises(EngineError, match="no shards to merge"):
+        run_step(Squares(), BLOCKS, out=tmp_path / "none", shard="merge")
+    assert not [*tmp_path.iterdir()]
     for task in ("3/3", "1/3", "3/3"):
         made = run_step(Squares(), BLOCKS, out=tmp_path, workers=1, shard=task)
         assert [entry.block for entry in made.entries] == [block.name for block in BLOCKS[int(task[0]) - 1 :: 3]]
