@@ -1,27 +1,17 @@
 """The commands as a whole: few enough to remember, listed in groups, one word an idea; what was called otherwise."""
 
-import argparse
 import re
-from collections.abc import Iterator
 
 import pytest
 
 from curation.cli import GONE, groups, whole_parser
 from curation.cli.option_names import NAMES, renamed
+from curation.cli.outputs import commands_of
 from tests.shell import VERBS, Shell
 
 
-def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    for action in below:
-        for command in dict.fromkeys(action.choices.values()):
-            yield from leaves(command)
-    if not below:
-        yield parser
-
-
 def test_there_are_few_verbs_commands_and_options() -> None:
-    commands = list(leaves(whole_parser()))
+    commands = list(commands_of(whole_parser()))
     options = {name for one in commands for action in one._actions for name in action.option_strings}
     assert len(VERBS) <= 20
     assert len([one for one in commands if not one.prog.startswith("curation evaluate ")]) <= 35
@@ -29,7 +19,7 @@ def test_there_are_few_verbs_commands_and_options() -> None:
 
 
 def test_help_says_which_options_may_be_repeated_and_what_an_option_does_not_do() -> None:
-    for command in leaves(whole_parser()):
+    for command in commands_of(whole_parser()):
         several = {dest for dest, (option, *_) in command._defaults["groups"].items()
                    if option.key or (option.kind in ("many", "pairs") and not option.positional)}  # fmt: skip
         telling = {action.dest for action in command._actions if re.search("repeatable|once for", action.help or "")}
