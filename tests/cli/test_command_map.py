@@ -27,6 +27,14 @@ def test_help_says_which_options_may_be_repeated_and_what_an_option_does_not_do(
         assert "--no-cache parses" not in command.format_help()
 
 
+def test_every_option_that_may_name_a_file_counts_as_an_input() -> None:
+    """What has choices is passed over where inputs are collected (see `curation.cli.outputs.guarded`)."""
+    for command in commands_of(whole_parser()):
+        for action in command._actions:
+            members = command._defaults["groups"].get(action.dest, ())
+            assert action.choices is None or all(option.choices for option in members), (command.prog, action.dest)
+
+
 def test_the_help_lists_the_verbs_in_groups_on_one_screen(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = shell.out(status=2).splitlines()
