@@ -17,9 +17,9 @@ from typing import Any, NoReturn
 from curation.cli import outputs
 from curation.cli.offered import help_lines, offered, verb_module
 from curation.cli.option_names import Help, Once, renamed
-from curation.core import edge
+from curation.core import process
 from curation.core.errors import CurationError, UsageError
-from curation.core.text_table import printable
+from curation.core.tables import printable
 from curation.version import __version__
 
 COMMAND = "command"
@@ -81,7 +81,7 @@ def groups() -> dict[str, dict[str, str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status (see `curation.core.edge.outcome`)."""
+    """Run one command and return its exit status (see `curation.core.process.outcome`)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
 
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     options_alone = takewhile(lambda word: word != "--", given)
     as_json = any(word.partition("=")[0] == "--json" for word in options_alone)
-    return edge.outcome(work, lambda error: _report(error, as_json=as_json))
+    return process.outcome(work, lambda error: _report(error, as_json=as_json))
 
 
 def _require_known(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:

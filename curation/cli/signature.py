@@ -62,8 +62,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 from curation.cli.option_names import ABOUT, Help, Once, OptionName, name_of
 from curation.cli.outputs import Output
 from curation.core.arguments import alternatives, annotations_of, fitted
+from curation.core.arguments import pairs as pairs
 from curation.core.errors import UsageError
-from curation.core.key_value import pairs as pairs
 
 _WORDS = (Path, str, int, float, bool)
 _METAVARS: Mapping[Any, str] = {Path: "FILE", int: "N", float: "X"}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from curation.core.errors import CurationError, MissingFileError, UsageError
-from curation.core.json_keys import each_key_once
-from curation.core.text_table import printable
+from curation.core.json_text import each_key_once
+from curation.core.tables import printable
 from curation.core.writing import lock, make_folder, refuse_input, sync
 
 _MODE = 0o644

@@ -465,3 +465,40 @@ def shown(value: Any) -> str:
     except Exception as error:
         text = f"({type(error).__name__} when it is shown)"
     return f"{type(value).__name__} {text[:80]}" + (f"... ({len(text)} characters)" if len(text) > 80 else "")
+
+
+def pairs(
+    texts: Sequence[str],
+    option: str,
+    *,
+    bare: str | Callable[[str], str] | None = None,
+    known: Collection[str] | None = None,
+) -> dict[str, str]:
+    """Return KEY=VALUE texts by key; a malformed or repeated one is a `UsageError`.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    option : str
+        As it is typed, for messages.
+    bare : str or callable, optional
+        The key of a text without ``=``, or what makes it from the text, which is refused where this is None.
+    known : collection of str, optional
+        With `bare`: the only keys; any other text is a bare value, which may hold a ``=``.
+    """
+    given: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if bare is not None and (not equals or (known is not None and key not in known)):
+            key, value = bare if isinstance(bare, str) else bare(text), text
+        elif not (key and equals and value):
+            raise UsageError(
+                f"{option} needs NAME=VALUE",
+                where=f"{option} {text[:200]}",
+                found="no name" if not key or not equals else "no value",
+            )
+        if key in given:
+            what = f"names {key!r} twice" if key else "is given twice for all"
+            raise UsageError(f"{option} {what}", where=f"{option} {text[:200]}")
+        given[key] = value
+    return given

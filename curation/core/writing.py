@@ -21,7 +21,7 @@ from glob import escape
 from pathlib import Path
 
 from curation.core.errors import CurationError, OverwriteError, UsageError, WriteError
-from curation.core.reading import file_kind, require_regular
+from curation.core.files import file_kind, require_regular
 
 HEADER = "manifest.json"
 """Header of a manifest."""

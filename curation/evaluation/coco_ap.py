@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from curation.core.columns import distinct
 from curation.core.errors import EngineDisagreementError, MissingExtraError, UsageError
-from curation.core.grouping import distinct
-from curation.core.memory import require_memory
+from curation.core.process import require_memory
 from curation.evaluation.input_order import count_tie_sensitive
 from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.measures import Measure, definitions

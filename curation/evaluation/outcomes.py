@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.short_repr import short_repr
+from curation.core.wording import short_repr
 from curation.evaluation.matching import OverlappingPairs, best_overlap, pair_iou
 from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int32s
 from curation.evaluation.variants import Rules

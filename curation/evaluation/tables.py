@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from curation.core.csv_table import as_csv
-from curation.core.text_table import Table as TextTable
-from curation.core.text_table import latex_table, printable, table_lines
+from curation.core.tables import Table as TextTable
+from curation.core.tables import as_csv, latex_table, printable, table_lines
 from curation.evaluation.measures import Scored
 
 if TYPE_CHECKING:

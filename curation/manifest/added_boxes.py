@@ -24,8 +24,8 @@ import numpy as np
 
 from curation.core.canonical import canonical_json, sha256_of_bytes
 from curation.core.errors import CurationError, DigestMismatchError, ManifestError, UnitBoxesError
+from curation.core.files import read_bytes
 from curation.core.ids import parse_image_id
-from curation.core.reading import read_bytes
 from curation.manifest.header import OVERLAY_FILE, UNKNOWN_ID, UNNAMED, ClassEntry, OverlayEntry
 from curation.sources.datasets import family
 from curation.sources.source import Categories, FileRecord, Floats, Int32s, Int64s, Objects, Source, texts

@@ -9,7 +9,7 @@ from typing import Literal
 
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import CurationError
-from curation.core.short_repr import short_repr
+from curation.core.wording import short_repr
 from curation.manifest.header import OVERLAY_FILE, PartEntry, SourceEntry, classes_in
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import FLAGS, ROLES, PartImages, count_annotated, locate_images, select_objects

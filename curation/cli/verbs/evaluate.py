@@ -13,8 +13,8 @@ from curation.cli.outputs import KEPT, output_folder
 from curation.cli.signature import add_arguments as declare_options
 from curation.cli.signature import call, options_of, summary_of
 from curation.core.errors import UsageError
-from curation.core.grouping import grouped
-from curation.core.progress import stage
+from curation.core.process import stage
+from curation.core.tables import grouped
 from curation.core.writing import refuse_in_manifest
 
 if TYPE_CHECKING:

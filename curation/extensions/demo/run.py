@@ -16,7 +16,7 @@ from typing import Any
 from tqdm import tqdm
 
 from curation.cli import main as curation_main
-from curation.core import edge
+from curation.core import process
 from curation.core.errors import CurationError, UsageError
 from curation.core.writing import make_folder, write_text
 from curation.extensions.demo.detector import Detector, train
@@ -183,7 +183,7 @@ def _curation(*arguments: str, report: Path | None = None) -> None:
     output = io.StringIO()
     with contextlib.redirect_stdout(output) if report else contextlib.nullcontext():
         status = curation_main(arguments)
-    if status == edge.INTERRUPTED:
+    if status == process.INTERRUPTED:
         raise SystemExit(status)
     if status:
         raise CurationError("The demo stopped: the command above did not succeed")
@@ -232,4 +232,4 @@ def main() -> int:
         run_demo(options.out, sizes=tuple(options.images))
         return 0
 
-    return edge.outcome(work, lambda error: print(f"error: {error}", file=sys.stderr))
+    return process.outcome(work, lambda error: print(f"error: {error}", file=sys.stderr))

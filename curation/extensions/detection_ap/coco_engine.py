@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from curation.core.errors import UsageError
-from curation.core.progress import stage
+from curation.core.process import stage
 from curation.core.wording import counted as counted_words
 from curation.evaluation.coco_ap import (
     MEASURES,

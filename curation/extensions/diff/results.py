@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from curation.core.csv_table import cell_text, csv_header
 from curation.core.errors import EvaluationError, UsageError
 from curation.core.reading import InputFile
+from curation.core.tables import cell_text, csv_header
 from curation.evaluation.other_evaluators import NAMES, SUMMARY, compare_with_external
 from curation.evaluation.outcomes import IGNORED, OBJECTS, OUTCOMES, STATES, TRUE_POSITIVE, UNCOUNTED, frames_of
 from curation.evaluation.problem import Detections

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any
 
 from curation.core.errors import CurationError, ReviewError
-from curation.core.reading import inside
+from curation.core.files import inside
 from curation.core.wording import counted
 from curation.review.app.dataset import OPEN_VIEW, READY, VERDICT_FIELDS, info_of
 from curation.review.app.progress import Progress, measure_progress, next_batch, progress_text

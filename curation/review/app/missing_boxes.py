@@ -16,7 +16,7 @@ from threading import RLock
 from typing import Any
 
 from curation.core.errors import CurationError, ReviewError
-from curation.core.grouping import grouped
+from curation.core.tables import grouped
 from curation.core.wording import counted
 from curation.manifest.header import UNNAMED
 from curation.review.app.app_requests import PARTS_OF_A_BOX, EditRequest, Refusal

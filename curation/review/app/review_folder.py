@@ -14,8 +14,8 @@ from typing import Annotated, Any
 import msgspec
 
 from curation.core.errors import CurationWarning, MissingFileError, ReviewError
-from curation.core.json_keys import decode_json
-from curation.core.reading import read_bytes
+from curation.core.files import read_bytes
+from curation.core.json_text import decode_json
 from curation.core.writing import write_text
 from curation.review.app.verdicts import standing_rows
 from curation.review.decisions.decision import Stage

@@ -16,7 +16,7 @@ import msgspec
 
 from curation.core.errors import CurationError, DecisionError
 from curation.core.ids import coco_native
-from curation.core.json_keys import decode_json
+from curation.core.json_text import decode_json
 from curation.core.reading import utf8_text
 from curation.review.decisions.decision import Action, Decision, Stage, check_decision
 from curation.sources.datasets import family, namespace_of

@@ -28,7 +28,7 @@ from curation.core.append_log import append_lines, filled_lines, parsed_line, re
 from curation.core.canonical import sha256_of_value
 from curation.core.errors import DecisionError
 from curation.core.reading import InputFile
-from curation.core.text_table import printable
+from curation.core.tables import printable
 from curation.manifest.added_boxes import BoxText, check_box
 from curation.manifest.header import UNNAMED
 from curation.review.decisions.decision import Decision, check_decision

@@ -14,11 +14,10 @@ from typing import Any, get_args
 import msgspec
 
 from curation.core.append_log import append_lines, filled_lines, parsed_line, require_json_lines
-from curation.core.csv_table import as_csv, cell_text
 from curation.core.errors import CurationError, DecisionError, UsageError
 from curation.core.ids import native_of
 from curation.core.reading import InputFile
-from curation.core.text_table import printable
+from curation.core.tables import as_csv, cell_text, printable
 from curation.core.writing import write_bytes
 from curation.review.decisions.authors_files import parse_selection
 from curation.review.decisions.decision import STAGES, Action, Decision, check_decision, namespace_of_pool, row_of

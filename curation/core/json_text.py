@@ -1,4 +1,4 @@
-"""JSON of users' files, decoded into a type; a key that appears twice in one object is refused.
+"""JSON of users' files, whole or as JSON lines, decoded into types; a key that appears twice in one object is refused.
 
 A decoder keeps the last of two equal keys and drops the first without a word.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,7 +15,9 @@ import msgspec
 from curation.core.errors import CurationError
 
 Decoded = TypeVar("Decoded")
+Row = TypeVar("Row")
 SMALL = 1 << 20
+_RECORDS = 1 << 20
 _KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
 _NEXT = re.compile(rb"[ \t\r\n]*,")
 
@@ -121,3 +123,81 @@ def _each_once(pairs: Sequence[tuple[str, Any]]) -> None:
         if key in seen:
             raise RepeatedKeyError(key)
         seen.add(key)
+
+
+def is_json_lines(data: bytes) -> bool:
+    """Return whether the first line of a text is a JSON object of one image: one record a line, no list around them."""
+    line = data.lstrip()[: 1 << 20].split(b"\n", 1)[0].strip()
+    if not line.startswith(b"{"):
+        return False
+    try:
+        record = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return isinstance(record, dict) and "image_id" in record
+
+
+def record_pieces(data: bytes, start: int, end: int, key: bytes, record: type[Row]) -> Iterator[list[Row]]:
+    """Yield the records between two places of a JSON text, some thousand at a time.
+
+    Records of a piece stay in the processor's cache while they become columns, and their memory serves the next piece.
+    Where a piece may end is guessed, by the key with which each record begins, and proved: each piece is by itself a
+    list of records, so that all of them are one with commas between.
+
+    Parameters
+    ----------
+    key : bytes
+        With its quotes.
+
+    Raises
+    ------
+    msgspec.DecodeError, UnicodeDecodeError, RecursionError
+        A piece is no list of such records.
+    """
+    boundary = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*(?=\{\s*" + key + rb"\s*:)")
+    decoder = msgspec.json.Decoder(list[record])  # type: ignore[valid-type]
+    whole = memoryview(data)
+    while start < end:
+        found = boundary.search(data, min(start + _RECORDS, end), end)
+        stop = end if found is None else found.start() + 1
+        yield decoder.decode(b"".join((b"[", whole[start:stop], b"]")))
+        start = end if found is None else found.end()
+
+
+def json_rows(data: bytes, row: type[Row]) -> list[Row]:
+    """Return the records of a JSON list, or of JSON lines whose records name their image (COCO results).
+
+    Raises
+    ------
+    msgspec.DecodeError, UnicodeDecodeError, RecursionError
+        They are not such records; or one of them, in a file of up to 1 MiB, names a key twice.
+    """
+    if is_json_lines(data):
+        decoder = msgspec.json.Decoder(row)
+        try:
+            rows = decoder.decode_lines(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            _first_failing_line(decoder, data)
+            raise
+        lines = enumerate(data.split(b"\n"), start=1) if len(data) <= SMALL else ()
+        for number, line in lines:
+            _refuse_repeated(line, f"line {number}: ")
+        return rows
+    rows = msgspec.json.decode(data, type=list[row])  # type: ignore[valid-type]
+    if len(data) <= SMALL:
+        _refuse_repeated(data)
+    return rows
+
+
+def _refuse_repeated(data: bytes, where: str = "") -> None:
+    if (key := repeated_key(data)) is not None:
+        raise msgspec.DecodeError(f"{where}the key {key[:80]!a} appears twice in one object")
+
+
+def _first_failing_line(decoder: msgspec.json.Decoder[Row], data: bytes) -> None:
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        try:
+            if line.strip():
+                decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise msgspec.DecodeError(f"line {number}: {error}") from None
