@@ -37,9 +37,9 @@ def arrow_of(values: Any) -> Any:
     import pyarrow
 
     is_truth = values.dtype == np.bool_
-    kept = np.packbits(values, bitorder="little") if is_truth else np.ascontiguousarray(values, np.int64)
-    of = pyarrow.bool_() if is_truth else pyarrow.int64()
-    return pyarrow.Array.from_buffers(of, len(values), [None, pyarrow.py_buffer(kept)])
+    bits = np.packbits(values, bitorder="little") if is_truth else np.ascontiguousarray(values, np.int64)
+    kind = pyarrow.bool_() if is_truth else pyarrow.int64()
+    return pyarrow.Array.from_buffers(kind, len(values), [None, pyarrow.py_buffer(bits)])
 
 
 def text_array(texts: Collection[str]) -> Any:

@@ -39,8 +39,8 @@ def decode_json(
     refuse_repeated_keys(data, where, error)
     try:
         return msgspec.json.decode(data, type=form)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as found:
-        raise error(what, where=where, expected=expected, found=str(found)[:200], hint=hint) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise error(what, where=where, expected=expected, found=str(problem)[:200], hint=hint) from None
 
 
 def refuse_repeated_keys(data: bytes, where: str, error: type[CurationError], *, everywhere: bool = False) -> None:
@@ -72,13 +72,13 @@ def repeated_at_the_top(data: bytes) -> str | None:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     position, seen = data.index(b"{") + 1, set[str]()
-    while (found := _KEY.match(data, position)) is not None:
-        key = msgspec.json.decode(found[1], type=str)
+    while (name := _KEY.match(data, position)) is not None:
+        key = msgspec.json.decode(name[1], type=str)
         value = memoryview(values[key])
         # The decoder kept the last value of each key: where another one stands here, the key comes again.
-        if key in seen or not data.startswith(value, found.end()):
+        if key in seen or not data.startswith(value, name.end()):
             return key
-        position = found.end() + len(value)
+        position = name.end() + len(value)
         seen.add(key)
         comma = _NEXT.match(data, position)
         if comma is None:
@@ -158,10 +158,10 @@ def record_pieces(data: bytes, start: int, end: int, key: bytes, record: type[Ro
     decoder = msgspec.json.Decoder(list[record])  # type: ignore[valid-type]
     whole = memoryview(data)
     while start < end:
-        found = boundary.search(data, min(start + _RECORDS, end), end)
-        stop = end if found is None else found.start() + 1
+        border = boundary.search(data, min(start + _RECORDS, end), end)
+        stop = end if border is None else border.start() + 1
         yield decoder.decode(b"".join((b"[", whole[start:stop], b"]")))
-        start = end if found is None else found.end()
+        start = end if border is None else border.end()
 
 
 def json_rows(data: bytes, row: type[Row]) -> list[Row]:

@@ -91,8 +91,8 @@ def steps(items: Iterable[Item], what: str) -> Iterable[Item]:
     """Return items that show their progress on standard error while they are taken, where that is a terminal."""
     from tqdm import tqdm
 
-    shown: Iterable[Item] = tqdm(items, desc=what, disable=None, leave=False)
-    return shown
+    progress: Iterable[Item] = tqdm(items, desc=what, disable=None, leave=False)
+    return progress
 
 
 @contextmanager
@@ -151,8 +151,8 @@ def _of_groups() -> Iterator[int]:
     for controllers, path in (line.split(":", 2)[1:] for line in lines if line.count(":") >= 2):
         # In a container the outermost group may be called by a path that is not there: its files are at the top.
         for controller in _FILES.keys() & set(controllers.split(",")):
-            own = PurePosixPath(path.lstrip("/"))
-            for group in (own, *own.parents):
+            innermost = PurePosixPath(path.lstrip("/"))
+            for group in (innermost, *innermost.parents):
                 if (free := _of_group(_GROUPS / controller / group, *_FILES[controller])) is not None:
                     yield free
 

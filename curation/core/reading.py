@@ -102,8 +102,8 @@ def utf8_text(data: bytes, where: str, error: type[CurationError], what: str, *,
     """Return bytes as text without a byte order mark; any that are not UTF-8 are an `error` that says `what`."""
     try:
         return data.decode(encoding)
-    except UnicodeDecodeError as found:
-        raise error(what, where=where, found=str(found)[:200]) from None
+    except UnicodeDecodeError as problem:
+        raise error(what, where=where, found=str(problem)[:200]) from None
 
 
 def filled_lines(

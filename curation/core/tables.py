@@ -77,16 +77,16 @@ def csv_rows(
     try:
         text = data.decode("utf-8-sig")
         return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=strict))
-    except (UnicodeDecodeError, csv.Error) as found:
-        raise error(what, where=where, found=str(found)[:200]) from None
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise error(what, where=where, found=str(problem)[:200]) from None
 
 
 def csv_header(line: bytes, error: type[CurationError], *, where: str, delimiter: str = ",") -> tuple[str, ...]:
     """Return the column names of a table's first line; no CSV in UTF-8, or a name that stands twice, is an `error`."""
     try:
         names = tuple(next(csv.reader([line.decode("utf-8-sig").rstrip("\r\n")], delimiter=delimiter), ()))
-    except (UnicodeDecodeError, csv.Error) as found:
-        raise error("The header of the table cannot be read", where=where, found=str(found)[:200]) from None
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise error("The header of the table cannot be read", where=where, found=str(problem)[:200]) from None
     if len(set(names)) != len(names):
         raise error("Two columns of the table have one name", where=where, found=", ".join(names)[:200])
     return names

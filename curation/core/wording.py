@@ -116,9 +116,9 @@ def near_names(names: Sequence[str], others: Sequence[str] = ()) -> list[tuple[s
     n = len(names) + len(others)
     # A million names take 32 MB so, and several times that as keys of a dictionary.
     key = np.fromiter((hash(plain_name(name)) for name in chain(names, others)), np.int64, n)
-    own = np.fromiter(map(hash, chain(names, others)), np.int64, n)
-    order = np.lexsort((own, key))
-    near = np.flatnonzero((np.diff(key[order]) == 0) & (np.diff(own[order]) != 0))
+    written = np.fromiter(map(hash, chain(names, others)), np.int64, n)
+    order = np.lexsort((written, key))
+    near = np.flatnonzero((np.diff(key[order]) == 0) & (np.diff(written[order]) != 0))
     groups: dict[str, set[str]] = {}
     for row in (*order[near].tolist(), *order[near + 1].tolist()):
         name = names[row] if row < len(names) else others[row - len(names)]
@@ -135,10 +135,10 @@ def plain_name(name: str) -> str:
 
 def warn_of_near_names(where: str, names: Sequence[str], others: Sequence[str] = ()) -> None:
     """Warn where names of classes differ in case, blanks or Unicode form alone, and show them with escapes."""
-    found = near_names(names, others)
-    if found:
-        groups = (" and ".join(ascii(name)[:80] for name in group) for group in found[:_SHOWN])
-        shown = "; ".join(groups) + ("; …" if len(found) > _SHOWN else "")
+    near = near_names(names, others)
+    if near:
+        groups = (" and ".join(ascii(name)[:80] for name in group) for group in near[:_SHOWN])
+        shown = "; ".join(groups) + ("; …" if len(near) > _SHOWN else "")
         warnings.warn(
             f"{where}: names that differ in case, blanks or Unicode form alone are different classes: {shown}",
             CurationWarning,
