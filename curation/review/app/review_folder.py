@@ -156,20 +156,22 @@ class Export:
     log: str
 
 
-def export_decisions(log: Path, path: Path) -> Export:
+def export_decisions(log: Path, path: Path, *, guarded: bool = True) -> Export:
     """Write the standing decisions of a log, sorted by pool, image, stage and reviewer; history and undos stay behind.
 
     Parameters
     ----------
     path : Path
-        Ends in ``.jsonl`` or ``.csv``; a file that is there is replaced whole.
+        Ends in ``.jsonl`` or ``.csv``.
+    guarded : bool
+        Whether a file that exists is replaced by ``--force`` alone.
 
     Raises
     ------
     ReviewError
         The suffix is another.
     OverwriteError
-        The path is a file that belongs to the review.
+        The file exists.
     MissingFileError
         There are no decisions yet.
     """
@@ -183,5 +185,5 @@ def export_decisions(log: Path, path: Path) -> Export:
     for note in found.notes():
         warnings.warn(note, CurationWarning, stacklevel=2)
     rows = standing_rows(found.decisions)
-    write_decisions(path, rows)
+    write_decisions(path, rows, guarded=guarded)
     return Export(path, len(rows), dict(sorted(Counter(row.action for row in rows).items())), found.sha256)

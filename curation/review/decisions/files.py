@@ -232,8 +232,8 @@ def checked_decision(fields: Any, where: str) -> Decision:
     return decision
 
 
-def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
-    """Write decisions as JSON Lines or CSV, by the suffix, in the order given; the file appears whole.
+def write_decisions(path: Path, decisions: Iterable[Decision], *, guarded: bool = True) -> None:
+    """Write decisions as JSON Lines or CSV, by the suffix, in the order given (see `curation.core.writing.replacing`).
 
     Raises
     ------
@@ -245,9 +245,10 @@ def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
         check_decision(row, where=f"decision {number}")
     match path.suffix.lower():
         case ".jsonl":
-            write_bytes(path, json_lines(rows))
+            write_bytes(path, json_lines(rows), guarded=guarded)
         case ".csv":
-            write_bytes(path, as_csv(FIELDS, (tuple(row_of(row).values()) for row in rows)).encode())
+            data = as_csv(FIELDS, (tuple(row_of(row).values()) for row in rows)).encode()
+            write_bytes(path, data, guarded=guarded)
         case _:
             raise _wrong_suffix(path, ".jsonl or .csv")
 
