@@ -45,9 +45,9 @@ test: lint
 bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks --out bench-output --write
 
-# Faults in every writing verb, 100,000 hostile inputs, bombs: python -m tests.torture KIND --only NAME runs a part.
+# Faults in every writing verb, changed inputs of every command, bombs; TORTURE_SEED=S draws others.
 torture: $(STAMP)
-	$(BIN)/python -m tests.torture
+	TORTURE=20 $(BIN)/python -m pytest -n $(WORKERS) tests/torture
 
 # Other Pythons are looked for by name, and among PYTHONS: make portability PYTHONS="somewhere/python3.13 …"
 portability: $(STAMP)

@@ -1,11 +1,11 @@
 """``python -m curation`` is ``curation``."""
 
-from curation.core import edge
+from curation.core import process
 
 
 def main() -> int:
     """Run the command line as a process of its own."""
-    return edge.enter("curation.cli:main")
+    return process.enter("curation.cli:main")
 
 
 if __name__ == "__main__":

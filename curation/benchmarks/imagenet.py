@@ -37,7 +37,7 @@ from curation.benchmarks.parts import (
 )
 from curation.core.canonical import canonical_json, sha256_of_lines
 from curation.core.errors import ExportError, ProtocolError
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.evaluation.class_scores import GROUPS, NEGATIVE, UNKNOWN
 from curation.manifest.header import ClassEntry, ClassRole, Figure, LabelView, Paper, PartEntry, PartRole, SourceEntry
 from curation.manifest.manifest import Manifest

@@ -14,11 +14,9 @@ import msgspec
 from curation.benchmarks.registry import measures_of
 from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_bytes
-from curation.core.csv_table import as_csv
 from curation.core.errors import LeaderboardError, UsageError
 from curation.core.pages import page, plain
-from curation.core.short_repr import html_table
-from curation.core.text_table import Table, latex_table, printable, table_lines
+from curation.core.tables import Table, as_csv, html_table, latex_table, printable, table_lines
 from curation.evaluation.leaderboard_rows import Metric, Row, check_numbers, read_rows
 from curation.evaluation.measures import place_of
 

@@ -13,7 +13,7 @@ from curation.benchmarks.leaderboard import grouped, markdown_groups
 from curation.benchmarks.registry import formats
 from curation.core.arguments import checked
 from curation.core.errors import PublishError, UsageError
-from curation.core.text_table import printable
+from curation.core.tables import printable
 from curation.core.writing import publishing_folder, write_text
 from curation.evaluation.leaderboard_rows import read_rows
 from curation.manifest.locate import load_manifest

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from curation.core.grouping import distinct
+from curation.core.columns import distinct
 from curation.manifest.header import ClassEntry
 from curation.manifest.views import class_positions
 from curation.sources.source import Bools, Int64s, Source

@@ -13,7 +13,7 @@ from curation.benchmarks.registry import find_benchmark
 from curation.benchmarks.roles import is_published, is_told_only, overlaps_of, published_text
 from curation.core.arguments import checked
 from curation.core.errors import ManifestError, ProtocolError, SourceError, UsageError
-from curation.core.short_repr import html_table
+from curation.core.tables import html_table
 from curation.manifest.built_from import BuiltFrom, built_from
 from curation.manifest.disjoint import COMPARED
 from curation.manifest.importing import read_published

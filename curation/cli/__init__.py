@@ -15,11 +15,11 @@ from typing import Any, NoReturn
 from curation.cli import outputs
 from curation.cli.offered import help_lines, offered, verb_module
 from curation.cli.option_names import RETIRED, Help
-from curation.core import edge
+from curation.core import process
 from curation.core.entry_points import loading
 from curation.core.errors import CurationError, UsageError
 from curation.core.option_names import renamed
-from curation.core.text_table import printable
+from curation.core.tables import printable
 from curation.version import __version__
 
 GROUPS: dict[str, dict[str, str]] = {
@@ -82,7 +82,7 @@ def groups() -> dict[str, dict[str, str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status (see `curation.core.edge.outcome`)."""
+    """Run one command and return its exit status (see `curation.core.process.outcome`)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in words if not word.startswith("-")), "", ""][:2]
 
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     options_alone = takewhile(lambda word: word != "--", words)
     as_json = any(word.partition("=")[0] == "--json" for word in options_alone)
-    return edge.outcome(work, lambda error: _report(error, as_json=as_json))
+    return process.outcome(work, lambda error: _report(error, as_json=as_json))
 
 
 def _refuse_retired(*commands: str) -> None:

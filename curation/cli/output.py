@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from curation.core.errors import CurationWarning
-from curation.core.text_table import Table as Table
-from curation.core.text_table import printable, table_lines
+from curation.core.tables import Table as Table
+from curation.core.tables import printable, table_lines
 from curation.core.wording import examples
 
 Data = Mapping[str, Any] | Sequence[Any]

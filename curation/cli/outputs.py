@@ -145,8 +145,9 @@ def outputs_of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
     for action in _chosen_actions(parser, options):
         output = action.type
         if isinstance(output, Output):
-            given = getattr(options, action.dest, None)
-            yield from ((output, path) for path in (given if isinstance(given, list) else [given]) if path is not None)
+            value = getattr(options, action.dest, None)
+            paths = value if isinstance(value, list) else [value]
+            yield from ((output, path) for path in paths if path is not None)
 
 
 def _chosen_actions(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Iterator[argparse.Action]:

@@ -61,8 +61,8 @@ from typing import Any, Literal, NoReturn, get_args, get_origin
 from curation.cli.option_names import ABOUT
 from curation.cli.outputs import Output
 from curation.core.arguments import UnfitError, alternatives, annotations_of, fit, kind_in_words
+from curation.core.arguments import pairs as pairs
 from curation.core.errors import UsageError
-from curation.core.key_value import pairs as pairs
 from curation.core.option_names import OptionName, name_of
 
 _WORDS = (Path, str, int, float, bool)

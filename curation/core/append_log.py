@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from curation.core.errors import CurationError, MissingFileError, UsageError
-from curation.core.json_keys import each_key_once
-from curation.core.text_table import printable
+from curation.core.json_text import each_key_once
+from curation.core.tables import printable
 from curation.core.writing import lock, make_folder, refuse_input, sync
 
 _MODE = 0o644
@@ -79,13 +79,13 @@ def parsed_line(line: bytes, error: type[CurationError], where: str) -> Any:
     """Return what the JSON of one line says; a line too long, no JSON, or with a key twice is an `error`."""
     require_length(line, error, where)
     try:
-        found = json.loads(line.decode("utf-8"), object_pairs_hook=each_key_once, parse_constant=_no_number)
+        content = json.loads(line.decode("utf-8"), object_pairs_hook=each_key_once, parse_constant=_no_number)
         if b"\\u" in line:
             # Half a character ("\\ud800") is JSON and no text: it could be written nowhere.
-            json.dumps(found, ensure_ascii=False).encode("utf-8")
-        return found
-    except (ValueError, RecursionError) as found:
-        shown = printable(str(found), "?")[:200]
+            json.dumps(content, ensure_ascii=False).encode("utf-8")
+        return content
+    except (ValueError, RecursionError) as problem:
+        shown = printable(str(problem), "?")[:200]
         raise error("A line is not JSON", where=where, expected="one object a line", found=shown) from None
 
 

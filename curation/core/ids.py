@@ -1,4 +1,4 @@
-"""Image ids: strings ``namespace:native`` that stay apart when datasets are merged.
+"""Ids: images as ``namespace:native``, which stay apart when datasets are merged, and the classes of ILSVRC-2012.
 
 VOC and COCO ids collide as integers (VOC2007 ``000009`` and COCO ``9``); with the namespace they cannot.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 
 from curation.core.errors import ImageIdError
 
@@ -116,3 +118,11 @@ def coco_native(number: int) -> str:
     if not 0 <= number < 10**_COCO_DIGITS:
         raise ImageIdError("A COCO image number is out of range", where=str(number), expected="0 to 999999999999")
     return f"{number:0{_COCO_DIGITS}d}"
+
+
+@cache
+def ilsvrc2012_classes() -> tuple[str, ...]:
+    """Return the 1,000 wnids, sorted: a class's index is its place."""
+    return tuple(
+        resources.files("curation.core").joinpath("ilsvrc2012_classes.txt").read_text(encoding="ascii").split()
+    )

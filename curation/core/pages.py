@@ -11,8 +11,8 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from curation.core.short_repr import cut
-from curation.core.text_table import printable
+from curation.core.tables import printable
+from curation.core.wording import cut
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -1,9 +1,17 @@
-"""Numbers and names in a sentence: ``1 image``, ``2 images``, ``a, b, c, …``."""
+"""Texts for people: numbers and names in a sentence, records at a prompt, and names that one might take for another."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Iterable
+import unicodedata
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from curation.core.errors import CurationWarning
 
 
 def examples(values: Iterable[str], shown: int = 3, joint: str = ", ") -> str:
@@ -20,3 +28,107 @@ def slug(text: str, joint: str = "_") -> str:
 def counted(number: int, singular: str, several: str = "") -> str:
     """Return ``1 image`` or ``2 images``."""
     return f"{number:,} {singular if number == 1 else several or f'{singular}s'}"
+
+
+_LONGEST_LINE = 240
+_LONGEST_TEXT = 60
+
+
+def short_repr(record: Any) -> str:
+    """Return one line for a dataclass or msgspec struct: short fields as they are, of others how much they hold.
+
+    Fields that hold nothing are left out, and those beyond a line's length. Serves as ``__repr__``.
+
+    >>> from curation.manifest.header import ClassEntry
+    >>> ClassEntry(name="airplane", role="known", index=0, aliases=("aeroplane",))
+    ClassEntry(name='airplane', role='known', index=0, aliases=1 item)
+    """
+    shown = f"{type(record).__name__}("
+    for index, (name, value) in enumerate(_fields(record)):
+        text = f"{', ' if index else ''}{name}={_short(value)}"
+        if len(shown) + len(text) > _LONGEST_LINE - 4:
+            return f"{shown}, …)"
+        shown += text
+    return f"{shown})"
+
+
+def cut(text: str, limit: int) -> str:
+    """Return a text that is not longer than `limit`, an ellipsis at its end where it was."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _fields(record: Any) -> Iterator[tuple[str, Any]]:
+    names = (
+        [field.name for field in dataclasses.fields(record) if field.repr]
+        if dataclasses.is_dataclass(record)
+        else record.__struct_fields__
+    )
+    for name in names:
+        value = getattr(record, name)
+        if value is not None and not (isinstance(value, str | tuple | frozenset | Mapping) and not value):
+            yield name, value
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, str):
+        return repr(cut(value, _LONGEST_TEXT))
+    if isinstance(value, bool | int | float):
+        return repr(value)
+    if isinstance(value, Path):
+        return repr(cut(str(value), _LONGEST_TEXT))
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"array{value.shape}"
+    if isinstance(value, tuple | list | set | frozenset | Mapping):
+        return f"{len(value):,} {'item' if len(value) == 1 else 'items'}"
+    return f"{type(value).__name__}({f'{len(value):,} rows' if hasattr(value, '__len__') else '…'})"
+
+
+_SHOWN = 3
+
+
+def near_names(names: Sequence[str], others: Sequence[str] = ()) -> list[tuple[str, ...]]:
+    """Return the groups of different names that are one without case, blanks and Unicode form, all in code point order.
+
+    Parameters
+    ----------
+    names, others : sequence of str
+        Both are searched together; a name may be in both.
+
+    Examples
+    --------
+    >>> near_names(["dog", "cat"], ["Dog", "cat", "dog "])
+    [('Dog', 'dog', 'dog ')]
+    """
+    import numpy as np
+
+    n = len(names) + len(others)
+    # A million names take 32 MB so, and several times that as keys of a dictionary.
+    key = np.fromiter((hash(plain_name(name)) for name in chain(names, others)), np.int64, n)
+    written = np.fromiter(map(hash, chain(names, others)), np.int64, n)
+    order = np.lexsort((written, key))
+    near = np.flatnonzero((np.diff(key[order]) == 0) & (np.diff(written[order]) != 0))
+    groups: dict[str, set[str]] = {}
+    for row in (*order[near].tolist(), *order[near + 1].tolist()):
+        name = names[row] if row < len(names) else others[row - len(names)]
+        groups.setdefault(plain_name(name), set()).add(name)
+    return sorted(tuple(sorted(group)) for group in groups.values() if len(group) > 1)
+
+
+def plain_name(name: str) -> str:
+    """Return a name in lower case, without needless blanks, in one Unicode form."""
+    if not name.isascii():
+        name = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    return " ".join(name.lower().split())
+
+
+def warn_of_near_names(where: str, names: Sequence[str], others: Sequence[str] = ()) -> None:
+    """Warn where names of classes differ in case, blanks or Unicode form alone, and show them with escapes."""
+    near = near_names(names, others)
+    if near:
+        groups = (" and ".join(ascii(name)[:80] for name in group) for group in near[:_SHOWN])
+        shown = "; ".join(groups) + ("; …" if len(near) > _SHOWN else "")
+        warnings.warn(
+            f"{where}: names that differ in case, blanks or Unicode form alone are different classes: {shown}",
+            CurationWarning,
+            stacklevel=3,
+        )

@@ -21,7 +21,7 @@ from glob import escape
 from pathlib import Path
 
 from curation.core.errors import CurationError, OverwriteError, UsageError, WriteError
-from curation.core.reading import file_kind, require_regular
+from curation.core.files import file_kind, require_regular
 
 HEADER = "manifest.json"
 """Header of a manifest."""
@@ -311,11 +311,12 @@ def _move_files(partial: Path, folder: Path, stale: Iterable[str]) -> None:
         removed = [name for name in map(Path, stale) if name not in names and (folder / name).is_file()]
         for name in (*changed, *removed):
             check_output(folder / name)
+        for name in removed:
+            (folder / name).unlink()
+        # JSON last: until then the old one names the files that are to be removed.
         for name in sorted(changed, key=lambda name: (name.suffix == ".json", name)):
             make_folder((folder / name).parent)
             (partial / name).replace(folder / name)
-        for name in removed:
-            (folder / name).unlink()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy as np
 
 from curation.core.arguments import Replicates, Seed
 from curation.core.errors import UsageError
-from curation.core.progress import stage, steps
+from curation.core.process import stage, steps
 from curation.evaluation import confidence as confidences
 from curation.evaluation.class_scores import (
     GROUPS,

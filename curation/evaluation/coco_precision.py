@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.core.memory import require_memory
+from curation.core.process import require_memory
 from curation.evaluation.problem import Detections, Floats, GroundTruth, Int64s, classes_in_use, of_classes
 from curation.sources.integrity import MAX_COORDINATE
 from curation.sources.source import FEDERATED

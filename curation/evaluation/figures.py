@@ -7,16 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.core.errors import EvaluationError
-from curation.core.figure_style import (
-    MARKERS,
-    SERIES,
-    add_key,
-    label_outer,
-    plain,
-    save_figure,
-    set_title,
-    small_multiples,
-)
+from curation.core.figures import MARKERS, SERIES, add_key, label_outer, plain, save_figure, set_title, small_multiples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

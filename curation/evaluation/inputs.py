@@ -11,9 +11,9 @@ from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
+from curation.core.columns import distinct
 from curation.core.errors import CurationWarning, ForeignClassError, UsageError
-from curation.core.grouping import distinct
-from curation.core.progress import stage
+from curation.core.process import stage
 from curation.evaluation.measures import Measured, Scored
 from curation.evaluation.problem import (
     MOST_LISTED,

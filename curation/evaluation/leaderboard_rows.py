@@ -15,8 +15,8 @@ from msgspec import Meta
 from curation.core.append_log import append_lines, filled_lines, parsed_line, require_json_lines, require_length
 from curation.core.canonical import sha256_of_value
 from curation.core.errors import LeaderboardError, UsageError
-from curation.core.reading import read_bytes
-from curation.core.text_table import printable
+from curation.core.files import read_bytes
+from curation.core.tables import printable
 from curation.evaluation.measures import Better, Measure, Scored, measure_of, range_of, ranked, values_of
 from curation.version import __version__
 

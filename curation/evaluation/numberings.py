@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 import msgspec
 import numpy as np
 
-from curation.core.reading import json_rows
+from curation.core.json_text import json_rows
 from curation.evaluation.matching import best_overlap
 from curation.evaluation.problem import MAX_COORDINATE, Detections, GroundTruth, Int32s
 from curation.evaluation.result_records import Records

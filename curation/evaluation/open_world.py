@@ -14,9 +14,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from curation.core.columns import distinct
 from curation.core.errors import UsageError
-from curation.core.grouping import distinct
-from curation.core.progress import steps
+from curation.core.process import steps
 from curation.evaluation.curves import average_precision
 from curation.evaluation.inputs import (
     POLICY,

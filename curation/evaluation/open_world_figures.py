@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.core.errors import EvaluationError
-from curation.core.figure_style import (
+from curation.core.figures import (
     MARKERS,
     MUTED,
     SERIES,

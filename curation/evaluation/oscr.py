@@ -18,16 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from curation.core.errors import EvaluationError, UsageError
-from curation.core.figure_style import (
-    SERIES,
-    SMALL,
-    add_key,
-    label_outer,
-    plain,
-    save_figure,
-    set_title,
-    small_multiples,
-)
+from curation.core.figures import SERIES, SMALL, add_key, label_outer, plain, save_figure, set_title, small_multiples
 from curation.evaluation.class_scores import GROUPS, ClassScores
 from curation.evaluation.measures import sum_in_order
 from curation.evaluation.problem import Bools, Floats, Int64s

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.short_repr import short_repr
+from curation.core.wording import short_repr
 from curation.evaluation.matching import OverlappingPairs, assign, best_overlap, overlapping_pairs, pair_iou, positives
 from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int32s
 from curation.evaluation.variants import IOU, Rules

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
+from curation.core.columns import distinct
 from curation.core.errors import EvaluationError
-from curation.core.grouping import distinct
-from curation.core.json_keys import decode_json
+from curation.core.json_text import decode_json
 from curation.core.reading import read_plain
 from curation.manifest.header import classes_in, unknown_index
 from curation.manifest.manifest import Manifest

@@ -14,8 +14,9 @@ import numpy as np
 
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import MissingFileError, PredictionError
-from curation.core.near_names import warn_of_near_names
-from curation.core.reading import InputFile, missing_path
+from curation.core.files import missing_path
+from curation.core.reading import InputFile
+from curation.core.wording import warn_of_near_names
 from curation.evaluation.conventions import LAYOUTS, VALUES, boxes_in_pixels
 from curation.evaluation.detection_files import is_yolo_results, read_other_form
 from curation.evaluation.doubts import doubt, stray_hint

@@ -58,7 +58,7 @@ from curation.version import __version__
 if TYPE_CHECKING:
     import pandas as pd
 
-    from curation.core.figure_style import Picture
+    from curation.core.figures import Picture
     from curation.evaluation.leaderboard_rows import Row
     from curation.evaluation.outcomes import Outcomes
 
@@ -423,7 +423,7 @@ class Result:
         UsageError
             No such figure, or nothing to draw.
         """
-        from curation.core.figure_style import in_memory
+        from curation.core.figures import in_memory
 
         drawings = {drawing.name: drawing for drawing in self.drawings}
         chosen = drawings.get(name)
@@ -469,7 +469,7 @@ class Result:
         list of Path
             All files written, ``results.json`` last.
         """
-        from curation.core.figure_style import tables_alone
+        from curation.core.figures import tables_alone
         from curation.core.writing import publishing_files, write_text
 
         folder = Path(folder)

@@ -22,9 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.core.canonical import sha256_of_bytes, sha256_of_file
+from curation.core.columns import largest_text, text_columns, values_in
 from curation.core.errors import CurationError, MissingFileError, PredictionError, UsageError
-from curation.core.parquet_limits import largest_text, text_columns, values_in
-from curation.core.reading import missing_path, open_binary, read_plain
+from curation.core.files import missing_path, open_binary
+from curation.core.reading import read_plain
 from curation.evaluation.class_scores import (
     SOFTMAX_TWICE,
     Background,

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from curation.core.csv_table import as_csv
-from curation.core.short_repr import html_table
-from curation.core.text_table import Table as TextTable
-from curation.core.text_table import latex_table, table_lines
+from curation.core.tables import Table as TextTable
+from curation.core.tables import as_csv, html_table, latex_table, table_lines
 from curation.evaluation.measures import Scored
 
 if TYPE_CHECKING:

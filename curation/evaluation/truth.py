@@ -13,8 +13,8 @@ import numpy as np
 
 from curation.core.errors import EvaluationError
 from curation.core.ids import native_number, native_of
-from curation.core.near_names import warn_of_near_names
 from curation.core.reading import read_plain, utf8_text
+from curation.core.wording import warn_of_near_names
 from curation.evaluation.doubts import truth_doubt
 from curation.evaluation.problem import (
     UNKNOWN,

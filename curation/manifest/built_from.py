@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import msgspec
 
 from curation.core.errors import CurationError, ManifestError, SourceError
-from curation.core.json_keys import decode_json
-from curation.core.reading import read_bytes
+from curation.core.files import read_bytes
+from curation.core.json_text import decode_json
 from curation.core.writing import add_input
 from curation.manifest.header import Header
 from curation.sources.source_specs import BadBoxes, Reading, SourceSlot

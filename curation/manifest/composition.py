@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from curation.core.csv_table import as_csv
 from curation.core.errors import UsageError
-from curation.core.grouping import grouped
 from curation.core.pages import count
-from curation.core.text_table import Table
+from curation.core.tables import Table, as_csv, grouped
 from curation.manifest.header import ClassEntry, Header, LabelView, PartEntry, classes_in
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import FLAGS, ROLES, PartImages, every_object, locate_images, stated_pairs, treated

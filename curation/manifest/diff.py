@@ -22,7 +22,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from curation.core.short_repr import short_repr
+from curation.core.wording import short_repr
 from curation.manifest.header import ClassEntry, Header, PartEntry, SourceEntry, version_numbers
 from curation.manifest.manifest import Manifest
 

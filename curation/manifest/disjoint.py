@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.arrow import text_array, values_of
-from curation.core.grouping import distinct, grouped
-from curation.core.short_repr import short_repr
-from curation.core.wording import counted, examples
+from curation.core.columns import distinct, text_array, values_of
+from curation.core.tables import grouped
+from curation.core.wording import counted, examples, short_repr
 from curation.manifest.header import LabelView, PartEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import positions_of

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from curation.core.short_repr import short_repr
+from curation.core.wording import short_repr
 
 SCHEMA_VERSION: Literal[1] = 1
 

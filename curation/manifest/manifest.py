@@ -27,8 +27,10 @@ from curation.core.errors import (
     SourceError,
     UsageError,
 )
-from curation.core.reading import inside, read_bytes, utf8_text
-from curation.core.short_repr import cut, html_table
+from curation.core.files import inside, read_bytes
+from curation.core.reading import utf8_text
+from curation.core.tables import html_table
+from curation.core.wording import cut
 from curation.core.writing import publishing_folder, write_bytes
 from curation.manifest.built_from import BuiltFrom, open_remembered, read_built_from
 from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry, header_as_data

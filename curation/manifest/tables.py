@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from curation.core.pages import count
-from curation.core.text_table import Table
+from curation.core.tables import Table
 from curation.manifest.header import Figure, Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.manifest import manifest_data as manifest_data

@@ -10,10 +10,9 @@ from typing import Literal
 import numpy as np
 
 from curation.core.canonical import sha256_of_lines
+from curation.core.columns import distinct
 from curation.core.errors import CurationError
-from curation.core.grouping import distinct
-from curation.core.short_repr import short_repr
-from curation.core.wording import counted, examples
+from curation.core.wording import counted, examples, short_repr
 from curation.manifest.built_from import SourceContent
 from curation.manifest.disjoint import scatter
 from curation.manifest.header import PartEntry, SourceEntry, classes_in

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.core.errors import MissingExtraError
 from curation.core.pages import page
-from curation.core.text_table import tex
+from curation.core.tables import tex
 from curation.manifest.header import Header, Paper, ParameterValue, classes_in
 from curation.publishing.croissant import derived
 from curation.publishing.licences import STATED

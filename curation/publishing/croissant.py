@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from curation.core.canonical import sha256_of_value
 from curation.core.errors import MissingExtraError, PublishError
-from curation.core.reading import read_bytes
+from curation.core.files import read_bytes
 from curation.manifest.header import Header
 from curation.publishing.member import HUB, Configs, Member, Request, Statement, keywords, title_of
 from curation.publishing.tables import COLUMNS

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import UsageError
-from curation.core.reading import read_bytes
+from curation.core.files import read_bytes
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import plan_coco

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from curation.core.arguments import checked
 from curation.core.errors import CurationError, MissingExtraError, PublicationMismatchError, PublishError, UsageError
-from curation.core.reading import read_bytes
+from curation.core.files import read_bytes
 from curation.core.writing import publishing_folder
 from curation.manifest.header import DIGEST, VERSION, version_numbers
 from curation.publishing.publication import MAX_RECORD_BYTES, RECORD_FILE, Publication, parse_record, verify_repository

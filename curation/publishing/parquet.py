@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.core.canonical import sha256_of_value
+from curation.core.columns import largest_text, text_columns, values_in
 from curation.core.errors import PublicationMismatchError
-from curation.core.parquet_limits import largest_text, text_columns, values_in
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from curation.core.errors import PublishError
-from curation.core.grouping import grouped
+from curation.core.tables import grouped
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, Header, PartEntry, classes_in, unknown_index
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartImages, PartObjects, locate_images, stated_pairs, view_objects

@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from curation.core.errors import AnnotationFormatError, CurationError, ImageIdError
 from curation.core.ids import MAX_NATIVE_LENGTH, ImageId, check_native, native_of
-from curation.core.json_keys import SMALL, refuse_repeated_keys, repeated_at_the_top
-from curation.core.reading import record_pieces
+from curation.core.json_text import SMALL, record_pieces, refuse_repeated_keys, repeated_at_the_top
 from curation.sources.content import FileContent
 from curation.sources.datasets import COCO_CATEGORIES, named_by_file, namespace_of
 from curation.sources.integrity import Finder, Ids, Where, check_unique, finder, sound_objects

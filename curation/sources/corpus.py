@@ -15,10 +15,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from curation.core.canonical import sha256_of_lines
+from curation.core.columns import checked_group
 from curation.core.engines.addresses import below, files_below, is_address, last_name, opened, size_and_stamp
 from curation.core.engines.step import Block
 from curation.core.errors import MissingFileError, PathEscapeError, SourceError, UsageError
-from curation.core.parquet_limits import checked_group
 from curation.sources.photos import (
     LARGEST_FILE,
     NO_PHOTO,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from curation.core.arrow import values_of
+from curation.core.columns import values_of
 from curation.core.errors import AnnotationFormatError
 from curation.sources.stems import IMAGE_SUFFIXES, distinct, normalised, stems
 

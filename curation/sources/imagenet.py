@@ -18,13 +18,12 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from curation.core.csv_table import csv_rows
+from curation.core.columns import distinct
 from curation.core.errors import AnnotationFormatError, ImageIdError, MissingFileError, UsageError
-from curation.core.grouping import distinct
-from curation.core.ids import check_native
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
-from curation.core.json_keys import decode_json
+from curation.core.ids import check_native, ilsvrc2012_classes
+from curation.core.json_text import decode_json
 from curation.core.reading import beginning, utf8_text
+from curation.core.tables import csv_rows
 from curation.sources.content import FileContent
 from curation.sources.integrity import check_unique
 from curation.sources.source import FileRecord, Images, Source, texts

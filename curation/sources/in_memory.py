@@ -16,7 +16,7 @@ import msgspec
 
 from curation.core.arguments import shown, values_of_array
 from curation.core.errors import AnnotationFormatError, PredictionError, UsageError
-from curation.core.memory import available_memory
+from curation.core.process import available_memory
 from curation.sources.coco import record_place
 
 _BOX = ("x", "y", "w", "h")

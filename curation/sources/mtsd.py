@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from curation.core.errors import AnnotationFormatError, MissingFileError
-from curation.core.json_keys import decode_json
-from curation.core.reading import inside, read_bytes
+from curation.core.files import inside, read_bytes
+from curation.core.json_text import decode_json
 from curation.sources.content import SmallFiles, listed_names, paths_below
 from curation.sources.integrity import sound_objects
 from curation.sources.source import Categories, Images, Objects, Source

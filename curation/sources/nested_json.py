@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from curation.core.errors import AnnotationFormatError, DamagedFileError
-from curation.core.json_keys import refuse_repeated_keys
+from curation.core.json_text import refuse_repeated_keys
 from curation.sources.entries import (
     LONGEST_LINE,
     MOST_CLASS_NAMES,

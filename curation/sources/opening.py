@@ -11,7 +11,7 @@ from typing import Any
 
 from curation.core.arguments import checked
 from curation.core.errors import MissingFileError, UsageError
-from curation.core.reading import missing_path
+from curation.core.files import missing_path
 from curation.core.writing import add_input
 from curation.sources.cache import Cache, Stamp, cache_key, default_folder, frozen
 from curation.sources.coco import parse_coco

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from curation.core.grouping import grouped
+from curation.core.tables import grouped
 from curation.sources.source import Int64s, Source
 
 _VOC, _YOLO = "Annotations/*.xml", "labels/*.txt"

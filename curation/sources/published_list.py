@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from curation.core.arrow import arrow_of
+from curation.core.columns import arrow_of
 from curation.core.errors import AnnotationFormatError, CurationError, DamagedFileError, UsageError
 from curation.core.ids import ImageId, check_native, native_number, native_of
 from curation.core.reading import InputFile, beginning

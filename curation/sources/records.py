@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from curation.core.arrow import values_of
+from curation.core.columns import values_of
 from curation.core.errors import AnnotationFormatError
 from curation.core.wording import slug
 from curation.sources.entries import SHARE, SHOWN, Column, OddLine, PublishedList, coded, column_of, name_classes

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from curation.core.columns import distinct
 from curation.core.errors import PresenceOnlyError, UnitBoxesError
-from curation.core.grouping import distinct
 from curation.core.ids import native_number
-from curation.core.short_repr import short_repr
+from curation.core.wording import short_repr
 from curation.sources.datasets import facts_of, namespace_of
 from curation.sources.identity import ImageIndex
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.arrow import arrow_of, values_of
+from curation.core.columns import arrow_of, values_of
 
 Bools = npt.NDArray[np.bool_]
 Int64s = npt.NDArray[np.int64]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from curation.core.csv_table import csv_header
+from curation.core.columns import distinct
 from curation.core.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
-from curation.core.grouping import distinct
 from curation.core.ids import native_of
+from curation.core.tables import csv_header
 from curation.sources.content import FileContent, check_name
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family, namespace_of
 from curation.sources.integrity import check_label, check_unique

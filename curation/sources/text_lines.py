@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.core.arrow import arrow_of, values_of
+from curation.core.columns import arrow_of, distinct, values_of
 from curation.core.errors import DamagedFileError
-from curation.core.grouping import distinct
 from curation.sources.entries import LONGEST_LINE, NO_LABEL, SHARE, SHOWN, Column, Form, OddLine, PublishedList, encoded
 from curation.sources.stems import (
     ANY_FILE,

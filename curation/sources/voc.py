@@ -17,7 +17,8 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
 from curation.core.errors import AnnotationFormatError, ForeignClassError, MissingFileError
-from curation.core.reading import inside, read_bytes, utf8_text
+from curation.core.files import inside, read_bytes
+from curation.core.reading import utf8_text
 from curation.core.wording import counted
 from curation.sources.content import SmallFiles, check_name, record_of_many
 from curation.sources.datasets import VOC_NAMES, family, namespace_of

@@ -58,7 +58,7 @@ def imagenet_sorted(folder: Path, clock: Clock) -> None:
 
 def draw(folder: Path, clock: Clock) -> None:
     """Write 40 lists of 25,000 COCO ids, some with VOC's among them or with repeats; one of a million paths; names."""
-    from curation.core.ilsvrc2012 import ilsvrc2012_classes
+    from curation.core.ids import ilsvrc2012_classes
 
     if (folder / "imagenet.txt").exists():
         return

@@ -102,7 +102,7 @@ def neighbors_faiss(folder: Path, clock: Clock) -> list[list[float]]:
 
 def wu_palmer(folder: Path, clock: Clock) -> None:
     """Wu-Palmer similarity of all pairs of ImageNet's 1,000 classes."""
-    from curation.core.ilsvrc2012 import ilsvrc2012_classes
+    from curation.core.ids import ilsvrc2012_classes
     from curation.signals.hierarchy.related_classes import kinship
     from curation.signals.hierarchy.related_classes import wu_palmer as similarity
     from curation.signals.hierarchy.wordnet import imagenet_dag
@@ -117,7 +117,7 @@ def wu_palmer_nltk(folder: Path, clock: Clock) -> None:
     """2,000 pairs of the same, one by one."""
     import random
 
-    from curation.core.ilsvrc2012 import ilsvrc2012_classes
+    from curation.core.ids import ilsvrc2012_classes
     from tests.signals.hierarchy.nltk_oracle import nltk_reader
 
     chance = random.Random(7)

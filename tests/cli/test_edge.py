@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.core import edge
+from curation.core import process
 from curation.core.errors import CurationError
 
 SHOW = ["show", "elephant/val2017"]
@@ -114,5 +114,5 @@ def test_what_the_machine_refuses_is_an_error_of_the_tree(raised: Exception, tol
         raise raised
 
     found: list[CurationError] = []
-    assert edge.outcome(work, found.append) == 2
+    assert process.outcome(work, found.append) == 2
     assert told in str(found[0])

@@ -131,7 +131,7 @@ def test_empty_files_are_evaluated(files: dict[str, Path], tmp_path: Path, shell
     assert found["AUROC"] is None
     assert found["pct_images_without_predictions"] == 100
     write(files["id"], {"scores": []})
-    assert answer(shell, *arguments(files, "--out", str(tmp_path / "out")), "--json")["threshold"] is None
+    assert answer(shell, *arguments(files, "--out", str(tmp_path / "out"), "--force"), "--json")["threshold"] is None
 
 
 def manifest_of(folder: Path, lists: dict[str, tuple[str, ...]]) -> str:

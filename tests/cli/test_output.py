@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.cli.output import counted_examples, emit, warn
-from curation.core.text_table import Table, printable, table_lines
+from curation.core.tables import Table, printable, table_lines
 
 cells = st.text(st.characters(codec="ascii", categories=["L", "N", "Zs"]), max_size=60)
 

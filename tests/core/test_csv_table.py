@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.cli import main
-from curation.core.csv_table import as_csv, cell_text
+from curation.core.tables import as_csv, cell_text
 from curation.review.decisions.files import read_decisions
 
 FORMULA = "=cmd|' /C calc'!A0"

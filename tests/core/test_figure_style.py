@@ -20,7 +20,7 @@ from curation.benchmarks.elephant.measures import KINDS
 from curation.benchmarks.findmeifyoucan.evaluation import score_histograms as ood_histograms
 from curation.benchmarks.osod3.evaluation import threshold_figure
 from curation.cli import main
-from curation.core.figure_style import PAGE, SMALL, small_multiples
+from curation.core.figures import PAGE, SMALL, small_multiples
 from curation.evaluation.class_scores import class_scores
 from curation.evaluation.figures import precision_recall_curves
 from curation.evaluation.measures import Measured

@@ -14,17 +14,9 @@ import pytest
 
 from curation.core import reading
 from curation.core.errors import MissingFileError, PathEscapeError, SourceError
-from curation.core.reading import (
-    InputFile,
-    beginning,
-    inside,
-    is_json_lines,
-    json_rows,
-    missing_path,
-    plain,
-    read_bytes,
-    read_plain,
-)
+from curation.core.files import inside, missing_path, read_bytes
+from curation.core.json_text import is_json_lines, json_rows
+from curation.core.reading import InputFile, beginning, plain, read_plain
 
 TEXT = b'{"images": [], "annotations": []}' * 50
 

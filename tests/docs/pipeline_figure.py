@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.core.figure_style import INK, MUTED, SERIES, save_figure
+from curation.core.figures import INK, MUTED, SERIES, save_figure
 from tests.docs.pages import ROOT
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from curation.cli import main
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.manifest import read_manifest
 from curation.sources.datasets import COCO_CATEGORIES
 from tests.docs.pages import ROOT, blocks_of

@@ -13,9 +13,9 @@ from PIL import Image
 
 from curation.benchmarks.elephant.evaluation import background_histogram, confusion_figure, error_bars, wilderness_curve
 from curation.benchmarks.elephant.measures import ALL_CLASSES, INTERPOLATED, KINDS
-from curation.core.csv_table import as_csv
 from curation.core.errors import EvaluationError
-from curation.core.figure_style import plain
+from curation.core.figures import plain
+from curation.core.tables import as_csv
 from curation.evaluation.class_scores import class_scores
 from curation.evaluation.figures import precision_recall_curves
 from curation.evaluation.open_world_figures import unknown_figure

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import curation
-from curation.core import memory
+from curation.core import process
 from curation.core.errors import CurationWarning, EvaluationError
-from curation.core.near_names import near_names
+from curation.core.wording import near_names
 from curation.evaluation import coco_precision, inputs
 from curation.extensions.detection_ap import coco_summary
 from tests.frozen.version_1 import json_data
@@ -85,7 +85,7 @@ def test_classes_in_groups_have_the_numbers_of_all_at_once(at_once: int, monkeyp
         # Objects of every size, and one in crowd; some images show but a few of the classes.
         one |= {"area": (500, 5000, 50_000)[row % 3], "iscrowd": int(row == 5)}
     truth["annotations"] = [one for row, one in enumerate(truth["annotations"]) if row % 7]
-    monkeypatch.setattr(memory, "available_memory", lambda: 1 << 40)
+    monkeypatch.setattr(process, "available_memory", lambda: 1 << 40)
     whole = curation.evaluate.coco(truth=truth, detections=found)
     monkeypatch.setitem(coco_summary._statistics.__kwdefaults__, "at_once", at_once)
     grouped = curation.evaluate.coco(truth=truth, detections=found)
@@ -130,17 +130,17 @@ def test_what_is_free_in_a_control_group(
     (tmp_path / "process").mkdir()
     (tmp_path / "process/cgroup").write_text(cgroup + "\n")
     control_groups(tmp_path / "groups", paths)
-    monkeypatch.setattr(memory, "_PROCESS", tmp_path / "process")
-    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "groups")
-    monkeypatch.setattr(memory, "_MACHINE", tmp_path / "none")
-    assert memory.available_memory() == free
+    monkeypatch.setattr(process, "_PROCESS", tmp_path / "process")
+    monkeypatch.setattr(process, "_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(process, "_MACHINE", tmp_path / "none")
+    assert process.available_memory() == free
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the size of a process is read from /proc")
 def test_the_limit_of_the_address_space_is_heeded() -> None:
     code = """
 import resource
-from curation.core.memory import available_memory
+from curation.core.process import available_memory
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY))
 print(available_memory())
 """
@@ -160,11 +160,11 @@ def test_of_many_classes_those_in_use_are_listed_and_the_others_counted(monkeypa
 
 
 def test_what_would_need_more_memory_than_there_is_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "available_memory", lambda: 1 << 30)
-    memory.require_memory(1 << 30, "things")
+    monkeypatch.setattr(process, "available_memory", lambda: 1 << 30)
+    process.require_memory(1 << 30, "things")
     with pytest.raises(EvaluationError, match=r"(?s)things need more memory.*about 2\.0 GiB.*found: 1\.0 GiB"):
-        memory.require_memory(2 << 30, "things")
-    assert memory.require_memory.__module__ == "curation.core.memory"
+        process.require_memory(2 << 30, "things")
+    assert process.require_memory.__module__ == "curation.core.process"
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from curation.benchmarks.building import complete, rebuild
 from curation.benchmarks.imagenet import FIGURES, TABLE_1, TRAIN, VAL, build, class_partition, default_name
 from curation.benchmarks.registry import find_benchmark
 from curation.core.errors import ProtocolError
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source

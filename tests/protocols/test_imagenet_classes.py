@@ -23,7 +23,7 @@ from curation.benchmarks.imagenet import (
 )
 from curation.cli import main
 from curation.core.errors import ProtocolError
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.locate import manifest_folders
 from curation.manifest.manifest import read_manifest
 from curation.signals.hierarchy.hierarchy import as_tree

@@ -12,7 +12,7 @@ import pytest
 from curation.benchmarks.imagenet import TRAIN, VAL, build, plan_imagenet_csv
 from curation.benchmarks.registry import declared
 from curation.core.errors import ExportError
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.plan import write_plan
 from curation.sources.imagenet import read_imagenet

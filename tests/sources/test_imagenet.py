@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from curation.core.errors import AnnotationFormatError, DuplicateIdError, MissingFileError, UsageError
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.sources.imagenet import NO_NAMES, class_of_images, read_imagenet, stem
 from curation.sources.opening import open_source
 from curation.sources.source import Source

@@ -83,7 +83,7 @@ def test_links_are_followed_to_photos_of_the_folder_alone(tmp_path: Path) -> Non
 LISTED = """
 import sys
 from pathlib import Path
-from tests.torture.child import be_humble
+from tests.torture.forks import be_humble
 from curation.core.errors import CurationError
 from curation.sources.photos import PhotoFolder
 be_humble()

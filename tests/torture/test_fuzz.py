@@ -1,51 +1,54 @@
-"""A little of the torture: some changed files for every reader; ``make torture`` runs a hundred thousand."""
+"""Every command on inputs with a changed file: an answer, or an error of ours, and nothing written but outputs."""
 
-import tempfile
+import os
 from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.torture.fuzzing import changed_files, fuzz, input_of, outcome, write_files
-from tests.torture.readers import targets
+from tests.torture.forks import Forks
+from tests.torture.mutations import mutated
+from tests.torture.world import READERS, VERBS, filled
 
-
-@pytest.mark.parametrize("name", targets())
-def test_valid_files_are_read(name: str, tmp_path: Path) -> None:
-    """What fuzzing starts from is no error, or it would look no further than the first check."""
-    target = targets()[name]
-    write_files(target.files, tmp_path)
-    assert outcome(target, tmp_path) == "read"
+COMMANDS = {**READERS, **{name: verb.words for name, verb in VERBS.items()}}
+COUNT = 3 * int(os.environ.get("TORTURE", "1"))
+SEED = os.environ.get("TORTURE_SEED", "0")
 
 
-@pytest.mark.parametrize("name", [name for name, one in targets().items() if one.weight > 1])
-@settings(max_examples=5)
-@given(rng=st.randoms(use_true_random=False))
-def test_changed_files_are_read_or_refused(name: str, rng: Random) -> None:
-    target = targets()[name]
-    with tempfile.TemporaryDirectory() as folder:
-        write_files(changed_files(target, rng), Path(folder))
-        outcome(target, Path(folder))
+def files_read(words: str, inputs: Path) -> list[Path]:
+    """Return the files that a command line names, and those of its folders."""
+    paths = [Path(word.rpartition("=")[2]) for word in filled(words, inputs, Path("/nowhere"))]
+    named = [path for path in paths if path.is_relative_to(inputs)]
+    return sorted({file for path in named for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file()})
 
 
-def test_an_input_is_the_same_bytes_by_its_name() -> None:
-    target = targets()["coco"]
-    assert input_of(target, "1", 7) == input_of(target, "1", 7) != input_of(target, "1", 8)
-    made_again = targets.__wrapped__()
-    assert [name for name, one in targets().items() if one.files != made_again[name].files] == []
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_changed_file_is_read_or_refused(name: str, inputs: Path, forks: Forks, tmp_path: Path) -> None:
+    def outcome(number: int) -> tuple[int, str]:
+        out = tmp_path / f"{number}"
+        out.mkdir()
+        environment = {"CURATION_CACHE": str(out / "cache")}
+        words = filled(COMMANDS[name], inputs, out)
+        request = {"words": words, "told": str(tmp_path / "told"), "environment": environment, "seconds": 60}
+        (status,) = forks.run(request)
+        return status, (tmp_path / "told").read_text(errors="replace")
 
-
-def test_a_worker_counts_every_input() -> None:
-    tally = fuzz("voc", "short", 60)
-    assert (tally.inputs, tally.crashes) == (60, [])
-    assert tally.read + tally.refused.total() == 60
-    assert tally.read
-
-
-def test_a_synset_without_a_word_is_refused(tmp_path: Path) -> None:
-    target = targets()["wordnet"]
-    nouns = target.files["data.noun"].replace(b"n 01 entity 0", b"n 00         ")
-    write_files({**target.files, "data.noun": nouns}, tmp_path)
-    assert outcome(target, tmp_path) == "HierarchyError"
+    status, told = outcome(-1)
+    assert status in (0, 1), told
+    before = {path: path.read_bytes() for path in inputs.rglob("*") if path.is_file()}
+    rng = Random(f"{SEED}:{name}")
+    for number in range(COUNT):
+        path = rng.choice(files_read(COMMANDS[name], inputs))
+        path.write_bytes(changed := mutated(path, before[path], rng))
+        try:
+            status, told = outcome(number)
+        finally:
+            path.write_bytes(before[path])
+        where = f"{name}, {number}: {path.name}: {changed[:2000]!r}: {told[-2000:]}"
+        assert status in (0, 1, 2), where
+        assert "Traceback" not in told, where
+        assert status != 2 or "error: " in told, where
+        assert len(told) < 60_000, where
+        assert all(sign.isprintable() or sign in "\n\r\t" for sign in told), where
+    assert before == {path: path.read_bytes() for path in inputs.rglob("*") if path.is_file()}

@@ -26,12 +26,12 @@ from curation.benchmarks.elephant.measures import (
     WR1,
     Record,
 )
-from curation.core import figure_style as style
+from curation.core import figures as style
 from curation.core.arguments import Replicates, Seed
+from curation.core.columns import distinct
 from curation.core.errors import EvaluationError, UsageError
-from curation.core.figure_style import INK, MARKERS, MUTED, RECALL_COLOURS, SERIES, SMALL, plain, save_figure, set_title
-from curation.core.grouping import distinct
-from curation.core.progress import steps
+from curation.core.figures import INK, MARKERS, MUTED, RECALL_COLOURS, SERIES, SMALL, plain, save_figure, set_title
+from curation.core.process import steps
 from curation.evaluation import inputs, open_set
 from curation.evaluation.curves import precision_recall
 from curation.evaluation.figures import precision_recall_curves, require_content

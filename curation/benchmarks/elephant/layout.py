@@ -16,9 +16,9 @@ import numpy as np
 from curation.benchmarks.elephant.lists import difference_order, image_numbers, known_images
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ExportError
+from curation.core.files import read_bytes
 from curation.core.ids import native_number
-from curation.core.json_keys import decode_json
-from curation.core.reading import read_bytes
+from curation.core.json_text import decode_json
 from curation.manifest.header import UNKNOWN_ID, PartEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.exporting import Format, Request

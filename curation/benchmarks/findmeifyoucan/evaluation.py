@@ -40,8 +40,9 @@ from curation.benchmarks.findmeifyoucan.measures import (
     zscore_threshold,
 )
 from curation.core.arguments import Replicates, Seed
+from curation.core.columns import distinct
 from curation.core.errors import EvaluationError, UsageError
-from curation.core.figure_style import (
+from curation.core.figures import (
     INK,
     SERIES,
     SMALL,
@@ -52,8 +53,7 @@ from curation.core.figure_style import (
     set_title,
     small_multiples,
 )
-from curation.core.grouping import distinct
-from curation.core.progress import steps
+from curation.core.process import steps
 from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, by_name, file_records, manifest_record
 from curation.evaluation.measures import Measure, Measured, Value, definitions
 from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names

@@ -21,10 +21,10 @@ from curation.benchmarks.findmeifyoucan.detections import (
     reference_of,
     require_usable,
 )
-from curation.core.csv_table import cell_text
 from curation.core.errors import PredictionError
-from curation.core.json_keys import refuse_repeated_keys
-from curation.core.reading import InputFile, is_json_lines
+from curation.core.json_text import is_json_lines, refuse_repeated_keys
+from curation.core.reading import InputFile
+from curation.core.tables import cell_text
 from curation.evaluation.problem import Floats
 from curation.evaluation.score_files import IMAGES, LABELS, PREDICTIONS, open_columns
 

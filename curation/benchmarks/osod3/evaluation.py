@@ -15,7 +15,7 @@ import numpy as np
 
 from curation.benchmarks.facts import fact, facts_of
 from curation.core.errors import EvaluationError, UsageError
-from curation.core.figure_style import (
+from curation.core.figures import (
     MARKERS,
     SERIES,
     add_key,
@@ -25,7 +25,7 @@ from curation.core.figure_style import (
     small_multiples,
     whole_numbers,
 )
-from curation.core.progress import steps
+from curation.core.process import steps
 from curation.evaluation.coco_precision import coco_precision
 from curation.evaluation.inputs import (
     READING,

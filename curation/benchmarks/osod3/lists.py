@@ -56,8 +56,8 @@ from curation.benchmarks.parts import (
 )
 from curation.benchmarks.selection import hash_rank
 from curation.core.canonical import sha256_of_lines
+from curation.core.columns import distinct
 from curation.core.errors import ProtocolError, UsageError
-from curation.core.grouping import distinct
 from curation.manifest.header import (
     ClassEntry,
     ClassRole,

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 import numpy as np
 
+from curation.core.columns import distinct
 from curation.core.errors import ExportError
-from curation.core.grouping import distinct
 from curation.manifest.composition import EVERYTHING
 from curation.manifest.header import UNKNOWN_ID, PartEntry, classes_in
 from curation.manifest.manifest import Manifest

@@ -19,9 +19,9 @@ from curation.benchmarks.parameters import MOST_IMAGES
 from curation.benchmarks.roles import require_disjoint_sources
 from curation.core.arguments import checked
 from curation.core.errors import CurationError, CurationWarning, ProtocolError, UsageError
-from curation.core.json_keys import decode_json
+from curation.core.json_text import decode_json
 from curation.core.reading import read_declaration
-from curation.core.text_table import printable
+from curation.core.tables import printable
 from curation.core.wording import slug
 from curation.manifest.header import NAME, PART_NAME, ClassEntry, ClassRole, TaskEntry
 from curation.sources.coerce import open_slots

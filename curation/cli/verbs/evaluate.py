@@ -9,7 +9,7 @@ from curation.benchmarks.registry import evaluation_of, protocols, report_of, su
 from curation.cli.output import Answer, next_command
 from curation.cli.outputs import KEPT, output_folder
 from curation.core.errors import UsageError
-from curation.core.progress import stage
+from curation.core.process import stage
 from curation.core.writing import refuse_in_manifest
 
 METAVAR = "BENCHMARK"

@@ -20,7 +20,7 @@ import msgspec
 from curation.core.canonical import canonical_json, sha256_of_lines
 from curation.core.engines.step import Step, content_digest
 from curation.core.errors import EngineError
-from curation.core.reading import read_bytes
+from curation.core.files import read_bytes
 from curation.core.writing import make_folder, remove_abandoned, replacing, write_bytes
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from curation.core.arrow import values_of
 from curation.core.canonical import sha256_of_value
+from curation.core.columns import values_of
 from curation.core.errors import EngineError
 
 if TYPE_CHECKING:

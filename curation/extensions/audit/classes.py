@@ -11,8 +11,8 @@ import msgspec
 
 from curation.benchmarks.owod.splits import TASKS
 from curation.core.errors import CurationError, UsageError
-from curation.core.grouping import grouped
 from curation.core.reading import read_declaration
+from curation.core.tables import grouped
 from curation.manifest.header import ClassEntry, ClassRole, Header, TaskEntry
 from curation.manifest.locate import find_manifest
 from curation.manifest.manifest import HEADER_FILE, read_manifest

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from curation.core.columns import distinct
 from curation.core.errors import UsageError
-from curation.core.grouping import distinct
 from curation.extensions.audit.identity import IMAGE_SUFFIX, Images
 from curation.sources.entries import NO_LABEL
 from curation.sources.source import Int32s

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from curation.core.grouping import distinct
+from curation.core.columns import distinct
 from curation.core.ids import NATIVE_FORMS
 from curation.sources.entries import PublishedList
 from curation.sources.source import Bools, Int32s, Int64s

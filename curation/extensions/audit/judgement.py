@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from curation.core.grouping import distinct
+from curation.core.columns import distinct
 from curation.core.wording import counted
 from curation.extensions.audit.labels import (
     Labels,

@@ -8,8 +8,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.short_repr import short_repr
-from curation.core.wording import counted
+from curation.core.wording import counted, short_repr
 from curation.extensions.audit.lists import AuditedList, LabelFile
 from curation.extensions.audit.target import AuditTarget, positions_in
 from curation.manifest.composition import EVERYTHING

@@ -10,12 +10,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from curation.core.columns import distinct
 from curation.core.errors import AnnotationFormatError, DamagedFileError, UsageError
-from curation.core.grouping import distinct
+from curation.core.files import inside, missing_path
 from curation.core.ids import ImageId
-from curation.core.reading import InputFile, inside, missing_path
-from curation.core.short_repr import short_repr
-from curation.core.wording import counted
+from curation.core.reading import InputFile
+from curation.core.wording import counted, short_repr
 from curation.extensions.audit.identity import Images, first_rows, images_of
 from curation.manifest.header import LabelView
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from curation.core.arguments import checked
 from curation.core.pages import page
-from curation.core.short_repr import cut, html_table
-from curation.core.text_table import printable
-from curation.core.wording import counted
+from curation.core.tables import html_table, printable
+from curation.core.wording import counted, cut
 from curation.core.writing import publishing_folder
 from curation.extensions.audit.judgement import label_warnings, reading_doubts
 from curation.extensions.audit.lists import AuditedList

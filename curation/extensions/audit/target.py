@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from curation.core.short_repr import short_repr
+from curation.core.wording import short_repr
 from curation.extensions.audit.classes import ClassNames, TaskClasses
 from curation.extensions.audit.identity import Images, images_of
 from curation.extensions.audit.lists import AuditedList, ListSet

@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks.roles import disjoint_of
+from curation.core.arguments import pairs
 from curation.core.errors import UsageError
-from curation.core.key_value import pairs
 from curation.extensions.audit.classes import ClassNames, TaskClasses, classes_of, tasks_of_header
 from curation.extensions.audit.lists import LIST_ROLES, AuditedList, LabelFile, ListRole, ListSet
 from curation.extensions.audit.roles import (

@@ -17,7 +17,7 @@ from curation.benchmarks.facts import declared_slots, fact, facts_of
 from curation.benchmarks.parts import Part, Selection, all_images, compared, make_part, manifest_of, source_entry
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import ExportError, ProtocolError
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.header import ClassEntry, LabelView, Order, Paper
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import locate_images

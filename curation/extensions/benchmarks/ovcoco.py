@@ -20,7 +20,7 @@ from curation.benchmarks.parts import Part, Selection, compared, make_part, mani
 from curation.benchmarks.selection import images_with
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import EvaluationError, PredictionError, ProtocolError
-from curation.core.progress import stage
+from curation.core.process import stage
 from curation.evaluation.coco_precision import coco_precision
 from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, about, detections_of
 from curation.evaluation.measures import Measure, Measured, Value

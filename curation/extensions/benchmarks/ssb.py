@@ -24,7 +24,7 @@ from curation.benchmarks.parameters import declared_parameters, stated
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.benchmarks.selection import images_with
 from curation.core.errors import ProtocolError
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.header import ClassEntry, LabelView, Paper, PartEntry, PartRole
 from curation.manifest.manifest import Manifest
 from curation.signals.hierarchy.related_classes import NOT_PROVEN, class_kin

@@ -1,6 +1,6 @@
 """``python -m curation.extensions.demo --out FOLDER``."""
 
-from curation.core import edge
+from curation.core import process
 
 if __name__ == "__main__":
-    raise SystemExit(edge.enter("curation.extensions.demo.run:main"))
+    raise SystemExit(process.enter("curation.extensions.demo.run:main"))

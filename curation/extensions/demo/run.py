@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.cli import main as curation_main
-from curation.core import edge
+from curation.core import process
 from curation.core.errors import CurationError, UsageError
 from curation.core.writing import write_text
 from curation.extensions.demo.detector import Detector, train
@@ -109,7 +109,7 @@ def _curation(*arguments: str, report: Path | None = None) -> None:
     print("\n$ curation " + shlex.join(arguments) + (f" > {shlex.quote(str(report))}" if report else ""), flush=True)
     with report.open("w", encoding="utf-8") if report else nullcontext(sys.stdout) as stream, redirect_stdout(stream):
         status = curation_main(arguments)
-    if status == edge.INTERRUPTED:
+    if status == process.INTERRUPTED:
         raise SystemExit(status)
     if status:
         raise CurationError("The demo stopped: the command above did not succeed")
@@ -129,4 +129,4 @@ def main() -> int:
         run_demo(options.out)
         return 0
 
-    return edge.outcome(work, lambda error: print(f"error: {error}", file=sys.stderr))
+    return process.outcome(work, lambda error: print(f"error: {error}", file=sys.stderr))

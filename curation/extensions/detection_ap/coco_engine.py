@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from curation.core.errors import UsageError
-from curation.core.progress import stage
+from curation.core.process import stage
 from curation.core.wording import counted as counted_words
 from curation.evaluation.coco_precision import CocoEvaluation, labelled, library, with_classes_in_use
 from curation.evaluation.conventions import VALUES, is_form

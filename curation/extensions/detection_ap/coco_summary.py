@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.core.grouping import distinct
+from curation.core.columns import distinct
 from curation.evaluation.coco_precision import CocoEvaluation, labelled, library, with_classes_in_use
 from curation.evaluation.measures import Measure, definitions
 from curation.evaluation.problem import Detections, Floats, GroundTruth, Int64s

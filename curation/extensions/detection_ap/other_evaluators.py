@@ -8,7 +8,7 @@ from typing import Any
 
 from curation.core.arguments import shown
 from curation.core.errors import EvaluationError
-from curation.core.json_keys import decode_json
+from curation.core.json_text import decode_json
 from curation.core.reading import InputFile
 from curation.evaluation.measures import percent
 from curation.sources.table import read_texts

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from curation.core.grouping import distinct
+from curation.core.columns import distinct
 from curation.evaluation.matching import OverlappingPairs, covering, first_come, overlapping_pairs, rows_by_class
 from curation.evaluation.measures import Measure, Measured, Value, percent, sum_in_order
 from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s

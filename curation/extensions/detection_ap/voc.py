@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from curation.core.progress import stage
+from curation.core.process import stage
 from curation.evaluation.curves import average_precision_by_level, precision_recall
 from curation.evaluation.inputs import LISTED, READING, Listed, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import assign

@@ -15,9 +15,10 @@ import numpy as np
 
 from curation.core.arguments import checked
 from curation.core.errors import AnnotationFormatError, PredictionError
-from curation.core.reading import InputFile, is_json_lines, json_rows
-from curation.core.short_repr import short_repr
-from curation.core.text_table import Table, table_lines
+from curation.core.json_text import is_json_lines, json_rows
+from curation.core.reading import InputFile
+from curation.core.tables import Table, table_lines
+from curation.core.wording import short_repr
 from curation.evaluation.conventions import Id, unique
 from curation.evaluation.detection_files import read_other_form
 from curation.evaluation.inputs import Reading

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from curation.core.errors import AnnotationFormatError, DamagedFileError
-from curation.core.json_keys import refuse_repeated_keys
+from curation.core.json_text import refuse_repeated_keys
 from curation.core.reading import InputFile
-from curation.core.short_repr import short_repr
-from curation.core.text_table import Table, table_lines
+from curation.core.tables import Table, table_lines
+from curation.core.wording import short_repr
 from curation.extensions.diagnosis.finding import Finding, finding_lines
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from curation.core.errors import PredictionError, UsageError
-from curation.core.near_names import plain_name
-from curation.core.wording import examples
+from curation.core.wording import examples, plain_name
 from curation.evaluation.conventions import _BOXES, VALUES, Id, boxes_in_pixels, unique
 from curation.evaluation.matching import best_overlap
 from curation.evaluation.problem import (

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import numpy as np
 
 from curation.core.arguments import checked
-from curation.core.arrow import arrow_of, values_of
-from curation.core.csv_table import csv_header
+from curation.core.columns import arrow_of, text_columns, values_of
 from curation.core.engines.addresses import files_below, last_name, opened, size_and_stamp
 from curation.core.engines.running import cores, run_step
 from curation.core.engines.shards import Entry, Shards
 from curation.core.engines.step import Block, Step
 from curation.core.errors import AnnotationFormatError, UsageError
-from curation.core.parquet_limits import text_columns
 from curation.core.reading import GZIP
+from curation.core.tables import csv_header
 
 if TYPE_CHECKING:
     import pyarrow

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from curation.core.csv_table import csv_header
 from curation.core.errors import EvaluationError, UsageError
 from curation.core.reading import InputFile
+from curation.core.tables import csv_header
 from curation.evaluation.result import PLACES, Column, Result, Table
 from curation.extensions.detection_ap.other_evaluators import NAMES, SUMMARY, compare_with_external
 

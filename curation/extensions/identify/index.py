@@ -20,8 +20,9 @@ import msgspec
 import numpy as np
 
 from curation.core.errors import MissingFileError, SourceError, UsageError
-from curation.core.grouping import grouped
-from curation.core.reading import inside, missing_path, read_bytes, utf8_text
+from curation.core.files import inside, missing_path, read_bytes
+from curation.core.reading import utf8_text
+from curation.core.tables import grouped
 from curation.extensions.identify.fingerprint import SKETCH, Fingerprint, Hashes, of_ids
 from curation.sources.entries import Form, ListDigests
 from curation.sources.published_list import list_files, read_published

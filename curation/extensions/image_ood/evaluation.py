@@ -13,8 +13,8 @@ import numpy as np
 
 from curation.core.arguments import Replicates, Seed
 from curation.core.errors import EvaluationError, UsageError
-from curation.core.progress import stage
-from curation.core.reading import missing_path
+from curation.core.files import missing_path
+from curation.core.process import stage
 from curation.evaluation.inputs import manifest_record
 from curation.evaluation.measures import Measured, Number, Scored, Value
 from curation.evaluation.problem import Bools, Floats, Int64s

@@ -13,8 +13,8 @@ import msgspec
 
 from curation.core.arguments import checked
 from curation.core.errors import UsageError
+from curation.core.files import read_bytes
 from curation.core.pages import page
-from curation.core.reading import read_bytes
 from curation.core.wording import counted
 from curation.core.writing import publishing_files, write_text
 from curation.evaluation.measures import Data, Measure, Measured, Scored, Value

@@ -15,7 +15,7 @@ import numpy as np
 
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ExportError
-from curation.core.reading import inside
+from curation.core.files import inside
 from curation.core.writing import publishing_folder, replacing
 from curation.sources.source import Texts
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qs
 
-from curation.core.json_keys import RepeatedKeyError, each_key_once
+from curation.core.json_text import RepeatedKeyError, each_key_once
 
 MEDIA = "/media"
 GRAPHQL = "/graphql"

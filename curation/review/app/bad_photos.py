@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from curation.core.errors import CurationError, MissingExtraError
-from curation.core.reading import open_binary
+from curation.core.files import open_binary
 from curation.sources.photos import LARGEST_FILE, MEGAPIXELS, BrokenPhotoError, decode_photo, read_photo, shown_size
 
 if TYPE_CHECKING:

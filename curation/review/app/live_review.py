@@ -16,15 +16,16 @@ from threading import Lock
 from typing import Any
 
 from curation.core.errors import CurationError, ReviewError
-from curation.core.reading import inside
+from curation.core.files import inside
 from curation.core.wording import counted
 from curation.review.app.dataset import OPEN_VIEW, READY, VERDICT_FIELDS, info_of
 from curation.review.app.progress import Progress, measure_progress, next_batch, progress_text
-from curation.review.app.review_folder import export_decisions, require_log
+from curation.review.app.review_folder import LOG_FILE, export_decisions, require_log
 from curation.review.app.verdicts import UNDO, Key, Standing, VerdictBook, checked_reviewer
 from curation.review.decisions.decision import STAGES, Stage
 
 MOST_AT_ONCE = 100_000
+_LOGS = (LOG_FILE, "boxes.jsonl")
 _PATIENCE_S, _PATIENCE_AN_IMAGE_S = 5.0, 0.001
 """How long the database is waited for, whatever its address says; the page waits longer."""
 _OPEN: dict[tuple[str, str, str], LiveReview] = {}
@@ -143,12 +144,15 @@ class LiveReview:
         return next_batch(self.batch_of, standing, reviewer=reviewer, after=after)
 
     def export(self, name: str) -> Path:
-        """Write the standing decisions to a file of this name (.jsonl or .csv) in the log's folder; the path."""
-        if not isinstance(name, str) or Path(name).name != name or name.startswith("."):
-            message = "The export needs a plain file name"
-            raise ReviewError(message, found=ascii(name)[:80], expected="such as verdicts.csv")
+        """Write the standing decisions to a file of this name (.jsonl or .csv) in the log's folder; the path.
+
+        ``export.jsonl`` and ``export.csv`` are written again and again; another file that exists is refused.
+        """
+        if not isinstance(name, str) or Path(name).name != name or name.startswith(".") or name in _LOGS:
+            what = "The export needs a plain file name that is not the name of a log"
+            raise ReviewError(what, found=ascii(name)[:80], expected="such as verdicts.csv")
         path = inside(self.book.path.parent, name)
-        export_decisions(self.book.path, path)
+        export_decisions(self.book.path, path, guarded=path.stem != "export")
         return path
 
     def replay(self) -> int:

@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from curation.core.grouping import grouped
-from curation.core.text_table import Table
+from curation.core.tables import Table, grouped
 from curation.review.app.review_folder import LOG_FILE, ReviewRecord, read_record
 from curation.review.app.verdicts import CONFLICT, VERDICTS, Key, Standing, VerdictBook, word_of
 from curation.review.decisions.agreement import Kappa, Pair, agreement

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 import msgspec
 
 from curation.core.errors import CurationWarning, MissingFileError, ReviewError
-from curation.core.json_keys import decode_json
-from curation.core.reading import read_bytes
+from curation.core.files import read_bytes
+from curation.core.json_text import decode_json
 from curation.core.writing import write_text
 from curation.review.app.verdicts import standing_rows
 from curation.review.decisions.decision import Stage
@@ -156,20 +156,22 @@ class Export:
     log: str
 
 
-def export_decisions(log: Path, path: Path) -> Export:
+def export_decisions(log: Path, path: Path, *, guarded: bool = True) -> Export:
     """Write the standing decisions of a log, sorted by pool, image, stage and reviewer; history and undos stay behind.
 
     Parameters
     ----------
     path : Path
-        Ends in ``.jsonl`` or ``.csv``; a file that is there is replaced whole.
+        Ends in ``.jsonl`` or ``.csv``.
+    guarded : bool
+        Whether a file that exists is replaced by ``--force`` alone.
 
     Raises
     ------
     ReviewError
         The suffix is another.
     OverwriteError
-        The path is a file that belongs to the review.
+        The file exists.
     MissingFileError
         The log is empty or missing.
     """
@@ -183,5 +185,5 @@ def export_decisions(log: Path, path: Path) -> Export:
     for note in logged.notes():
         warnings.warn(note, CurationWarning, stacklevel=2)
     rows = standing_rows(logged.decisions)
-    write_decisions(path, rows)
+    write_decisions(path, rows, guarded=guarded)
     return Export(path, len(rows), dict(sorted(Counter(row.action for row in rows).items())), logged.sha256)

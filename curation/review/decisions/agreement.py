@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-from curation.core.grouping import grouped
+from curation.core.tables import grouped
 from curation.review.decisions.decision import STAGES, Action, Decision, Stage
 
 

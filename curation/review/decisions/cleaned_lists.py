@@ -18,8 +18,8 @@ import msgspec
 
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import UsageError
-from curation.core.grouping import grouped
 from curation.core.reading import InputFile
+from curation.core.tables import grouped
 from curation.core.wording import slug
 from curation.manifest.header import (
     SCHEMA_VERSION,

@@ -18,12 +18,11 @@ from typing import Any, get_args
 import msgspec
 
 from curation.core.append_log import append_lines, filled_lines, parsed_line, require_json_lines
-from curation.core.csv_table import as_csv, cell_text
 from curation.core.errors import CurationError, DecisionError, UsageError
 from curation.core.ids import coco_native, native_of
-from curation.core.json_keys import decode_json
+from curation.core.json_text import decode_json
 from curation.core.reading import InputFile, utf8_text
-from curation.core.text_table import printable
+from curation.core.tables import as_csv, cell_text, printable
 from curation.core.writing import write_bytes
 from curation.review.decisions.decision import (
     STAGES,
@@ -253,8 +252,8 @@ def checked_decision(fields: Any, where: str) -> Decision:
     return decision
 
 
-def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
-    """Write decisions as JSON Lines or CSV, by the suffix, in the order given; the file appears whole.
+def write_decisions(path: Path, decisions: Iterable[Decision], *, guarded: bool = True) -> None:
+    """Write decisions as JSON Lines or CSV, by the suffix, in the order given (see `curation.core.writing.replacing`).
 
     Raises
     ------
@@ -266,9 +265,10 @@ def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
         check_decision(row, where=f"decision {number}")
     match path.suffix.lower():
         case ".jsonl":
-            write_bytes(path, json_lines(rows))
+            write_bytes(path, json_lines(rows), guarded=guarded)
         case ".csv":
-            write_bytes(path, as_csv(FIELDS, (tuple(row_of(row).values()) for row in rows)).encode())
+            data = as_csv(FIELDS, (tuple(row_of(row).values()) for row in rows)).encode()
+            write_bytes(path, data, guarded=guarded)
         case _:
             raise _wrong_suffix(path, ".jsonl or .csv")
 

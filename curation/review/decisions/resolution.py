@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from curation.core.canonical import canonical_json, sha256_of_bytes, sha256_of_value
 from curation.core.errors import DecisionConflictError, UsageError
-from curation.core.grouping import grouped
+from curation.core.tables import grouped
 from curation.core.wording import counted, examples
 from curation.manifest.header import DIGEST
 from curation.review.decisions.decision import Action, Decision, Stage, moment_of, row_of, sort_key

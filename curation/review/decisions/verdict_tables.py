@@ -24,8 +24,8 @@ from typing import Annotated, Literal
 import msgspec
 import numpy as np
 
+from curation.core.arguments import pairs
 from curation.core.errors import CurationError, DecisionError, UsageError
-from curation.core.key_value import pairs
 from curation.core.reading import InputFile
 from curation.core.wording import slug
 from curation.review.decisions.decision import ACTIONS_OF, Decision, Stage

@@ -13,9 +13,10 @@ import numpy as np
 
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import ProposalError
+from curation.core.files import read_bytes
 from curation.core.ids import native_of
-from curation.core.json_keys import decode_json
-from curation.core.reading import InputFile, json_rows, read_bytes
+from curation.core.json_text import decode_json, json_rows
+from curation.core.reading import InputFile
 from curation.core.wording import counted
 from curation.review.proposals.id_classes import IdClass, name_key, owners
 from curation.review.proposals.proposal import Evidence, Input, decimal_text

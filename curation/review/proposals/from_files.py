@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import UsageError
-from curation.core.progress import stage, steps
-from curation.core.reading import read_bytes
+from curation.core.files import read_bytes
+from curation.core.process import stage, steps
 from curation.manifest.locate import load_manifest
 from curation.review.proposals.categories import Lists
 from curation.review.proposals.evidence import digest_of, read_categories

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from curation.core.csv_table import csv_rows
 from curation.core.errors import ProposalError
-from curation.core.reading import filled_lines, read_bytes, read_declaration, read_plain
+from curation.core.files import read_bytes
+from curation.core.reading import filled_lines, read_declaration, read_plain
+from curation.core.tables import csv_rows
 from curation.signals.hierarchy import open_wordnet
 from curation.signals.hierarchy.synset_maps import DATASETS, synset_map
 

@@ -18,8 +18,8 @@ import msgspec
 
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ImageIdError, ProposalError, UsageError
+from curation.core.files import read_bytes
 from curation.core.ids import parse_image_id
-from curation.core.reading import read_bytes
 from curation.core.writing import write_bytes
 
 

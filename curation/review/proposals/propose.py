@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from curation.core.errors import ProposalError
-from curation.core.grouping import grouped
+from curation.core.tables import grouped
 from curation.review.proposals.categories import (
     Judged,
     Lists,

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from curation.core.columns import distinct
 from curation.core.errors import CutError
-from curation.core.grouping import distinct
 from curation.sources.source import Int64s, Source
 
 MOST_CLASSES = 10_000

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from curation.core.errors import UsageError
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.header import Header, roles_at
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from curation.core.csv_table import csv_rows
 from curation.core.errors import HierarchyError, UsageError
-from curation.core.json_keys import decode_json
-from curation.core.reading import read_bytes, utf8_text
+from curation.core.files import read_bytes
+from curation.core.json_text import decode_json
+from curation.core.reading import utf8_text
+from curation.core.tables import csv_rows
 from curation.signals.hierarchy.hierarchy import children, descendants, leaves_under, require_acyclic
 
 if TYPE_CHECKING:

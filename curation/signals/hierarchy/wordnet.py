@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.core.errors import CurationWarning, HierarchyError, MissingExtraError, MissingFileError, UsageError
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.signals.hierarchy.hierarchy import as_tree, require_acyclic
 from curation.signals.hierarchy.noun_table import (
     SYNSETS,

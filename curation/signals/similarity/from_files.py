@@ -13,11 +13,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from curation.core.arguments import Workers, checked
-from curation.core.csv_table import as_csv
 from curation.core.engines.running import MERGE, EngineName
 from curation.core.engines.shards import SUMMARY, Shards, open_shards
 from curation.core.errors import CurationWarning, UsageError
 from curation.core.reading import read_plain
+from curation.core.tables import as_csv
 from curation.core.wording import counted
 from curation.core.writing import publishing_files, write_text
 from curation.signals.similarity.embed import (

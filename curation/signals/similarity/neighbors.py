@@ -22,7 +22,7 @@ from curation.core.engines.running import run_step
 from curation.core.engines.shards import STEP, SUMMARY, Entry, Shards, open_shards
 from curation.core.engines.step import Block, Step
 from curation.core.errors import SimilarityError
-from curation.core.reading import read_bytes
+from curation.core.files import read_bytes
 from curation.signals.similarity.embeddings import ROWS, Embeddings, Vectors, open_embeddings, require_same_encoder
 from curation.sources.source import Int64s
 

@@ -22,8 +22,8 @@ import numpy as np
 
 from curation.core.canonical import sha256_of_bytes, sha256_of_file
 from curation.core.errors import EncoderError, MissingExtraError, MissingFileError
-from curation.core.json_keys import decode_json
-from curation.core.reading import read_bytes
+from curation.core.files import read_bytes
+from curation.core.json_text import decode_json
 from curation.signals.similarity.embeddings import EncoderIdentity, Vectors
 from curation.signals.similarity.encoder import Prepared
 

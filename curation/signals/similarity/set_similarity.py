@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from curation.core.errors import SimilarityError, UsageError
-from curation.core.figure_style import SERIES, bins_of, label_outer, plain, save_figure, set_title, small_multiples
+from curation.core.figures import SERIES, bins_of, label_outer, plain, save_figure, set_title, small_multiples
 from curation.signals.similarity.embeddings import Embeddings, Vectors, require_same_encoder
 from curation.signals.similarity.neighbors import nearest
 from curation.sources.source import Int64s

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from curation.core.canonical import sha256_of_bytes
-from curation.core.csv_table import csv_rows
 from curation.core.errors import AnnotationFormatError, CurationError, DuplicateIdError, MissingFileError, UsageError
 from curation.core.reading import beginning
+from curation.core.tables import csv_rows
 from curation.sources.content import FileContent, require_one
 from curation.sources.integrity import check_unique
 from curation.sources.openimages.streamed_csv import StreamedCsv

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from curation.core.canonical import sha256_of_stream
-from curation.core.csv_table import csv_header
 from curation.core.errors import AnnotationFormatError
-from curation.core.reading import GZIP, Unpacking, beginning, open_binary
+from curation.core.files import open_binary
+from curation.core.reading import GZIP, Unpacking, beginning
+from curation.core.tables import csv_header
 from curation.sources.content import require_unchanged, stamp_of
 
 _BLOCK = 1 << 22

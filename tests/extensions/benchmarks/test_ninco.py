@@ -10,7 +10,7 @@ from curation.benchmarks.building import import_lists
 from curation.benchmarks.facts import facts_of
 from curation.benchmarks.registry import find_recipe
 from curation.core.errors import DigestMismatchError
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.extensions.image_ood.evaluation import sets_of
 from curation.manifest.importing import list_slices, pin_lists
 from curation.manifest.manifest import Manifest, read_manifest

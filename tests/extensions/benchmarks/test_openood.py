@@ -15,7 +15,7 @@ from curation.benchmarks.facts import facts_of
 from curation.benchmarks.registry import find_recipe
 from curation.cli import main
 from curation.core.errors import AnnotationFormatError, ExportError, ProtocolError
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.extensions.benchmarks.openood import SLOTS, build, hard_classes
 from curation.extensions.image_ood.evaluation import sets_of
 from curation.extensions.image_ood.images import listed_set

@@ -12,7 +12,7 @@ from curation.benchmarks.building import read_parameters
 from curation.benchmarks.registry import find_benchmark
 from curation.cli import main
 from curation.core.errors import ProtocolError
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.extensions.benchmarks.ssb import PROBLEMS, build, declare
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.signals.hierarchy.hierarchy import ancestors

@@ -182,12 +182,27 @@ def test_next_batch_waits_for_each_reviewer(review: LiveReview) -> None:
 def test_an_export_stays_in_the_folder_of_the_log(review: LiveReview, subtests: pytest.Subtests) -> None:
     review.decide(samples(review, 8), "near", reviewer="anna")
     before = review.book.path.read_bytes()
-    names: list[Any] = ["../out.jsonl", "/out.jsonl", "a/b.csv", ".hidden.csv", "", "x.txt", 7, "decisions.jsonl"]
+    review.book.path.with_name("mine.csv").write_text("mine")
+    names: list[Any] = [
+        "../out.jsonl",
+        "/out.jsonl",
+        "a/b.csv",
+        ".hidden.csv",
+        "",
+        "x.txt",
+        7,
+        "decisions.jsonl",
+        "boxes.jsonl",
+        "mine.csv",
+    ]
     for name in names:
         with subtests.test(name=name):
             with pytest.raises(CurationError):
                 review.export(name)
             assert review.book.path.read_bytes() == before
+    export = review.export("export.csv").read_bytes()
+    review.decide(samples(review, 1), "far", reviewer="ben")
+    assert review.export("export.csv").read_bytes() != export
 
 
 def test_a_crash_after_the_log_is_made_good_at_the_next_start(review: LiveReview) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from curation.cli import main
 from curation.core.errors import CurationError, UsageError
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.signals.hierarchy.class_lists import class_in, read_classes
 from curation.signals.hierarchy.questions import Hierarchy, kin
 from curation.signals.hierarchy.related_classes import class_kin, relatives

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from curation.core.errors import HierarchyError, MissingFileError, UsageError
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.signals.hierarchy.class_trees import (
     SUPERCLASS_RULES,
     read_edge_list,

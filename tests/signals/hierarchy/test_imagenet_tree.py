@@ -5,7 +5,7 @@ from pathlib import Path
 
 import networkx as nx
 
-from curation.core.ilsvrc2012 import ilsvrc2012_classes
+from curation.core.ids import ilsvrc2012_classes
 from curation.signals.hierarchy.hierarchy import ancestors, as_tree, dropped_leaves, label, leaves_under
 from curation.signals.hierarchy.wordnet import imagenet_dag, imagenet_tree, published_parents
 from tests.real_files import real_files

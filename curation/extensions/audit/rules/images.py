@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from curation.core.columns import distinct
 from curation.core.errors import CurationError
-from curation.core.grouping import distinct
 from curation.core.wording import counted
 from curation.extensions.audit.judgement import (
     BOXES,

@@ -14,7 +14,8 @@ from operator import itemgetter
 
 import numpy as np
 
-from curation.core.grouping import distinct, grouped
+from curation.core.columns import distinct
+from curation.core.tables import grouped
 from curation.core.wording import counted
 from curation.extensions.audit.groups import GroupResult, Groups
 from curation.extensions.audit.lists import AuditedList, ListSet

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.grouping import distinct
+from curation.core.columns import distinct
 from curation.core.wording import counted
 from curation.extensions.audit.classes import UNKNOWN_NAME, fold
 from curation.extensions.audit.judgement import (

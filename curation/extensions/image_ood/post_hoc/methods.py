@@ -15,9 +15,10 @@ from msgspec import Meta
 from curation.benchmarks.findmeifyoucan.detections import read_records
 from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_file
-from curation.core.csv_table import as_csv
 from curation.core.errors import CurationError, EvaluationError, PredictionError, UsageError, warn_caller
-from curation.core.reading import InputFile, is_json_lines
+from curation.core.json_text import is_json_lines
+from curation.core.reading import InputFile
+from curation.core.tables import as_csv
 from curation.core.writing import write_text
 from curation.evaluation import logit_scores
 from curation.evaluation.problem import Floats, Int64s

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.core.errors import SourceError
-from curation.core.json_keys import refuse_repeated_keys, repeated_at_the_top
+from curation.core.json_text import refuse_repeated_keys, repeated_at_the_top
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),

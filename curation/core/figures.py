@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from curation.core import writing
 from curation.core.arguments import checked
-from curation.core.csv_table import as_csv
-from curation.core.text_table import printable
+from curation.core.tables import as_csv, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,16 +1,112 @@
-"""Tables of texts: as lines for a terminal, aligned, wide columns wrapped; as LaTeX; as Markdown.
+"""Tables: rows in groups, as CSV that no spreadsheet can run, as aligned lines, as LaTeX and as Markdown.
 
-No character of a cell steers a terminal or means anything to LaTeX or Markdown.
+Names come from somebody's files. A spreadsheet takes a text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a
+carriage return for a formula (OWASP, "CSV Injection"), and a formula may start programs or send the table away. Such a
+text gets an apostrophe in front, and so does one that begins with an apostrophe: `cell_text` takes exactly one away.
+Numbers stay as they are, also where they are given as text. No character of a cell steers a terminal or means anything
+to LaTeX or Markdown.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from html import escape
 from itertools import zip_longest
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+from curation.core.errors import CurationError
+from curation.core.wording import cut
+
+Value = TypeVar("Value")
+Key = TypeVar("Key", bound=Hashable)
+
+
+def grouped(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, list[Value]]:
+    """Return the values of each key, keys and values in the order in which they come."""
+    groups: dict[Key, list[Value]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    return groups
+
+
+_MARK = "'"
+_MARKED = (_MARK, "=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|-inf|-nan")
+
+
+def as_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    r"""Return a table as CSV text with line feeds; None is an empty cell.
+
+    Examples
+    --------
+    >>> as_csv(("class", "n"), [("=1+2", -3), ("cat", None)])
+    "class,n\n'=1+2,-3\ncat,\n"
+    """
+    written: list[str] = []
+    # Only with this terminator does every version of Python quote a cell that holds a carriage return.
+    writer = csv.writer(SimpleNamespace(write=written.append), lineterminator="\r\n")
+
+    def written_as(cell: Any) -> str:
+        writer.writerow((inert_cell(cell), None))
+        return written.pop().removesuffix(",\r\n")
+
+    # Tables of many rows repeat their names; what one needs is found out once.
+    quick: dict[type, Callable[[Any], str]] = {float: repr, str: lru_cache(4096)(written_as)}
+    # A line without a character would be no row.
+    lines = (",".join([quick.get(type(cell), written_as)(cell) for cell in row]) or '""' for row in (header, *rows))
+    return "\n".join([*lines, ""])
+
+
+def csv_rows(
+    data: bytes, error: type[CurationError], what: str, *, where: str, delimiter: str = ",", strict: bool = False
+) -> list[list[str]]:
+    """Return the rows of CSV in UTF-8; other bytes, and what is no CSV, are an `error` that says `what`.
+
+    Parameters
+    ----------
+    strict : bool
+        Whether a quote that is not closed, or followed by text, is refused.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=strict))
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise error(what, where=where, found=str(problem)[:200]) from None
+
+
+def csv_header(line: bytes, error: type[CurationError], *, where: str, delimiter: str = ",") -> tuple[str, ...]:
+    """Return the column names of a table's first line; no CSV in UTF-8, or a name that stands twice, is an `error`."""
+    try:
+        names = tuple(next(csv.reader([line.decode("utf-8-sig").rstrip("\r\n")], delimiter=delimiter), ()))
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise error("The header of the table cannot be read", where=where, found=str(problem)[:200]) from None
+    if len(set(names)) != len(names):
+        raise error("Two columns of the table have one name", where=where, found=", ".join(names)[:200])
+    return names
+
+
+def inert_cell(value: Any) -> Any:
+    """Return a cell so that a spreadsheet shows it and does not run it."""
+    if isinstance(value, str) and value.startswith(_MARKED) and not _NUMBER.fullmatch(value):
+        return f"{_MARK}{value}"
+    return value
+
+
+def cell_text(cell: str) -> str:
+    """Return the text that `inert_cell` made a cell of; a cell that it did not make stays as it is."""
+    if cell[:1] == _MARK and cell[1:].startswith(_MARKED):
+        return cell[1:]
+    return cell
+
 
 _PLAIN = 120
 _NOTEBOOK = 100
@@ -140,3 +236,15 @@ def _shared_widths(widths: Sequence[int], rows: Sequence[Sequence[str]], availab
         excess = sum(room) - available
         room[widest] = max(least[widest], room[widest] - excess, min(others, room[widest] - 1))
     return room
+
+
+def html_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "", shown: int = 24) -> str:
+    """Return a small HTML table for a notebook; of many rows the first ones, and how many more there are."""
+    head = "".join(f"<th>{escape(printable(name))}</th>" for name in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(printable(cut(cell, 80)))}</td>" for cell in row) + "</tr>"
+        for row in rows[:shown]
+    )
+    more = len(rows) - shown
+    rest = f'<tr><td colspan="{len(columns)}">and {more} more</td></tr>' if more > 0 else ""
+    return f"<table><caption>{escape(printable(caption))}</caption><tr>{head}</tr>{body}{rest}</table>"

@@ -1,0 +1,203 @@
+"""JSON of users' files, whole or as JSON lines, decoded into types; a key that appears twice in one object is refused.
+
+A decoder keeps the last of two equal keys and drops the first without a word.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from curation.core.errors import CurationError
+
+Decoded = TypeVar("Decoded")
+Row = TypeVar("Row")
+SMALL = 1 << 20
+_RECORDS = 1 << 20
+_KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
+_NEXT = re.compile(rb"[ \t\r\n]*,")
+
+
+def decode_json(
+    data: bytes,
+    form: type[Decoded],
+    error: type[CurationError],
+    what: str,
+    *,
+    where: str,
+    expected: str | None = None,
+    hint: str | None = None,
+) -> Decoded:
+    """Return what some JSON says; what is malformed or of another form is an `error` that says `what`.
+
+    Keys that stand twice are refused as by `refuse_repeated_keys`.
+    """
+    refuse_repeated_keys(data, where, error)
+    try:
+        return msgspec.json.decode(data, type=form)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise error(what, where=where, expected=expected, found=str(problem)[:200], hint=hint) from None
+
+
+def refuse_repeated_keys(data: bytes, where: str, error: type[CurationError], *, everywhere: bool = False) -> None:
+    """Raise an error where a JSON object names a key twice: at its top, and in files up to 1 MiB at any depth.
+
+    What is no JSON object, or malformed, is left to the decoder that reads it.
+
+    Parameters
+    ----------
+    everywhere : bool
+        Look at any depth in a file of any size: its keys are data, such as names of images.
+    """
+    key = _anywhere(data) if everywhere else repeated_key(data)
+    if key is not None:
+        raise error(
+            "A key appears twice in one JSON object", where=where, expected="each key once", found=ascii(key[:80])
+        )
+
+
+def repeated_key(data: bytes) -> str | None:
+    """Return a key that a JSON object names twice, None where there is none (see `refuse_repeated_keys`)."""
+    return _anywhere(data) if len(data) <= SMALL else repeated_at_the_top(data)
+
+
+def repeated_at_the_top(data: bytes) -> str | None:
+    """Return a key that an object names twice, None where there is none; values are skipped, not built."""
+    try:
+        values = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    position, seen = data.index(b"{") + 1, set[str]()
+    while (name := _KEY.match(data, position)) is not None:
+        key = msgspec.json.decode(name[1], type=str)
+        value = memoryview(values[key])
+        # The decoder kept the last value of each key: where another one stands here, the key comes again.
+        if key in seen or not data.startswith(value, name.end()):
+            return key
+        position = name.end() + len(value)
+        seen.add(key)
+        comma = _NEXT.match(data, position)
+        if comma is None:
+            # The object ends here, unless the kept value is only the beginning of the one that stands here.
+            return key if data[position:].lstrip()[:1] != b"}" else None
+        position = comma.end()
+    return None
+
+
+class RepeatedKeyError(ValueError):
+    """A JSON object names a key twice; its argument is the key."""
+
+    def __str__(self) -> str:
+        return f"the key {self.args[0][:40]!r} stands twice"
+
+
+def each_key_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, given as its pairs: an ``object_pairs_hook`` of `json.loads`.
+
+    Raises
+    ------
+    RepeatedKeyError
+        A key stands twice.
+    """
+    _each_once(pairs)
+    return dict(pairs)
+
+
+def _anywhere(data: bytes) -> str | None:
+    try:
+        json.loads(data, object_pairs_hook=_each_once)
+    except RepeatedKeyError as error:
+        return str(error.args[0])
+    except (ValueError, RecursionError):
+        pass
+    return None
+
+
+def _each_once(pairs: Sequence[tuple[str, Any]]) -> None:
+    seen = set[str]()
+    for key, _ in pairs:
+        if key in seen:
+            raise RepeatedKeyError(key)
+        seen.add(key)
+
+
+def is_json_lines(data: bytes) -> bool:
+    """Return whether the first line of a text is a JSON object of one image: one record a line, no list around them."""
+    line = data.lstrip()[: 1 << 20].split(b"\n", 1)[0].strip()
+    if not line.startswith(b"{"):
+        return False
+    try:
+        record = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return isinstance(record, dict) and "image_id" in record
+
+
+def record_pieces(data: bytes, start: int, end: int, key: bytes, record: type[Row]) -> Iterator[list[Row]]:
+    """Yield the records between two places of a JSON text, some thousand at a time.
+
+    Records of a piece stay in the processor's cache while they become columns, and their memory serves the next piece.
+    Where a piece may end is guessed, by the key with which each record begins, and proved: each piece is by itself a
+    list of records, so that all of them are one with commas between.
+
+    Parameters
+    ----------
+    key : bytes
+        With its quotes.
+
+    Raises
+    ------
+    msgspec.DecodeError, UnicodeDecodeError, RecursionError
+        A piece is no list of such records.
+    """
+    boundary = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*(?=\{\s*" + key + rb"\s*:)")
+    decoder = msgspec.json.Decoder(list[record])  # type: ignore[valid-type]
+    whole = memoryview(data)
+    while start < end:
+        border = boundary.search(data, min(start + _RECORDS, end), end)
+        stop = end if border is None else border.start() + 1
+        yield decoder.decode(b"".join((b"[", whole[start:stop], b"]")))
+        start = end if border is None else border.end()
+
+
+def json_rows(data: bytes, row: type[Row]) -> list[Row]:
+    """Return the records of a JSON list, or of JSON lines whose records name their image (COCO results).
+
+    Raises
+    ------
+    msgspec.DecodeError, UnicodeDecodeError, RecursionError
+        They are not such records; or one of them, in a file of up to 1 MiB, names a key twice.
+    """
+    if is_json_lines(data):
+        decoder = msgspec.json.Decoder(row)
+        try:
+            rows = decoder.decode_lines(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            _first_failing_line(decoder, data)
+            raise
+        lines = enumerate(data.split(b"\n"), start=1) if len(data) <= SMALL else ()
+        for number, line in lines:
+            _refuse_repeated(line, f"line {number}: ")
+        return rows
+    rows = msgspec.json.decode(data, type=list[row])  # type: ignore[valid-type]
+    if len(data) <= SMALL:
+        _refuse_repeated(data)
+    return rows
+
+
+def _refuse_repeated(data: bytes, where: str = "") -> None:
+    if (key := repeated_key(data)) is not None:
+        raise msgspec.DecodeError(f"{where}the key {key[:80]!a} appears twice in one object")
+
+
+def _first_failing_line(decoder: msgspec.json.Decoder[Row], data: bytes) -> None:
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        try:
+            if line.strip():
+                decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise msgspec.DecodeError(f"line {number}: {error}") from None

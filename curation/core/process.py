@@ -1,0 +1,180 @@
+"""The process: its exit status, Ctrl-C, a reader that goes away (``| head``), progress on a terminal, and memory.
+
+Nothing large is imported before it is needed, so that Ctrl-C is met from the beginning.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
+
+from curation.core.errors import EvaluationError
+
+INTERRUPTED = 130
+_FAILED = 2
+
+
+def enter(program: str) -> int:
+    """Run ``"MODULE:FUNCTION"`` as the whole of the process, and return its exit status.
+
+    Parameters
+    ----------
+    program : str
+        The function takes nothing and returns an exit status. Its module is imported here.
+    """
+    from importlib import import_module
+
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # Closed by the shell.
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 (until the process ends)
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    status: Any = _FAILED
+    try:
+        module, _, name = program.partition(":")
+        status = getattr(import_module(module), name)()
+    except SystemExit as leaving:  # argparse: help, or wrong use
+        status = leaving.code
+    except KeyboardInterrupt:
+        status = _interrupted()
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # What is not written yet would be tried again at the end of the interpreter.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if status != _FAILED and not isinstance(error, BrokenPipeError):
+            print(f"error: The answer cannot be written to standard output: {error.strerror}", file=sys.stderr)
+            status = _FAILED
+    return status if isinstance(status, int) else 0 if status is None else _FAILED
+
+
+def outcome(call: Callable[[], int], report: Callable[[Any], None]) -> int:
+    """Return the exit status of a command: 0 done, 1 the check failed, 2 wrong use or input, 130 interrupted.
+
+    Parameters
+    ----------
+    call : callable
+        Does the work and returns 0 or 1.
+    report : callable
+        Prints a `CurationError`.
+    """
+    from curation.core.errors import CurationError, of_the_machine
+
+    try:
+        return call()
+    except CurationError as error:
+        problem = error
+    except (OSError, MemoryError, RecursionError, UnicodeError) as error:
+        problem = of_the_machine(error)
+    except KeyboardInterrupt:
+        return _interrupted()
+    with suppress(OSError):  # Nobody reads it.
+        report(problem)
+    return problem.exit_code
+
+
+def _interrupted() -> int:
+    print("interrupted; no partial output is left", file=sys.stderr)
+    return INTERRUPTED
+
+
+Item = TypeVar("Item")
+
+
+def steps(items: Iterable[Item], what: str) -> Iterable[Item]:
+    """Return items that show their progress on standard error while they are taken, where that is a terminal."""
+    from tqdm import tqdm
+
+    progress: Iterable[Item] = tqdm(items, desc=what, disable=None, leave=False)
+    return progress
+
+
+@contextmanager
+def stage(what: str) -> Iterator[None]:
+    """Name a long piece of work on standard error while it lasts, where that is a terminal."""
+    from tqdm import tqdm
+
+    with tqdm(desc=what, total=1, disable=None, leave=False, bar_format="{desc} …"):
+        yield
+
+
+_MACHINE, _PROCESS, _GROUPS = Path("/proc/meminfo"), Path("/proc/self"), Path("/sys/fs/cgroup")
+_FILES = {"": ("memory.max", "memory.current"), "memory": ("memory.limit_in_bytes", "memory.usage_in_bytes")}
+"""Limit and use of a control group, of version 2 and of version 1, by controller."""
+_KEPT = 64 << 20
+
+
+def available_memory() -> int | None:
+    """Return the bytes that this process can still take without swapping, None where the system does not say.
+
+    The least of what is free on the machine, in the process's control groups, and in its address space (ulimit -v);
+    Linux.
+    """
+    limits = (_of_machine(), *_of_groups(), _of_address_space())
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def require_memory(needed: int, what: str, *, hint: str | None = None) -> None:
+    """Raise `EvaluationError` where a computation would take more bytes than there are."""
+    if needed <= _KEPT:
+        return
+    free = available_memory()
+    if free is not None and needed > free:
+        raise EvaluationError(
+            f"{what} need more memory than there is",
+            expected=f"about {needed / 2**30:,.1f} GiB",
+            found=f"{free / 2**30:,.1f} GiB",
+            hint=hint,
+        )
+
+
+def _of_machine() -> int | None:
+    try:
+        lines = _MACHINE.read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, StopIteration):
+        return None
+
+
+def _of_groups() -> Iterator[int]:
+    """Yield what is free in each control group that the process belongs to, from its own to the outermost."""
+    try:
+        lines = (_PROCESS / "cgroup").read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return
+    for controllers, path in (line.split(":", 2)[1:] for line in lines if line.count(":") >= 2):
+        # In a container the outermost group may be called by a path that is not there: its files are at the top.
+        for controller in _FILES.keys() & set(controllers.split(",")):
+            innermost = PurePosixPath(path.lstrip("/"))
+            for group in (innermost, *innermost.parents):
+                if (free := _of_group(_GROUPS / controller / group, *_FILES[controller])) is not None:
+                    yield free
+
+
+def _of_group(group: Path, limit: str, usage: str) -> int | None:
+    try:
+        most, used = (int((group / name).read_text(encoding="ascii")) for name in (limit, usage))
+        counts = dict(line.split() for line in (group / "memory.stat").read_text(encoding="ascii").splitlines())
+        # Cached pages of files are given back when memory is needed.
+        return max(most - used + int(counts.get("total_inactive_file", counts.get("inactive_file", 0))), 0)
+    except (OSError, ValueError):
+        return None
+
+
+def _of_address_space() -> int | None:
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit == resource.RLIM_INFINITY:
+            return None
+        pages = int((_PROCESS / "statm").read_text(encoding="ascii").split()[0])
+        return max(limit - pages * resource.getpagesize(), 0)
+    except (ImportError, OSError, ValueError, IndexError):
+        return None
