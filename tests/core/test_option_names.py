@@ -48,6 +48,7 @@ def function(
         ("curation evaluate owod --help", "help(curation.evaluate.owod)"),
         ("--unheard-of FILE", "--unheard-of FILE"),
         ("a -- b, --", "a -- b, --"),
+        ("--truth and --port apply to --each", "truth and port apply to each=True"),
     ],
 )
 def test_options_become_arguments_where_the_function_has_them(shell: str, python: str) -> None:

@@ -235,7 +235,7 @@ def test_detections_of_classes_that_the_truth_lacks_are_left_out_where_asked(ben
     truth, rows = world(20)
     strange = [row | {"category_id": 12} if number % 9 == 0 else row for number, row in enumerate(rows)]
     evaluate = getattr(curation.evaluate, benchmark)
-    with pytest.raises(PredictionError, match="classes=drop"):
+    with pytest.raises(PredictionError, match="other_classes='drop' leaves out"):
         evaluate(truth=truth, detections=strange)
     result = evaluate(truth=truth, detections=strange, other_classes="drop")
     rest = [row for row in strange if row["category_id"] != 12]

@@ -182,12 +182,12 @@ def called(name: str) -> Any:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"part": "t2-test"}, "--manifest MANIFEST beside it"),
-        ({"manifest": True}, "--part PART: t1-train"),
+        ({"part": "t2-test"}, "manifest=MANIFEST beside it"),
+        ({"manifest": True}, "part=PART: t1-train"),
         ({"manifest": True, "part": "t9-test"}, "The manifest has no such part"),
         ({"manifest": True, "part": "t1-train"}, "lacks images of the manifest's list"),
         ({"manifest": "toy/none", "part": "t1-test"}, "toy/none"),
-        ({"category_ids": "manifest"}, "--manifest MANIFEST, without --classes"),
+        ({"category_ids": "manifest"}, "manifest=MANIFEST, without classes"),
         ({"manifest": True, "part": "t2-test", "truth": called("dog")}, "The truth has no category of 1 known classes"),
         ({"manifest": True, "part": "t2-test", "truth": called("kite")}, "classes without a role in the manifest"),
         ({"manifest": True, "part": "t2-test", "truth": lambda one: replace(one, objects=None)}, "needs boxes"),

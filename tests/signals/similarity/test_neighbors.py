@@ -150,7 +150,7 @@ def test_neighbours_in_an_embedded_corpus(tmp_path: Path) -> None:
     with pytest.raises(SimilarityError, match="not embedded by the encoder"):
         nearest_in_corpus(changed(open_embeddings(tmp_path / "queries")), tmp_path / "corpus", 1)
     for wrong in ({"workers": 2}, {"parts": tmp_path / "x"}):
-        with pytest.raises(UsageError, match="do not apply to --set-similarity"):
+        with pytest.raises(UsageError, match="do not apply to set_similarity=True"):
             search(queries=tmp_path / "queries", references=tmp_path / "queries", set_similarity=True, **wrong)  # type: ignore[arg-type]
 
 
