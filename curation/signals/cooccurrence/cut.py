@@ -13,7 +13,6 @@ import numpy as np
 from curation.core.errors import CutError
 from curation.signals.cooccurrence.graph import ClassGraph
 from curation.signals.cooccurrence.search import (
-    ASSIGNMENTS,
     MOST_PARTITIONS,
     Partition,
     best_labels,
@@ -123,8 +122,6 @@ def normalized_cut(graph: ClassGraph, k: int, options: CutOptions | None = None)
     ------
     CutError
         k is below 2 or above the number of classes that co-occur; or the graph falls apart and the policy is ``error``.
-    MissingExtraError
-        scikit-learn is not installed (graphs small enough to be solved exactly do not need it).
     """
     chosen = options or CutOptions()
     core, isolated, apart = _core(graph, k, chosen)
@@ -252,9 +249,8 @@ def _search(graph: ClassGraph, k: int, options: CutOptions) -> tuple[Partition, 
 def _starts(graph: ClassGraph, k: int, options: CutOptions) -> Iterator[tuple[str, Int64s]]:
     """Yield labellings to start from; of a large graph those first that take little time."""
     hashed = ((f"hash {number}", hashed_labels(graph, k, number)) for number in range(options.restarts))
-    if large := len(graph.names) > _LARGE:
-        yield from spectral_starts(graph, k, ASSIGNMENTS[-1:])
+    yield from spectral_starts(graph, k)
+    if len(graph.names) > _LARGE:
         yield from hashed
-    yield from spectral_starts(graph, k, ASSIGNMENTS[:-1] if large else ASSIGNMENTS)
     yield "recursive", recursive_sweep(graph, k)
     yield from hashed

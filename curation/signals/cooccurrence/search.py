@@ -12,7 +12,6 @@ state is whole numbers, so that nothing drifts.
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,7 +20,7 @@ from math import comb, factorial
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.errors import CutError, MissingExtraError
+from curation.core.errors import CutError
 from curation.signals.cooccurrence.graph import ClassGraph
 from curation.sources.source import Floats, Int64s
 
@@ -124,9 +123,6 @@ def _labellings(n: int, k: int) -> npt.NDArray[np.int8]:
     return rows
 
 
-ASSIGNMENTS = ("kmeans", "discretize", "cluster_qr")
-
-
 def normalised_laplacian(graph: ClassGraph) -> Floats:
     """Return ``I - D^-1/2 W D^-1/2`` of a graph without isolated vertices, shape (n, n)."""
     scale = 1 / np.sqrt(graph.degrees.astype(np.float64))
@@ -143,38 +139,29 @@ def lower_bound(graph: ClassGraph, k: int) -> float:
     return max(0.0, float(np.sum(eigenvalues[:k])) - 1e-12 * len(graph.names) * k)
 
 
-def spectral_starts(
-    graph: ClassGraph, k: int, assignments: Sequence[str] = ASSIGNMENTS
-) -> Iterator[tuple[str, Int64s]]:
-    """Yield scikit-learn's spectral clustering under some of its label assignments; a start may hold fewer labels.
+def spectral_starts(graph: ClassGraph, k: int) -> Iterator[tuple[str, Int64s]]:
+    """Yield the labels of spectral clustering by column-pivoted QR, then by k-means from there; some may be unused.
 
-    Raises
-    ------
-    MissingExtraError
-        scikit-learn is not installed.
+    The first labels are those of scikit-learn's ``SpectralClustering`` with ``assign_labels="cluster_qr"`` (Damle,
+    Minden and Ying, 2019).
     """
-    try:
-        from sklearn.cluster import spectral_clustering
-    except ImportError as error:
-        raise MissingExtraError(
-            "Cutting a graph starts from spectral clustering, which needs scikit-learn",
-            hint="pip install 'curation[analysis]'",
-        ) from error
-    for assignment in assignments:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                labels = spectral_clustering(
-                    graph.weights.astype(np.float64),
-                    n_clusters=k,
-                    assign_labels=assignment,
-                    random_state=0,
-                    eigen_solver="arpack" if len(graph.names) > k + 1 else None,
-                )
-            except (ValueError, np.linalg.LinAlgError, RuntimeError):
-                # A start is a hint, not a result: where scikit-learn fails, the others remain.
-                continue
-        yield assignment, labels.astype(np.int64)
+    _, vectors = np.linalg.eigh(normalised_laplacian(graph))
+    embedding = vectors[:, :k] / np.sqrt(graph.degrees.astype(np.float64))[:, None]
+    pivots, rest = list[int](), embedding.T.copy()
+    for _ in range(k):
+        pivots.append(int(_rounded(np.square(rest).sum(axis=0)).argmax()))
+        axis = rest[:, pivots[-1]] / max(float(np.linalg.norm(rest[:, pivots[-1]])), 1e-300)
+        rest -= np.outer(axis, axis @ rest)
+    left, _, right = np.linalg.svd(embedding[pivots].T)
+    labels = np.abs(embedding @ (left @ right)).argmax(axis=1).astype(np.int64)
+    yield "cluster_qr", labels
+    for _ in range(_MOST_PASSES):
+        centres = np.stack([embedding[labels == c].mean(axis=0) for c in np.unique(labels)])
+        distances = np.square(embedding[:, None] - centres).sum(axis=2)
+        before, labels = labels, distances.argmin(axis=1)
+        if np.array_equal(before, labels):
+            break
+    yield "kmeans", labels
 
 
 def recursive_sweep(graph: ClassGraph, k: int) -> Int64s:
