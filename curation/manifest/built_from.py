@@ -99,7 +99,7 @@ def open_remembered(
     SourceError
         A remembered file was moved or changed.
     """
-    from curation.sources.coerce import open_slots
+    from curation.sources.opening import open_slots
 
     opened = open_slots(given, slots, reading)
     if kept is None:

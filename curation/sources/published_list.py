@@ -43,8 +43,7 @@ from curation.sources.entries import (
     name_classes,
 )
 from curation.sources.integrity import check_unique
-from curation.sources.nested_json import read_json
-from curation.sources.records import read_table
+from curation.sources.records import read_json, read_table
 from curation.sources.source import Bools, FileRecord, Images, Source, texts
 from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, stems, suffix_widths, text_of
 from curation.sources.text_lines import (

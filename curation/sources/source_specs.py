@@ -20,7 +20,7 @@ Sources = Annotated[
     "a raw dataset: its root, an annotation file, or a table; NAME is a source of the benchmark, or a dataset whose "
     "root holds several of them; PART chooses among the parts of a root or table (repeatable)",
 ]
-"""Raw datasets by name: paths, or annotations in memory (see `curation.sources.coerce.as_source`)."""
+"""Raw datasets by name: paths, or annotations in memory (see `curation.sources.opening.as_source`)."""
 
 
 class SourceSlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,7 +49,7 @@ class SourceSlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How raw files are read (see `curation.sources.opening.open_source`).
+    """How raw files are read (see `curation.sources.opening.open_path`).
 
     Attributes
     ----------

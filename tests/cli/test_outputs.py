@@ -22,7 +22,7 @@ from curation.core import ledger
 from curation.core.errors import OverwriteError
 from curation.core.ledger import LEDGER
 from curation.core.storage import write_bytes
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from tests.evaluation.leaderboard_cases import row_data, write_rows
 from tests.shell import VERBS
 from tests.small_world import write_elephant, write_small_world
@@ -308,7 +308,7 @@ def test_own_files_that_the_cache_answers_for_are_inputs(
     for folder in (tmp_path / "cache", False):
         for _ in range(2):
             with ledger.command(inputs=[root]):
-                open_source(root, dataset="coco", part="val", cache=folder)
+                open_path(root, dataset="coco", part="val", cache=folder)
                 with pytest.raises(OverwriteError, match="input of the same command"):
                     write_bytes(path, b"{}")
     assert path.read_bytes() == world.coco.read_bytes()

@@ -14,7 +14,7 @@ import pytest
 from curation.sources import cache as cache_module
 from curation.sources.cache import Cache, Memo, Stamp, cache_key, default_folder, frozen
 from curation.sources.coco import read_coco
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.source import Source, texts
 
 KEY = cache_key("sha256:" + "0" * 64, {"dataset": "coco"})
@@ -84,7 +84,7 @@ def test_a_source_with_boxes_comes_back_whole(tmp_path: Path, source: Source) ->
 def test_a_presence_only_source_comes_back_whole(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("image,class\nb.jpg,dog\na.jpg,\n")
-    source = open_source(path, dataset="mine", part="test", cache=False)
+    source = open_path(path, dataset="mine", part="test", cache=False)
     cache, _ = stored(tmp_path, source)
     assert_same(cache.load(KEY, 100), source)
 

@@ -6,8 +6,7 @@ import pytest
 
 from curation.core.errors import AnnotationFormatError, DuplicateIdError
 from curation.sources.content import FileContent
-from curation.sources.openimages.files import is_box_file, read_descriptions, read_image_list, read_sizes
-from curation.sources.openimages.streamed_csv import StreamedCsv
+from curation.sources.openimages import StreamedCsv, is_box_file, read_descriptions, read_image_list, read_sizes
 
 
 def write(tmp_path: Path, text: str) -> Path:

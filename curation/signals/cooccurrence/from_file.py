@@ -20,7 +20,7 @@ from curation.core.input_files import filled_lines, read_plain
 from curation.core.storage import publishing_files, write_text
 from curation.signals.cooccurrence.cut import KICKS, SOLVER_VERSION, Cut, CutOptions, normalized_cut
 from curation.signals.cooccurrence.graph import UNIT, WEIGHTINGS, ClassGraph, class_graph, count_cooccurrence
-from curation.sources.coerce import as_source
+from curation.sources.opening import as_source
 from curation.version import __version__
 
 if TYPE_CHECKING:

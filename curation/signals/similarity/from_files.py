@@ -183,7 +183,7 @@ def _corpus(
 def _photos(given: Mapping[str, Any], photos: Mapping[str, Path] | Path, reading: Reading) -> list[Photo]:
     """Return the photos of sources, from the folder given for each, or else from the root of the source."""
     # Loaded when it is used: the readers of all formats cost the help of a command 0.04 s.
-    from curation.sources.coerce import open_slots
+    from curation.sources.opening import open_slots
 
     sources = open_slots(given, named_slots(given), reading)
     folders = {name: PhotoFolder(path) for name, path in ({"": photos} if isinstance(photos, Path) else photos).items()}

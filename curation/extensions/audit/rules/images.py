@@ -32,7 +32,7 @@ from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditedSource, Audi
 from curation.manifest.disjoint import REASONS, ImageColumns, shared_images
 from curation.signals.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
 from curation.sources.datasets import namespace_of
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Bools, Int32s, Int64s, Source
 
@@ -417,7 +417,7 @@ def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] 
     key = ("annotations", part.name)
     if key not in target.cache:
         try:
-            source = open_source(path, dataset="lists", part="all", cache=False, bad_boxes="drop")
+            source = open_path(path, dataset="lists", part="all", cache=False, bad_boxes="drop")
         except CurationError:
             # Other rules say what is wrong with the file.
             source = None
