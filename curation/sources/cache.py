@@ -3,7 +3,7 @@
 Nothing in the folder is trusted: a file is used only if every checksum in it holds, it was written by this version of
 the readers, and it says itself that it belongs to the very digest and options asked for. Removing the folder is safe.
 
-Digests are remembered by what the file system says of a file, so that 400 MB are not hashed on every run. As in git's
+Digests are remembered by size, times and inode of a file, so that 400 MB are not hashed on every run. As in git's
 index, a file whose size, times and inode are as they were is taken to hold what it held; a stamp taken within two
 seconds of the file's last change is not trusted, since a second change in that time might not show.
 """
@@ -49,7 +49,7 @@ _Header: Any = msgspec.defstruct(
     ],
     forbid_unknown_fields=True,
 )
-"""What a file says of itself, and all of a source that is no column."""
+"""Header of a file: version, key and columns, and the fields of a source that are not columns."""
 
 
 def frozen(source: Source) -> Source:
@@ -64,8 +64,8 @@ def default_folder() -> Path | None:
 
     On Linux that is ``curation`` below ``$XDG_CACHE_HOME`` or ``~/.cache``; elsewhere what `platformdirs` says.
     """
-    if named := os.environ.get("CURATION_CACHE"):
-        return Path(named)
+    if folder_name := os.environ.get("CURATION_CACHE"):
+        return Path(folder_name)
     from platformdirs import user_cache_path
 
     folder = user_cache_path("curation", appauthor=False)
@@ -78,7 +78,7 @@ def cache_key(digest: str, options: Mapping[str, Any]) -> str:
 
 
 class Cache:
-    """A folder of parsed sources. Trouble with it is told on stderr and never stops the work.
+    """A folder of parsed sources. Errors in it are reported on stderr and never stop the work.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Cache:
         return any(self.folder.glob(f"{size}-*.npz"))
 
     def load(self, key: str, size: int) -> Source | None:
-        """Return the source of a key, or None; a file that is there and cannot be used is told and ignored."""
+        """Return the source of a key, or None; a file that cannot be used is reported and ignored."""
         path = self._path(key, size)
         try:
             with zipfile.ZipFile(path) as archive:
@@ -199,9 +199,12 @@ def _unpack_texts(columns: dict[str, Any], name: str) -> None:
 
 
 def _require_bounded(archive: zipfile.ZipFile, size: int) -> None:
-    """Refuse a file whose columns take more than its own bytes: none is compressed, and none stands twice."""
+    """Refuse a file whose columns take more than its own bytes: no column is compressed or repeated."""
     members = archive.infolist()
-    if any(one.compress_type != zipfile.ZIP_STORED for one in members) or sum(one.file_size for one in members) > size:
+    if (
+        any(member.compress_type != zipfile.ZIP_STORED for member in members)
+        or sum(member.file_size for member in members) > size
+    ):
         raise ValueError("its columns are larger than the file")
 
 
@@ -256,7 +259,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Stamp:
-    """What the file system says of some files at one moment.
+    """Size, times and inode of some files at one moment.
 
     Attributes
     ----------

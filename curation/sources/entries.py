@@ -1,4 +1,4 @@
-"""What a published list holds: its entries in columns, what stands beside them, and how its lines are written."""
+"""Published lists: entries, labels and further columns of a file, and the form of its lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Form = Literal[
 
 LONGEST_LINE = 4096
 NO_LABEL = -(1 << 31)
-"""Label of an entry beside which none stands, in a list whose other entries have one."""
+"""Label of an entry without a label, in a list whose other entries have one."""
 MOST_CLASS_NAMES = 30_000
 """ImageNet-21K has 21,843 names; a text without digits and with more lines is not taken for names of classes."""
 SHARE = 0.95
@@ -43,7 +43,7 @@ _IMAGE_NAME = re.compile(r"\.(?:" + "|".join(re.escape(suffix) for suffix in IMA
 
 @dataclass(frozen=True, slots=True)
 class OddLine:
-    """A line that is no entry, or an entry that is not written as the others are.
+    """A line that is not an entry, or an entry whose form differs from the others.
 
     Attributes
     ----------
@@ -82,13 +82,13 @@ class PublishedList:
     Attributes
     ----------
     name : str
-        Empty, or the key of a JSON object under which the list stands.
+        Empty, or the key of the list in a JSON object.
     paths : bytes
         The entries as they are written, without label and outer blanks: UTF-8, a line feed after each.
     lines : ndarray of int32, shape (n,)
         Line of each entry, or its place in a JSON array or table, from 1.
     labels : ndarray of int32, shape (n,), or None
-        Numbers that stand beside the entries; `NO_LABEL` where none does. They do not tell the role of an image.
+        Numbers beside the entries; `NO_LABEL` for an entry without a number. They are not roles of images.
     groups : tuple of str
         Classes, or other texts of the table beside the entries, each once; empty where there is none.
     group_of : ndarray of int32, shape (n,), or None
@@ -110,9 +110,9 @@ class PublishedList:
     rest : ndarray of int32, shape (n,), or None
         What else the row of an entry holds, such as measures, as a number: rows that differ in it are two.
     pairs : bool
-        Whether a line holds members of a pair. They are entries of one line; images repeat by design.
+        Whether a line holds the members of a pair: entries that share the line. Images repeat by design.
     by_columns : bool
-        Whether blanks within an entry stand between columns that name an image together: ``FOLDER FRAME SIDE``.
+        Whether blanks separate columns that name an image together: ``FOLDER FRAME SIDE``.
     short : int
         Lines of `odd` that are cut, or have fewer columns than 95 % of the others.
     short_lines : tuple of OddLine
@@ -143,7 +143,7 @@ class PublishedList:
 
     @property
     def is_multilabel(self) -> bool:
-        """Whether an entry may have several labels, which are no conflict."""
+        """Whether an entry may have several labels without a conflict."""
         return self.label_counts is not None
 
     @cached_property
@@ -177,7 +177,7 @@ class PublishedList:
 
     @cached_property
     def has_folders(self) -> bool:
-        """Whether a folder stands before an entry."""
+        """Whether an entry has a folder."""
         return not self.are_stems and (b"/" in self.paths or b"\\" in self.paths)
 
     @cached_property
@@ -192,13 +192,13 @@ class PublishedList:
     @property
     def label_range(self) -> str:
         """Lowest and highest label, ``0..999``; empty where there is none."""
-        given = self._given_labels
-        return f"{given.min()}..{given.max()}" if len(given) else ""
+        labels = self._given_labels
+        return f"{labels.min()}..{labels.max()}" if len(labels) else ""
 
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """A file that somebody published, and what it was understood as.
+    """A published file and its contents.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ class PublishedFile:
     renamed : mapping of str to str
         Of a file that maps names to names.
     notes : tuple of str
-        What a reader should know of the file, such as image ids that stand twice.
+        Remarks on the file, such as repeated image ids.
     annotated : bool
         Whether COCO JSON has annotations beside its images.
     named_files : tuple of Path
@@ -252,7 +252,7 @@ class ListDigests:
 
     @classmethod
     def of(cls, listed: PublishedList, sha256: str) -> ListDigests:
-        """Return those of a list that stands in a file with this digest."""
+        """Return the digests of a list in a file with this digest."""
         return cls(
             lines=len(listed),
             distinct_stems=listed.distinct_stems.count(b"\n"),

@@ -42,12 +42,12 @@ _DETECTIONS = (
 )
 
 
-def coco_bytes(given: Any) -> tuple[bytes, bool]:
+def coco_bytes(annotations: Any) -> tuple[bytes, bool]:
     """Return the bytes of the COCO file that annotations in memory are, and whether they state its category ids.
 
     Parameters
     ----------
-    given : mapping, DataFrame, or several mappings
+    annotations : mapping, DataFrame, or several mappings
         A COCO dictionary. Or one row a box, with ``image_id``, ``category`` and ``bbox`` or ``x``, ``y``, ``w``, ``h``
         (pixels, origin top left), and where there are such: ``category_id``, ``supercategory``, ``file_name``,
         ``width``, ``height``, ``area``, ``iscrowd``, ``difficult``, ``ignore``, ``truncated``, ``occluded``, ``pose``;
@@ -61,26 +61,28 @@ def coco_bytes(given: Any) -> tuple[bytes, bool]:
     AnnotationFormatError
         Rows disagree about an image or a class, or a box has no class.
     """
-    if isinstance(given, Mapping):
-        return json_bytes(given), True
-    rows = _rows(given)
+    if isinstance(annotations, Mapping):
+        return json_bytes(annotations), True
+    rows = _rows(annotations)
     if rows is None:
-        raise UsageError("Unsupported annotation type", expected=_KINDS, found=shown(given))
-    name = type(given).__name__
+        raise UsageError("Unsupported annotation type", expected=_KINDS, found=shown(annotations))
+    name = type(annotations).__name__
     if rows and {"boxes", "labels"} <= rows[0].keys():
         rows = [box for number, row in enumerate(rows) for box in _rows_of_image(row, number, name)]
-    columns = dict.fromkeys(key for row in rows for key in row) if rows or not _is_frame(given) else given.columns
+    columns = (
+        dict.fromkeys(key for row in rows for key in row) if rows or not _is_frame(annotations) else annotations.columns
+    )
     _require_columns(columns)
     coco, has_category_ids = _coco_of_rows(rows, name)
     return json_bytes(coco), has_category_ids
 
 
-def results_bytes(given: Any) -> bytes:
+def results_bytes(detections: Any) -> bytes:
     """Return the bytes of the COCO results file that detections in memory are.
 
     Parameters
     ----------
-    given : DataFrame, or several mappings
+    detections : DataFrame, or several mappings
         One row a detection, with ``image_id`` or ``file_name``, ``category_id`` or ``category``, ``score``, and
         ``bbox`` or ``x``, ``y``, ``w``, ``h``; or one mapping an image, with ``image_id`` or ``file_name``, ``boxes``
         (``x1, y1, x2, y2``), ``scores`` and ``labels``.
@@ -90,13 +92,17 @@ def results_bytes(given: Any) -> bytes:
     UsageError
         It is neither, has a column twice, or holds what JSON cannot.
     """
-    rows = None if isinstance(given, Mapping) else _rows(given)
+    rows = None if isinstance(detections, Mapping) else _rows(detections)
     if rows is None:
-        raise UsageError("Unsupported detection type", expected=_DETECTIONS, found=shown(given))
-    name = type(given).__name__
+        raise UsageError("Unsupported detection type", expected=_DETECTIONS, found=shown(detections))
+    name = type(detections).__name__
     if rows and {"boxes", "scores", "labels"} <= rows[0].keys():
-        named = {"scores": "score", "labels": "category"}
-        rows = [box for number, row in enumerate(rows) for box in _boxes_of_image(row, named, f"detections[{number}]")]
+        column_names = {"scores": "score", "labels": "category"}
+        rows = [
+            box
+            for number, row in enumerate(rows)
+            for box in _boxes_of_image(row, column_names, f"detections[{number}]")
+        ]
         for row in rows:
             if not isinstance(row["category"], str):
                 row["category_id"] = row.pop("category")
@@ -127,7 +133,7 @@ def json_bytes(value: Any) -> bytes:
         except UnicodeEncodeError:
             return json.dumps(msgspec.to_builtins(value, enc_hook=plain)).encode("ascii")
         if b"null" in data:
-            # Of a NaN that is no missing value msgspec makes null; a file would hold NaN, which its reader refuses.
+            # msgspec writes NaN as null; a file would hold NaN, which its reader refuses.
             text = json.dumps(msgspec.to_builtins(value, enc_hook=plain))
             if "NaN" in text or "Infinity" in text:
                 return text.encode("ascii") if _not_finite(text) else data
@@ -160,9 +166,9 @@ def _refuse_bytes(value: Any) -> None:
 
 def _not_finite(text: str) -> bool:
     """Return whether a JSON text has NaN or Infinity for a number, and not in a text alone."""
-    found: list[str] = []
-    json.loads(text, parse_constant=found.append)
-    return bool(found)
+    constants: list[str] = []
+    json.loads(text, parse_constant=constants.append)
+    return bool(constants)
 
 
 def _plain(value: Any) -> Any:
@@ -215,8 +221,8 @@ def _listed(values: Iterable[Any]) -> list[Any]:
     return listed
 
 
-def _is_frame(given: Any) -> bool:
-    return all(hasattr(given, name) for name in ("columns", "to_dict", "itertuples"))
+def _is_frame(value: Any) -> bool:
+    return all(hasattr(value, name) for name in ("columns", "to_dict", "itertuples"))
 
 
 def _is_missing(value: Any) -> bool:
@@ -226,24 +232,24 @@ def _is_missing(value: Any) -> bool:
     )
 
 
-def _rows(given: Any) -> list[dict[str, Any]] | None:
+def _rows(frame_or_rows: Any) -> list[dict[str, Any]] | None:
     """Return the rows of a DataFrame, or several mappings, as plain dictionaries; None for anything else."""
-    if _is_frame(given):
-        names = list(given.columns)
+    if _is_frame(frame_or_rows):
+        names = list(frame_or_rows.columns)
         if twice := sorted({str(name) for name in names if name in _READ and names.count(name) > 1}):
             raise UsageError(
                 "A column appears twice in the table", expected="each column once", found=", ".join(twice)[:200]
             )
-        table = given.loc[:, ~given.columns.duplicated()].to_dict("records")
+        table = frame_or_rows.loc[:, ~frame_or_rows.columns.duplicated()].to_dict("records")
         rows = [{str(key): _cell(str(key), cell) for key, cell in row.items()} for row in table]
         # An integer column becomes one of floats where tables are joined.
-        for name in [column for column in _IDS if column in names and given[column].dtype.kind == "f"]:
+        for name in [column for column in _IDS if column in names and frame_or_rows[column].dtype.kind == "f"]:
             for row in rows:
                 row[name] = _whole(row[name])
         return rows
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+    if isinstance(frame_or_rows, str | bytes | Mapping) or not isinstance(frame_or_rows, Iterable):
         return None
-    several = _listed(given)
+    several = _listed(frame_or_rows)
     if not all(isinstance(row, Mapping) for row in several):
         return None
     return [{key: _scalar(cell) for key, cell in row.items()} for row in several]
@@ -255,12 +261,12 @@ def _cell(name: str, value: Any) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    """Return a number of NumPy or torch as Python's own; anything else as it is."""
+    """Return a number of NumPy or torch as a Python number; other values are unchanged."""
     return values_of_array(value) if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
 
 
 def _whole(value: Any) -> Any:
-    """Return a whole number that stands as a float as an integer; anything else as it is."""
+    """Return a whole float as an integer; other values are unchanged."""
     is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT
     return int(value) if is_whole else value
 
@@ -271,7 +277,7 @@ def _key(value: Any) -> tuple[type, Any]:
 
 
 def _numbers(value: Any) -> Any:
-    """Return a box as floats; one that is no box as it is, for the reader to refuse."""
+    """Return a box as floats; any other value is unchanged, for the reader to refuse."""
     value = values_of_array(value) if hasattr(value, "tolist") else value
     if not isinstance(value, list | tuple):
         return value
@@ -308,7 +314,7 @@ def _require_columns(columns: Iterable[Any]) -> None:
 
 
 def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[dict[str, Any], bool]:
-    """Return the COCO dictionary of one row a box, and whether the rows state category ids.
+    """Return the COCO dictionary of rows of boxes, and whether the rows have category ids.
 
     Classes without ids are numbered from 1 in the order of names.
     """
@@ -352,14 +358,14 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[dict[st
 
 
 def _product(box: Any) -> Any:
-    """Return the area of a box, None where it is no box: the reader refuses that."""
+    """Return the area of a box, or None for a malformed box, which the reader refuses."""
     if not isinstance(box, list) or len(box) != 4 or not all(isinstance(side, float) for side in box[2:]):
         return None
     return box[2] * box[3]
 
 
 def _state(known: dict[str, Any], row: Mapping[str, Any], names: Sequence[str], where: str) -> None:
-    """Take in what a row says of an image or a class, which all of its rows must say alike."""
+    """Add the fields of an image or a class in a row to those of earlier rows; all rows must agree."""
     for name in names:
         value = row.get(name)
         if _is_missing(value) or value == "":
@@ -390,8 +396,8 @@ def _numbered(classes: list[dict[str, Any]], name: str) -> tuple[list[dict[str, 
         )
     if len(kinds) == 1 and kinds <= {str, int}:
         classes.sort(key=lambda category: category["name"])
-    stated = [category for category in classes if "category_id" in category]
-    if stated and len(stated) < len(classes):
+    with_ids = [category for category in classes if "category_id" in category]
+    if with_ids and len(with_ids) < len(classes):
         without = next(category["name"] for category in classes if "category_id" not in category)
         raise AnnotationFormatError(
             "A class has no category_id",
@@ -406,45 +412,45 @@ def _numbered(classes: list[dict[str, Any]], name: str) -> tuple[list[dict[str, 
         classes.sort(key=lambda category: category["id"])
     keys = ("id", "name", "supercategory")
     categories = [{key: category[key] for key in keys if key in category} for category in classes]
-    return categories, bool(stated) or kinds == {int}
+    return categories, bool(with_ids) or kinds == {int}
 
 
 def _with_bbox(row: dict[str, Any], number: int, name: str) -> dict[str, Any]:
     """Return a detection with its box as ``bbox``, and without what is missing of its class."""
-    found = row | {key: None for key in ("category", "category_id") if key in row and _is_missing(row[key])}
+    detection = row | {key: None for key in ("category", "category_id") if key in row and _is_missing(row[key])}
     if not all(key in row for key in _BOX):
-        return found
+        return detection
     try:
         box = _box_of(row, record_place(name, "rows", number))
     except AnnotationFormatError as error:
         raise PredictionError(error.what, where=error.where, expected=error.expected, found=error.found) from None
-    rest = {key: value for key, value in found.items() if key not in (*_BOX, "bbox")}
+    rest = {key: value for key, value in detection.items() if key not in (*_BOX, "bbox")}
     return rest | {"bbox": [row[key] for key in _BOX] if "bbox" not in row else box}
 
 
-def _boxes_of_image(row: Mapping[str, Any], named: Mapping[str, str], where: str) -> list[dict[str, Any]]:
-    """Return a row for each box of one image as torchmetrics and torchvision have them: corners, and columns as long.
+def _boxes_of_image(row: Mapping[str, Any], column_names: Mapping[str, str], where: str) -> list[dict[str, Any]]:
+    """Return a row for each box of an image in the form of torchmetrics and torchvision: corners, and equal columns.
 
     Parameters
     ----------
-    named : mapping of str to str
+    column_names : mapping of str to str
         What the other columns are called in the rows.
     """
-    given: list[Any] = [row.get(key) for key in ("boxes", *named)]
-    columns: list[Any] = [values_of_array(column) if hasattr(column, "tolist") else column for column in given]
+    cells_of_image: list[Any] = [row.get(key) for key in ("boxes", *column_names)]
+    columns: list[Any] = [values_of_array(column) if hasattr(column, "tolist") else column for column in cells_of_image]
     reference = {key: row[key] for key in ("image_id", "file_name") if key in row}
     fit = bool(reference) and all(isinstance(column, list | tuple) for column in columns)
     if not fit or len(set(map(len, columns))) != 1 or not all(map(_is_box, columns[0])):
         raise UsageError(
             "Malformed boxes of an image",
             where=where,
-            expected=f"image_id, boxes of x1, y1, x2, y2 (pixels), and as many {', '.join(named)}",
+            expected=f"image_id, boxes of x1, y1, x2, y2 (pixels), and as many {', '.join(column_names)}",
             found=", ".join(f"{key}: {shown(value)}" for key, value in row.items())[:300],
             hint=None if reference else "detections by image id: dict(zip(image_ids, detections))",
         )
     rows = []
     for (x1, y1, x2, y2), *cells in zip(*columns, strict=True):
-        others = dict(zip(named.values(), map(_scalar, cells), strict=True))
+        others = dict(zip(column_names.values(), map(_scalar, cells), strict=True))
         rows.append({**reference, "bbox": [x1, y1, x2 - x1, y2 - y1], **others})
     return rows
 
@@ -455,9 +461,9 @@ def _is_box(box: Any) -> bool:
 
 
 def _rows_of_image(row: Mapping[str, Any], number: int, name: str) -> list[dict[str, Any]]:
-    """Return the rows of one image's boxes, and one without a box where it has none; a label is a class's name."""
-    named = {key: key for key in ("area", "iscrowd") if key in row} | {"labels": "category"}
-    rows = _boxes_of_image(row, named, record_place(name, "images", number))
+    """Return the rows of an image's boxes, or a row without a box if it has none; labels are class names."""
+    column_names = {key: key for key in ("area", "iscrowd") if key in row} | {"labels": "category"}
+    rows = _boxes_of_image(row, column_names, record_place(name, "images", number))
     facts = {key: row[key] for key in ("image_id", *_OF_IMAGE) if key in row}
     return [box | facts for box in rows] or [{**facts, "bbox": None, "category": None}]
 
@@ -468,21 +474,21 @@ _DETECTOR_FORMS = (
 )
 
 
-def is_by_image(given: Any) -> bool:
+def is_by_image(by_image: Any) -> bool:
     """Return whether something holds the detections of each image: of a mapping, keys are the ids of images."""
-    if isinstance(given, Mapping):
-        return any(map(_is_of_image, given.values()))
-    return _is_object(given) or (
-        isinstance(given, Sequence) and not isinstance(given, str) and any(map(_is_object, given))
+    if isinstance(by_image, Mapping):
+        return any(map(_is_of_image, by_image.values()))
+    return _is_object(by_image) or (
+        isinstance(by_image, Sequence) and not isinstance(by_image, str) and any(map(_is_object, by_image))
     )
 
 
-def rows_by_image(given: Any) -> list[dict[str, Any]]:
+def rows_by_image(by_image: Any) -> list[dict[str, Any]]:
     """Return the detections of each image as `curation.sources.in_memory.results_bytes` takes them.
 
     Parameters
     ----------
-    given : mapping, or several objects
+    by_image : mapping, or several objects
         By image id: ``supervision.Detections`` (``xyxy``, ``confidence``, ``class_id``; of ``data["class_name"]`` the
         names are taken), Ultralytics ``Results`` (``boxes.xyxy``, ``.conf``, ``.cls``, ``names``), or what
         torchmetrics takes of an image (``boxes`` as x1, y1, x2, y2, ``scores``, ``labels``: category ids of the truth).
@@ -493,9 +499,11 @@ def rows_by_image(given: Any) -> list[dict[str, Any]]:
     UsageError
         Something is none of these, has no image, no boxes, no scores or no classes.
     """
-    if isinstance(given, Mapping):
-        return [_detected_row(image, detections, f"detections[{image!r:.60}]") for image, detections in given.items()]
-    several = [given] if _is_object(given) else list(given)
+    if isinstance(by_image, Mapping):
+        return [
+            _detected_row(image, detections, f"detections[{image!r:.60}]") for image, detections in by_image.items()
+        ]
+    several = [by_image] if _is_object(by_image) else list(by_image)
     return [_detected_row(None, detections, f"detections[{number}]") for number, detections in enumerate(several)]
 
 
@@ -510,7 +518,7 @@ def _is_of_image(value: Any) -> bool:
 
 
 def _detected_row(image: Any, detections: Any, where: str) -> dict[str, Any]:
-    """Return image, boxes, scores and labels of one object; labels are names where it states names."""
+    """Return image, boxes, scores and labels of a detections object; labels are names if it has names."""
     path = None
     if isinstance(detections, Mapping):
         return {**detections, "image_id": image}
@@ -518,9 +526,11 @@ def _detected_row(image: Any, detections: Any, where: str) -> dict[str, Any]:
         names = (getattr(detections, "data", None) or {}).get("class_name")
         boxes, scores, labels = detections.xyxy, detections.confidence, detections.class_id if names is None else names
     elif _is_object(detections):
-        found = _needed(detections.boxes, "boxes", where)
-        boxes, scores = found.xyxy, found.conf
-        labels = [_name(detections.names, number, where) for number in _detection_column(found.cls, "boxes.cls", where)]
+        result_boxes = _needed(detections.boxes, "boxes", where)
+        boxes, scores = result_boxes.xyxy, result_boxes.conf
+        labels = [
+            _name(detections.names, number, where) for number in _detection_column(result_boxes.cls, "boxes.cls", where)
+        ]
         path = None if image is not None else str(detections.path)
     else:
         raise UsageError(

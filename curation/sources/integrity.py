@@ -39,11 +39,11 @@ def finder(known: Ids, kind: str, *, hint: str | None = None) -> Finder:
 
     def find(references: Ids, where: Where) -> Int32s:
         if isinstance(references, list) or not len(table):
-            found = np.array([rows().get(reference, -1) for reference in _as_list(references)], np.int32)
+            positions = np.array([rows().get(reference, -1) for reference in _as_list(references)], np.int32)
         else:
             inside = (references >= low) & (references <= high)
-            found = np.where(inside, table[np.where(inside, references, low) - low], np.int32(-1))
-        dangling = np.flatnonzero(found < 0)
+            positions = np.where(inside, table[np.where(inside, references, low) - low], np.int32(-1))
+        dangling = np.flatnonzero(positions < 0)
         if len(dangling):
             raise DanglingIdError(
                 f"A record refers to {kind} that the file does not define",
@@ -52,7 +52,7 @@ def finder(known: Ids, kind: str, *, hint: str | None = None) -> Finder:
                 found=f"{_as_list(references)[dangling[0]]!r:.80} ({len(dangling)} such records)",
                 hint=hint,
             )
-        return found
+        return positions
 
     return find
 

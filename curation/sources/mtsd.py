@@ -18,7 +18,7 @@ from curation.sources.source import Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes, Seam
 
 OTHER_SIGN = "other-sign"
-"""The label of a sign of none of the 400 classes."""
+"""The label of a sign outside the 400 classes."""
 
 _BELOW = ("", "mtsd_v2_fully_annotated", "mtsd_fully_annotated")
 
@@ -106,7 +106,7 @@ def parse_mtsd(
         ``train``, ``val`` or ``test``.
     bad_boxes : {"error", "drop"}
     seam : {"drop", "split", "widest"}
-        What becomes of a sign across the seam of a panorama, ``xmin > xmax``: left out; two objects, one at each
+        Treatment of a sign across the seam of a panorama, ``xmin > xmax``: left out; two objects, one at each
         side; or the wider of the two. The pieces are truncated. `Source.dropped` counts the signs.
 
     Raises
@@ -120,22 +120,22 @@ def parse_mtsd(
     """
     split, *annotations = content.data
     keys = listed_names(content.data[split], split)
-    what, expected = "The annotation file is malformed", "width, height, ispano and objects with label and bbox"
+    message, expected = "The annotation file is malformed", "width, height, ispano and objects with label and bbox"
     photos = [
-        decode_json(content.data[name], _Photo, AnnotationFormatError, what, where=name, expected=expected)
+        decode_json(content.data[name], _Photo, AnnotationFormatError, message, where=name, expected=expected)
         for name in annotations
     ]
     signs, crossing = _signs(photos, annotations, seam)
     classes = sorted({sign.label for sign in signs})
     number = {name: position for position, name in enumerate(classes)}
-    found = Objects.of(
+    sign_objects = Objects.of(
         [sign.image for sign in signs],
         [number[sign.label] for sign in signs],
         np.array([sign.box for sign in signs], np.float64).reshape(-1, 4),
         truncated=np.array([sign.truncated for sign in signs], np.bool_),
         occluded=np.array([sign.occluded for sign in signs], np.bool_),
     )
-    objects, dropped = sound_objects(found, bad_boxes, lambda row: signs[row].where)
+    objects, dropped = sound_objects(sign_objects, bad_boxes, lambda row: signs[row].where)
     if crossing:
         dropped[f"sign across the seam of a panorama: {_DONE[seam]}"] = crossing
     records = [content.record(split, [split], len(keys))]
@@ -171,13 +171,15 @@ def _signs(photos: Sequence[_Photo], names: Sequence[str], seam: Seam) -> tuple[
     rows, crossing = list[_Object](), 0
     for image, (photo, name) in enumerate(zip(photos, names, strict=True)):
         for number, sign in enumerate(photo.objects):
-            box, stated = sign.bbox, sign.properties
+            box, properties = sign.bbox, sign.properties
             across = box.xmin > box.xmax and (photo.ispano or box.cross_boundary is not None)
             crossing += across
             for left, right in _pieces(box, photo.width, seam) if across else [(box.xmin, box.xmax)]:
                 size = (left, box.ymin, right - left, box.ymax - box.ymin)
                 where = f"{name}: objects[{number}]"
-                rows.append(_Object(image, sign.label, size, where, stated.out_of_frame or across, stated.occluded))
+                rows.append(
+                    _Object(image, sign.label, size, where, properties.out_of_frame or across, properties.occluded)
+                )
     return rows, crossing
 
 

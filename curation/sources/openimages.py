@@ -61,7 +61,7 @@ class StreamedCsv:
     MissingFileError
         The file cannot be read.
     AnnotationFormatError
-        It is empty, or its first line is no header.
+        It is empty, or has no header line.
     """
 
     def __init__(self, path: Path) -> None:
@@ -83,9 +83,9 @@ class StreamedCsv:
     def require(self, columns: Sequence[str]) -> None:
         """Raise `AnnotationFormatError` unless the header has these columns."""
         if not set(columns) <= set(self.header):
-            expected, found = ", ".join(columns), ", ".join(self.header)[:300]
+            expected, header = ", ".join(columns), ", ".join(self.header)[:300]
             raise AnnotationFormatError(
-                "The table lacks a column", where=f"{self.name}: row 1", expected=expected, found=found
+                "The table lacks a column", where=f"{self.name}: row 1", expected=expected, found=header
             )
 
     def batches(self, types: Mapping[str, Any], *, blank_lines: bool = False) -> Iterator[Any]:
@@ -209,7 +209,7 @@ class OpenImagesPaths(NamedTuple):
     images: Path | None
     sizes: Path | None
 
-    def given(self) -> dict[str, Path]:
+    def by_kind(self) -> dict[str, Path]:
         """Return all paths that are there by their kind, the boxes first."""
         return {kind: path for kind, path in self._asdict().items() if isinstance(path, Path)}
 
@@ -228,12 +228,12 @@ class OpenImagesContent:
     def __init__(self, paths: OpenImagesPaths) -> None:
         self.part = paths.part
         self.descriptions = FileContent(paths.descriptions) if paths.descriptions else None
-        self.files = {kind: StreamedCsv(path) for kind, path in paths.given().items() if kind != "descriptions"}
+        self.files = {kind: StreamedCsv(path) for kind, path in paths.by_kind().items() if kind != "descriptions"}
 
     def each(self) -> dict[str, StreamedCsv | FileContent]:
         """Return all files by kind, the boxes first."""
-        given = self.files | ({"descriptions": self.descriptions} if self.descriptions else {})
-        return {kind: given[kind] for kind in ("boxes", "descriptions", "images", "sizes") if kind in given}
+        files = self.files | ({"descriptions": self.descriptions} if self.descriptions else {})
+        return {kind: files[kind] for kind in ("boxes", "descriptions", "images", "sizes") if kind in files}
 
     @property
     def size(self) -> int:
@@ -262,7 +262,7 @@ def is_box_file(path: Path) -> bool:
 
 def offered_parts(root: Path) -> tuple[str, ...]:
     """Return the parts whose boxes lie below a root."""
-    return tuple(part for part in PARTS if _found(root, _BOXES, part))
+    return tuple(part for part in PARTS if _existing_files(root, _BOXES, part))
 
 
 def locate_openimages(path: Path, part: str) -> OpenImagesPaths:
@@ -276,14 +276,14 @@ def locate_openimages(path: Path, part: str) -> OpenImagesPaths:
     Raises
     ------
     MissingFileError
-        There is no box file; the error lists what was tried.
+        No box file exists; the error lists the paths tried.
     UsageError
         There are several, or the root offers several parts and none was named.
     """
     if not path.is_dir():
-        named = _PART_IN_NAME.search(path.name.lower())
-        part = part or (named[1] if named else "")
-        return _beside(path, part, (path.parent, path.parent.parent))
+        match = _PART_IN_NAME.search(path.name.lower())
+        part = part or (match[1] if match else "")
+        return _with_companions(path, part, (path.parent, path.parent.parent))
     offered = offered_parts(path)
     if not part and len(offered) > 1:
         raise UsageError(
@@ -294,28 +294,28 @@ def locate_openimages(path: Path, part: str) -> OpenImagesPaths:
             hint=f"--source openimages@{offered[0]}={path}",
         )
     part = part or next(iter(offered), "")
-    found = _found(path, _BOXES, part) if part else []
-    if not found:
+    box_files = _existing_files(path, _BOXES, part) if part else []
+    if not box_files:
         raise MissingFileError(
             f"The folder holds no boxes of Open Images {part}".rstrip(),
             where=str(path),
             expected=", ".join(name.format(part=part or "PART") for name in _BOXES),
             found=f"boxes of {', '.join(offered)}" if offered else "no …-annotations-bbox.csv",
         )
-    require_one(found, path, f"The folder holds several box files of {part}", f"openimages@{part}")
-    return _beside(found[0], part, (path, found[0].parent, found[0].parent.parent))
+    require_one(box_files, path, f"The folder holds several box files of {part}", f"openimages@{part}")
+    return _with_companions(box_files[0], part, (path, box_files[0].parent, box_files[0].parent.parent))
 
 
-def _found(root: Path, names: tuple[str, ...], part: str) -> list[Path]:
+def _existing_files(root: Path, names: tuple[str, ...], part: str) -> list[Path]:
     folders = [root / below.format(part=part) for below in _BELOW]
     paths = [folder / name.format(part=part) for folder in folders for name in names]
     return list(dict.fromkeys(path for path in paths if path.is_file()))
 
 
-def _beside(boxes: Path, part: str, folders: tuple[Path, ...]) -> OpenImagesPaths:
+def _with_companions(boxes: Path, part: str, folders: tuple[Path, ...]) -> OpenImagesPaths:
     def first(names: tuple[str, ...]) -> Path | None:
         usable = [name for name in names if part or "{part}" not in name]
-        return next((path for folder in folders for path in _found(folder, tuple(usable), part)), None)
+        return next((path for folder in folders for path in _existing_files(folder, tuple(usable), part)), None)
 
     return OpenImagesPaths(part, boxes, first(_DESCRIPTIONS), first(_IMAGES), first(_SIZES))
 
@@ -332,10 +332,10 @@ def read_descriptions(content: FileContent) -> dict[str, str]:
     AnnotationFormatError
         A row is not a key and a name.
     DuplicateIdError
-        A key stands twice.
+        A key is repeated.
     """
-    what = "The class descriptions are not CSV in UTF-8"
-    rows = csv_rows(content.data, AnnotationFormatError, what, where=content.name, strict=True)
+    message = "The class descriptions are not CSV in UTF-8"
+    rows = csv_rows(content.data, AnnotationFormatError, message, where=content.name, strict=True)
     names: dict[str, str] = {}
     for number, row in enumerate(rows, start=1):
         if not row or (number == 1 and row[0] == "LabelName"):
@@ -364,7 +364,7 @@ def read_image_list(file: StreamedCsv) -> Any:
     Raises
     ------
     AnnotationFormatError, DuplicateIdError
-        An id is malformed, or stands twice.
+        An id is malformed or repeated.
     """
     return _unique_ids(_table(file, {"ImageID": "string"})["ImageID"], file)
 
@@ -377,7 +377,7 @@ def read_sizes(file: StreamedCsv) -> tuple[Any, Int32s]:
     Raises
     ------
     AnnotationFormatError, DuplicateIdError
-        An id is malformed or stands twice, or a size is not from 1 to 1,000,000 pixels.
+        An id is malformed or repeated, or a size is not from 1 to 1,000,000 pixels.
     """
     name = "ImageID" if "ImageID" in file.header else "image_id"
     table = _table(file, {name: "string", "width": "int64", "height": "int64"})
@@ -585,19 +585,19 @@ def read_boxes(file: StreamedCsv, labels: tuple[str, ...] | None, bad_boxes: Bad
         where = _Where(file, rows)
         texts, lengths = _runs(batch.column("ImageID"), where)
         positions = np.arange(len(lengths), dtype=np.int32) + sum(map(len, ids))
-        found: dict[str, Any] = {"image": np.repeat(positions, lengths)}
+        columns_of_batch: dict[str, Any] = {"image": np.repeat(positions, lengths)}
         ids.append(texts)
-        found["category"] = _coded(batch.column("LabelName"), class_of, learns=labels is None)
+        columns_of_batch["category"] = _coded(batch.column("LabelName"), class_of, learns=labels is None)
         corners = [batch.column(name).to_numpy(zero_copy_only=False) for name in COORDINATES]
-        found["boxes"], keep = _sound(corners, found["category"], where, bad_boxes, dropped)
-        stated = _stated(batch, where)
-        for name, column in (found | stated).items():
-            kept = column if keep is None else column[keep]
+        columns_of_batch["boxes"], keep = _sound(corners, columns_of_batch["category"], where, bad_boxes, dropped)
+        flags = _flags_of(batch, where)
+        for name, column in (columns_of_batch | flags).items():
+            values = column if keep is None else column[keep]
             if name in _FLAGS:
-                unstated = int(np.count_nonzero(kept == _UNSTATED))
+                unstated = int(np.count_nonzero(values == _UNSTATED))
                 dropped[f"{_FLAGS[name]} flags that are not stated (read as 0)"] += unstated
-                kept = kept == 1
-            parts[name].append(kept)
+                values = values == 1
+            parts[name].append(values)
         left_out.append(np.flatnonzero(() if keep is None else ~keep) + rows)
         rows += len(batch)
     columns = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
@@ -617,7 +617,7 @@ def read_boxes(file: StreamedCsv, labels: tuple[str, ...] | None, bad_boxes: Bad
 
 
 class _Where(NamedTuple):
-    """Names the rows of a batch that stand behind others."""
+    """Names the rows of a batch that follows other batches."""
 
     file: StreamedCsv
     before: int
@@ -640,8 +640,8 @@ def _coded(words: Any, class_of: dict[str, int], *, learns: bool = False) -> Int
     """Return the position of each word of a dictionary array, -1 for a strange one; or learn it in row order."""
     keys = words.dictionary.to_pylist()
     classes = [class_of.setdefault(key, len(class_of)) if learns else class_of.get(key, -1) for key in keys]
-    found: Int32s = np.array([*classes, -1], np.int32)[words.indices.to_numpy()]
-    return found
+    positions: Int32s = np.array([*classes, -1], np.int32)[words.indices.to_numpy()]
+    return positions
 
 
 def _sound(
@@ -674,8 +674,11 @@ def _sound(
         return boxes, keep
     reason, row = min(first.items(), key=lambda item: item[1])
     if "class" in reason:
-        what, expected = "A box is of a class that has no description", "a LabelName of the file of class descriptions"
-        raise DanglingIdError(what, where=where(row), expected=expected, hint=_LEAVES_OUT)
+        message, expected = (
+            "A box is of a class that has no description",
+            "a LabelName of the file of class descriptions",
+        )
+        raise DanglingIdError(message, where=where(row), expected=expected, hint=_LEAVES_OUT)
     raise BoxError(
         f"A box is {reason}",
         where=where(row),
@@ -685,17 +688,17 @@ def _sound(
     )
 
 
-def _stated(batch: Any, where: _Where) -> dict[str, Any]:
+def _flags_of(batch: Any, where: _Where) -> dict[str, Any]:
     """Return flags of some rows, -1 where they are not stated."""
-    stated: dict[str, Any] = {}
+    flags: dict[str, Any] = {}
     for flag, name in _FLAGS.items():
         if name in batch.schema.names:
             values = batch.column(name).fill_null(_EMPTY).to_numpy()
             if (odd := (values < _UNSTATED) | (values > 1)).any():
                 row = int(odd.argmax())
-                found = "nothing" if values[row] == _EMPTY else str(values[row])
-                raise AnnotationFormatError(f"{name} is none of -1, 0 and 1", where=where(row), found=found)
-            stated[flag] = values
+                value = "nothing" if values[row] == _EMPTY else str(values[row])
+                raise AnnotationFormatError(f"{name} is none of -1, 0 and 1", where=where(row), found=value)
+            flags[flag] = values
         elif flag in _ALWAYS:
-            stated[flag] = np.full(len(batch), _UNSTATED, np.int8)
-    return stated
+            flags[flag] = np.full(len(batch), _UNSTATED, np.int8)
+    return flags

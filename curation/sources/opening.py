@@ -69,7 +69,7 @@ def open_path(
         ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it); one of ImageNet's layouts
         (see `curation.sources.imagenet`); the layouts of Open Images, CUB-200-2011 and MTSD (see the modules
         of these names); a YOLO folder (``data.yaml``, see `curation.sources.yolo.read_yolo`); a table (``.csv``,
-        ``.tsv``); or a list of ids (``.txt``), which says nothing of its images. A single file may be compressed by
+        ``.tsv``); or a list of ids (``.txt``), without boxes or classes. A single file may be compressed by
         gzip and begin with a byte order mark.
     dataset, part : str
         For example ``voc2007`` and ``test``.
@@ -77,7 +77,7 @@ def open_path(
         Whether parsed sources are kept, and where; True is `curation.sources.cache.default_folder`.
     bad_boxes : {"error", "drop"}
     seam : {"drop", "split", "widest"}
-        What becomes of MTSD's signs across the seam of a panorama.
+        Treatment of MTSD's signs across the seam of a panorama.
 
     Raises
     ------
@@ -96,8 +96,8 @@ def open_path(
     if family(dataset) == "imagenet" and path.exists():
         # A million names are listed anew each time: to know that a folder is unchanged is to list it.
         return frozen(read_imagenet(path, dataset=dataset, part=part))
-    own = _own_layout(path, dataset, part, bad_boxes, seam)
-    return _open(own or _raw_files(path, dataset, part, bad_boxes), _cache(cache))
+    layout = _own_layout(path, dataset, part, bad_boxes, seam)
+    return _open(layout or _raw_files(path, dataset, part, bad_boxes), _cache(cache))
 
 
 def _is_list(path: Path, dataset: str) -> bool:
@@ -114,8 +114,8 @@ def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
         names = [entry.stem.removeprefix("instances_") for entry in path.glob("annotations/instances_*.json")]
         if names or family(dataset) not in _PARTS_OF:
             return tuple(sorted(names))
-    if found := yolo_file(path):
-        return yolo_parts(found)
+    if yaml_file := yolo_file(path):
+        return yolo_parts(yaml_file)
     if not path.is_dir():
         return ()
     if family(dataset) in _PARTS_OF:
@@ -145,9 +145,9 @@ def _cache(cache: bool | Path) -> Cache | None:
     folder = cache if isinstance(cache, Path) else default_folder() if cache else None
     if folder is None:
         return None
-    kept = Cache(folder)
-    kept.sweep()
-    return kept
+    opened = Cache(folder)
+    opened.sweep()
+    return opened
 
 
 def _open(raw: _RawFiles, cache: Cache | None) -> Source:
@@ -235,7 +235,7 @@ _PARTS_OF: dict[str, Callable[[Path], tuple[str, ...]]] = {
 
 
 def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, seam: Seam) -> _RawFiles | None:
-    """Return the files of a dataset with a layout of its own, None where the path holds another layout."""
+    """Return the files of a dataset with a special layout, or None if the path has another layout."""
     # A part that was converted to COCO's layout is read as such.
     is_root = path.is_dir() and not (path / "annotations" / f"instances_{part}.json").is_file()
     kind = family(dataset)
@@ -244,10 +244,10 @@ def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, seam: 
     if kind == "openimages" and (is_root or is_box_file(path)):
         paths = locate_openimages(path, part)
         return _RawFiles(
-            lambda: [str(file.absolute()) for file in locate_openimages(path, part).given().values()],
+            lambda: [str(file.absolute()) for file in locate_openimages(path, part).by_kind().values()],
             partial(OpenImagesContent, paths),
             partial(parse_openimages, **options),
-            keyed | {"names": [file.name for file in paths.given().values()]},
+            keyed | {"names": [file.name for file in paths.by_kind().values()]},
         )
     if kind == "cub200" and is_root:
         parse = partial(parse_cub200, part=part, **options)
@@ -267,19 +267,19 @@ def _in_folder(folder: Path, dataset: str, part: str) -> tuple[Path, bool]:
     if family(dataset) != "coco":
         return locate_voc(folder, dataset).absolute(), True
     offered = parts_at(folder, dataset) if (folder / "annotations").is_dir() else ()
-    found, hint = (f"annotations of {', '.join(offered)}", None) if offered else what_else(folder)
+    content, hint = (f"annotations of {', '.join(offered)}", None) if offered else what_else(folder)
     raise MissingFileError(
         f"The folder holds no annotations of {dataset} {part}".rstrip(),
         where=str(folder),
         expected=f"{instances}, or data.yaml of a YOLO folder",
-        found=found,
+        found=content,
         hint=hint,
     )
 
 
 @dataclass(frozen=True)
 class _Written:
-    """The bytes of a COCO file that nobody wrote to a disk, as `curation.sources.content.FileContent` has them."""
+    """The bytes of a COCO file in memory, with the attributes of `curation.sources.content.FileContent`."""
 
     name: str
     data: bytes
@@ -326,7 +326,7 @@ def open_source(dataset: str, annotations: Annotated[Any, Path], *, part: str = 
 
 @partial(checked, called="open_source", hint="help(curation.open_source)")
 def as_source(
-    given: Annotated[Any, Path],
+    annotations: Annotated[Any, Path],
     *,
     dataset: str,
     part: str,
@@ -340,7 +340,7 @@ def as_source(
 
     Parameters
     ----------
-    given : path, mapping, DataFrame, several mappings, FiftyOne dataset or view, or Source
+    annotations : path, mapping, DataFrame, several mappings, FiftyOne dataset or view, or Source
         A path: see `curation.sources.opening.open_path`. A mapping: a COCO dictionary. A DataFrame, or a mapping a
         row: boxes, and a mapping an image: those of an image (see `curation.sources.in_memory.coco_bytes`). A FiftyOne
         dataset or view, itself or as ``fiftyone:NAME[#VIEW]`` of its database: detections of its samples; sizes come
@@ -359,18 +359,20 @@ def as_source(
     CurationError
         Whatever the reader finds wrong.
     """
-    if isinstance(given, Source):
-        return given
-    if isinstance(given, str | Path) and is_named(given):
-        given = load_named(given)
-    if is_view(given):
-        coco = coco_of_view(given, namespace=namespace_of(dataset), id_field=id_field, label_field=label_field)
-        return _parsed(json_bytes(coco), bool(listed_categories(given)), FILE_NAME, dataset, part, bad_boxes)
+    if isinstance(annotations, Source):
+        return annotations
+    if isinstance(annotations, str | Path) and is_named(annotations):
+        annotations = load_named(annotations)
+    if is_view(annotations):
+        coco = coco_of_view(annotations, namespace=namespace_of(dataset), id_field=id_field, label_field=label_field)
+        return _parsed(json_bytes(coco), bool(listed_categories(annotations)), FILE_NAME, dataset, part, bad_boxes)
     if id_field or label_field:
-        raise UsageError("id_field and label_field are for FiftyOne datasets and views", found=type(given).__name__)
-    if isinstance(given, str | Path):
-        return open_path(Path(given), dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes, seam=seam)
-    return _parsed(*coco_bytes(given), f"{type(given).__name__}.json", dataset, part, bad_boxes)
+        raise UsageError(
+            "id_field and label_field are for FiftyOne datasets and views", found=type(annotations).__name__
+        )
+    if isinstance(annotations, str | Path):
+        return open_path(Path(annotations), dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes, seam=seam)
+    return _parsed(*coco_bytes(annotations), f"{type(annotations).__name__}.json", dataset, part, bad_boxes)
 
 
 def _parsed(data: bytes, has_category_ids: bool, name: str, dataset: str, part: str, bad_boxes: BadBoxes) -> Source:
@@ -382,7 +384,7 @@ def _parsed(data: bytes, has_category_ids: bool, name: str, dataset: str, part: 
 
 
 def open_slots(
-    given: Mapping[str, Any],
+    sources: Mapping[str, Any],
     slots: Sequence[SourceSlot],
     reading: Reading | None = None,
     *,
@@ -395,7 +397,7 @@ def open_slots(
 
     Parameters
     ----------
-    given : mapping of str to path or annotations
+    sources : mapping of str to path or annotations
         See `as_source` for what annotations may be.
     slots : sequence of SourceSlot
     reading : Reading, optional
@@ -408,58 +410,58 @@ def open_slots(
         A name is neither a slot nor a dataset, or a part is not the one that the slot takes.
     """
     read = partial(_open_slot, reading or Reading())
-    found = _parts_by_name(given)
+    by_name = _parts_by_name(sources)
     names = [slot.name for slot in slots]
     datasets = list(dict.fromkeys(slot.dataset for slot in slots))
-    for name in found:
+    for name in by_name:
         if name not in (*names, *datasets):
             raise UsageError(
                 "No such source here", where=f"--source {name[:100]}", expected=", ".join(names), hint=hint
             )
     opened: dict[str, Source] = {}
     for slot in slots:
-        if slot.name in found:
-            opened[slot.name] = read(slot, *found[slot.name])
+        if slot.name in by_name:
+            opened[slot.name] = read(slot, *by_name[slot.name])
     for dataset in datasets:
-        if dataset in found and dataset not in names:
+        if dataset in by_name and dataset not in names:
             of_dataset = [slot for slot in slots if slot.dataset == dataset and slot.name not in opened]
-            opened |= _expand(read, of_dataset, *found[dataset])
+            opened |= _expand(read, of_dataset, *by_name[dataset])
     return opened
 
 
-def _parts_by_name(given: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
-    found: dict[str, tuple[str, Any]] = {}
-    for key, value in given.items():
+def _parts_by_name(sources: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
+    by_name: dict[str, tuple[str, Any]] = {}
+    for key, value in sources.items():
         name, _, part = key.partition("@")
-        if name in found:
+        if name in by_name:
             raise UsageError(f"--source names {name!r} twice", where=key[:200])
-        found[name] = (part, Path(value) if isinstance(value, str) else value)
-    return found
+        by_name[name] = (part, Path(value) if isinstance(value, str) else value)
+    return by_name
 
 
 def _expand(read: Callable[..., Source], slots: Sequence[SourceSlot], part: str, path: Any) -> dict[str, Source]:
     if part or not (isinstance(path, Path) and path.is_dir()):
         # One part is meant: that of the option, else that of the file's name, else the required or only one left.
-        named = [slot for slot in slots if slot.part == (part or _part_in_name(path))]
+        matching = [slot for slot in slots if slot.part == (part or _part_in_name(path))]
         left = [slot for slot in slots if slot.required] or list(slots)
-        if not part and not named and len(left) > 1:
+        if not part and not matching and len(left) > 1:
             raise UsageError(
                 "The file name does not say which part of the dataset it is",
                 where=f"--source {left[0].dataset}={path}",
                 expected=" or ".join(f"--source {slot.name}=PATH" for slot in left),
                 found=getattr(path, "name", type(path).__name__),
             )
-        slots = (named if part else named or left)[:1]
-    found: dict[str, Source] = {}
+        slots = (matching if part else matching or left)[:1]
+    opened: dict[str, Source] = {}
     for slot in slots:
         try:
-            found[slot.name] = read(slot, part, path)
+            opened[slot.name] = read(slot, part, path)
         except MissingFileError:
             if slot.required or len(slots) == 1:
                 raise
-    if not found:
+    if not opened:
         raise UsageError("The dataset has no such part", where=f"--source …@{part}={path}", hint="curation list")
-    return found
+    return opened
 
 
 def _open_slot(reading: Reading, slot: SourceSlot, part: str, path: Any) -> Source:
@@ -521,5 +523,5 @@ def _part_in_name(path: Any) -> str:
     """Return the part that a file's name says, ``""`` for none: ``instances_val2017.json`` is val2017."""
     if not isinstance(path, Path):
         return ""
-    named = re.search(r"(?:^|_)((?:train|val|test)20[0-9]{2})(?=[_.]|$)", path.name)
-    return named[1] if named else ""
+    match = re.search(r"(?:^|_)((?:train|val|test)20[0-9]{2})(?=[_.]|$)", path.name)
+    return match[1] if match else ""

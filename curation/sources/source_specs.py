@@ -31,7 +31,7 @@ class SourceSlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name : str
         As in ``--source NAME=PATH``.
     dataset, part : str
-        What the reader is told: ``voc2007`` and ``test``. `part` may be ``""`` where the protocol takes several.
+        Arguments of the reader: ``voc2007`` and ``test``. `part` may be ``""`` where the protocol takes several.
     required : bool
     meaning : str
         One line for ``curation list``.
@@ -67,12 +67,12 @@ class Reading:
 
 
 def named_slots(names: Iterable[str], *, parts: bool = True) -> list[SourceSlot]:
-    """Return slots for names of one's own: ``coco-val2017`` and ``coco@val2017`` are of dataset ``coco``.
+    """Return slots for names of the user: ``coco-val2017`` and ``coco@val2017`` are of dataset ``coco``.
 
     Parameters
     ----------
     names : iterable of str
-        As they stand before the ``=`` of ``--source NAME[@PART]=PATH``.
+        The texts before the ``=`` of ``--source NAME[@PART]=PATH``.
     parts : bool
         Whether what follows the hyphen is the part of the dataset, or any word.
     """

@@ -1,4 +1,4 @@
-"""Names of images without what stands around them: the stem of a path is its file without folder and suffix.
+"""Stems of image names: the stem of a path is its file name without folder and suffix.
 
 Lists are texts with one path a line, and stay so; Arrow works on all lines at once.
 """
@@ -25,7 +25,7 @@ FILE_SUFFIXES = (
     *IMAGE_SUFFIXES, "ppm", "pgm", "nii", "dcm", "npy", "npz", "h5", "mat", "avi", "mp4", "webm", "wav", "flac", "ply",
     "bin", "obj", "off",
 )  # fmt: skip
-"""Suffixes by which a word is known as a file; those that are no photo's belong to its stem."""
+"""Suffixes by which a word is known as a file; suffixes other than those of images belong to the stem."""
 FILE_NAME = re.compile(r"[^/\\]\.(?:" + "|".join(map(re.escape, FILE_SUFFIXES)) + r")\Z", re.IGNORECASE)
 
 # Patterns of lines, as Arrow's regular expressions are written.
@@ -67,22 +67,22 @@ def matches(cells: Any, pattern: str) -> Bools:
     """Return in which texts of an Arrow array a pattern is found, shape (n,)."""
     from pyarrow import compute
 
-    found: Bools = values_of(compute.match_substring_regex(cells, pattern))
-    return found
+    is_match: Bools = values_of(compute.match_substring_regex(cells, pattern))
+    return is_match
 
 
 def holding(cells: Any, characters: str) -> Bools:
-    """Return which texts of an Arrow array, no slice of one, hold one of some ASCII characters, shape (n,)."""
+    """Return which texts of an Arrow array (not a slice) hold any of some ASCII characters, shape (n,)."""
     edges = np.frombuffer(cells.buffers()[1] or bytes(4), np.int32)[: len(cells) + 1]
     text = np.frombuffer(cells.buffers()[2] or b"", np.uint8)
-    found = np.diff(edges) > 0
+    holds = np.diff(edges) > 0
     for start in range(0, len(cells), _ROWS):
-        own = edges[start : start + _ROWS + 1]
-        marks = np.zeros(own[-1] - own[0] + 1, np.bool_)
+        span = edges[start : start + _ROWS + 1]
+        marks = np.zeros(span[-1] - span[0] + 1, np.bool_)
         for character in characters:
-            marks[:-1] |= text[own[0] : own[-1]] == ord(character)
-        found[start : start + _ROWS] &= np.logical_or.reduceat(marks, own[:-1] - own[0])
-    return found
+            marks[:-1] |= text[span[0] : span[-1]] == ord(character)
+        holds[start : start + _ROWS] &= np.logical_or.reduceat(marks, span[:-1] - span[0])
+    return holds
 
 
 def suffix_widths(cells: Any, pattern: str) -> Int64s:
@@ -90,11 +90,11 @@ def suffix_widths(cells: Any, pattern: str) -> Int64s:
     from pyarrow import compute
 
     ends = compute.binary_slice(cells.view("binary"), -1 - _WIDEST_SUFFIX, None).dictionary_encode()
-    found, lengths = compute.find_substring_regex(ends.dictionary, pattern), compute.binary_length(ends.dictionary)
-    widths = values_of(lengths) - values_of(found) - 1
-    widths[values_of(found) < 0] = 0
-    of: Int64s = widths[values_of(ends.indices)]
-    return of
+    starts, lengths = compute.find_substring_regex(ends.dictionary, pattern), compute.binary_length(ends.dictionary)
+    widths = values_of(lengths) - values_of(starts) - 1
+    widths[values_of(starts) < 0] = 0
+    width_of: Int64s = widths[values_of(ends.indices)]
+    return width_of
 
 
 def stems(paths: bytes, *, parents: int = 0) -> bytes:
@@ -186,5 +186,5 @@ def blocks_of(text: bytes, size: int = _BLOCK) -> Iterator[bytes]:
 
 
 def firsts(breaks: Int64s) -> Int64s:
-    """Return where lines begin, from where their line feeds stand."""
+    """Return the beginnings of lines from the positions of their line feeds."""
     return np.concatenate([[0], breaks[:-1] + 1]).astype(np.int64)

@@ -55,7 +55,7 @@ def test_superclasses_are_the_published_numbers() -> None:
 
 @real_files("openimages")
 def check_superclasses_are_those_of_the_real_tree(shared: Path) -> None:
-    from curation.signals.hierarchy.class_trees import superclass
+    from curation.signals.hierarchy.hierarchy import superclass
 
     tree = shared / "data/openimages/bbox_labels_600_hierarchy.json"
     for word, root in {"animal": "/m/0jbk", "vehicle": "/m/07yv9"}.items():

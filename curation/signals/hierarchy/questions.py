@@ -17,7 +17,7 @@ from curation.manifest.manifest import Manifest
 from curation.signals.hierarchy import hierarchy
 from curation.signals.hierarchy import related_classes as related
 from curation.signals.hierarchy.class_lists import ILSVRC, ClassSet, read_classes
-from curation.signals.hierarchy.class_trees import read_edge_list
+from curation.signals.hierarchy.hierarchy import read_edge_list
 from curation.signals.hierarchy.wordnet import Wordnet, named_wordnet, open_wordnet, published_parents
 
 if TYPE_CHECKING:
@@ -64,12 +64,12 @@ class Hierarchy:
             graph = read_edge_list(self.edges, self.names)
         else:
             chosen = named_wordnet(self.wordnet)
-            whole = above is None
-            graph = chosen.all_nouns(instances=instances) if whole else chosen.nouns(above, instances=instances)
+            has_all = above is None
+            graph = chosen.all_nouns(instances=instances) if has_all else chosen.nouns(above, instances=instances)
         return graph if self.edits is None else hierarchy.edited(graph, hierarchy.read_edits(self.edits))
 
     def whole(self) -> Wordnet | Graph:
-        """Return a WordNet as it is, of which parts are taken; else the hierarchy, edits applied."""
+        """Return a WordNet without edits, or else the hierarchy with edits applied."""
         if self.edges is None and self.edits is None and self.names is None:
             return named_wordnet(self.wordnet)
         return self.graph()
@@ -289,7 +289,7 @@ def kin(
     images
         list that says how many images each unknown class has: imagenet_21k_val_files.json, an imglist
     datasets
-        whose class names these are: coco, voc or openimages, mapped to WordNet by hand (a manifest says so itself)
+        whose class names these are: coco, voc or openimages, mapped to WordNet by hand (a manifest states them)
 
     Raises
     ------
@@ -302,9 +302,9 @@ def kin(
     >>> found.counts["classes"], found.of("same", "below", "above")
     (166, ())
     """
-    asked = read_classes(unknown, part=part)
+    unknown_lists = read_classes(unknown, part=part)
     others = None if known is None else read_classes(known)
-    for listed in asked:
+    for listed in unknown_lists:
         if not (listed.classes and _known(listed, others, unknown)):
             raise UsageError(
                 "No classes to compare", where=f"{unknown}: {listed.name}"[:200],
@@ -323,19 +323,19 @@ def kin(
             name=listed.name,
             filed=listed.filed,
         )
-        for listed in asked
+        for listed in unknown_lists
     )
 
 
 def _known(listed: ClassSet, others: Sequence[ClassSet] | None, unknown: object) -> tuple[str, ...]:
     if others is None and listed.known is not None:
         return listed.known
-    named = {other.classes if other.known is None else other.known for other in others or ()}
-    if len(named) == 1:
-        return named.pop()
+    known_lists = {other.classes if other.known is None else other.known for other in others or ()}
+    if len(known_lists) == 1:
+        return known_lists.pop()
     raise UsageError(
-        "Several lists of known classes" if named else "No in-distribution classes given",
+        "Several lists of known classes" if known_lists else "No in-distribution classes given",
         where=str(unknown)[:200],
         expected=f"a second list, or {ILSVRC} for the 1,000 classes of ILSVRC-2012",
-        found=f"{len(named)} lists of classes" if named else None,
+        found=f"{len(known_lists)} lists of classes" if known_lists else None,
     )

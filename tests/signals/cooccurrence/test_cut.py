@@ -12,8 +12,13 @@ import pytest
 
 from curation.core.errors import CutError
 from curation.signals.cooccurrence.cut import CutOptions, normalized_cut
-from curation.signals.cooccurrence.graph import ClassGraph
-from curation.signals.cooccurrence.search import best_labels, normalized_cut_value, number_of_partitions, partition_of
+from curation.signals.cooccurrence.graph import (
+    ClassGraph,
+    best_labels,
+    normalized_cut_value,
+    number_of_partitions,
+    partition_of,
+)
 from tests.real_files import real_files
 from tests.signals.cooccurrence.graphs import best_by_force, from_images, graph_of, planted_graph, small_graph
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.core.errors import CutError
-from curation.signals.cooccurrence.search import between_clusters, labels_of, normalized_cut_value, partition_of, refine
+from curation.signals.cooccurrence.graph import between_clusters, labels_of, normalized_cut_value, partition_of, refine
 from tests.signals.cooccurrence.graphs import small_graph
 from tests.worlds.graphs import ncut
 

@@ -3,7 +3,7 @@
 Run ``python -m tests.signals.hierarchy.generate_wordnet FOLDER``.
 
 FOLDER holds ``data.noun`` and ``index.noun`` of WordNet 3.0. The streams are written beside
-`curation.signals.hierarchy.noun_table`, or to a second folder.
+`curation.signals.hierarchy.wordnet`, or to a second folder.
 """
 
 import hashlib
@@ -13,16 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.signals.hierarchy import noun_table
-from curation.signals.hierarchy.noun_table import (
-    DIGESTS,
-    SYNSETS,
-    NounLine,
-    NounTable,
-    noun_lines,
-    senses_in,
-    table_from,
-)
+from curation.signals.hierarchy import wordnet
+from curation.signals.hierarchy.wordnet import DIGESTS, SYNSETS, NounLine, NounTable, noun_lines, senses_in, table_from
 
 LAYOUTS = ("", "dict", "corpora/wordnet", "wordnet", "share/wordnet", "usr/share/wordnet")
 
@@ -46,7 +38,7 @@ def table_of(folder: Path) -> tuple[NounTable, list[str]]:
 
 
 def structure_bytes(table: NounTable) -> bytes:
-    """Return the structure as the bytes that `noun_table.structure_from` reads."""
+    """Return the structure as the bytes that `wordnet.structure_from` reads."""
     counts = np.diff(table.starts)
     child = np.repeat(np.arange(len(table.offsets), dtype=np.int32), counts)
     columns = (
@@ -62,7 +54,7 @@ def structure_bytes(table: NounTable) -> bytes:
     return columns[0].tobytes() + b"".join(planes)
 
 
-def main(root: Path, folder: Path = Path(noun_table.__file__).parent) -> None:
+def main(root: Path, folder: Path = Path(wordnet.__file__).parent) -> None:
     """Write the three streams, and print their digests."""
     table, lemmas = table_of(root)
     lines = read_noun_lines(root)

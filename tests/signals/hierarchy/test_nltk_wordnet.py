@@ -10,8 +10,7 @@ from curation.cli import main
 from curation.core.errors import HierarchyError, MissingExtraError, MissingFileError
 from curation.signals.hierarchy import open_wordnet
 from curation.signals.hierarchy.hierarchy import parents
-from curation.signals.hierarchy.noun_table import embedded_sense_keys
-from curation.signals.hierarchy.wordnet import wnid, wordnet
+from curation.signals.hierarchy.wordnet import embedded_sense_keys, wnid, wordnet
 from tests.signals.hierarchy.drawn_wordnet import CANINE, DOG, SMALL, database, written
 from tests.signals.hierarchy.generate_wordnet import read_noun_lines
 from tests.signals.hierarchy.nltk_oracle import nltk_graph

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from curation.core.errors import DigestMismatchError, HierarchyError
-from curation.signals.hierarchy import noun_table
-from curation.signals.hierarchy.noun_table import (
+from curation.signals.hierarchy import wordnet
+from curation.signals.hierarchy.wordnet import (
     DIGESTS,
     LEMMA_FILE,
     STRUCTURE_FILE,
@@ -33,7 +33,7 @@ def test_it_is_small_and_its_licence_lies_beside_it() -> None:
 
 def test_damage_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     data = lzma.decompress(resources.files("curation.signals.hierarchy").joinpath(STRUCTURE_FILE).read_bytes())
-    monkeypatch.setattr(noun_table.lzma, "decompress", lambda packed: data[:-1] + b"\x07")
+    monkeypatch.setattr(wordnet.lzma, "decompress", lambda packed: data[:-1] + b"\x07")
     with pytest.raises(DigestMismatchError, match="damaged"):
         embedded_structure.__wrapped__()
 

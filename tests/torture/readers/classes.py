@@ -66,11 +66,11 @@ def _proposals() -> bytes:
 
 def _read_nouns(folder: Path) -> Any:
     """Read WordNet's files as NLTK's data hold them."""
-    from curation.signals.hierarchy import noun_table
+    from curation.signals.hierarchy import wordnet
 
     data, index = ((folder / f"{name}.noun").read_bytes() for name in ("data", "index"))
-    lines, senses = list(noun_table.noun_lines(data, "data.noun")), noun_table.senses_in(index, "index.noun")
-    return noun_table.table_from(lines, [line.offset for line in lines], senses, str(folder))
+    lines, senses = list(wordnet.noun_lines(data, "data.noun")), wordnet.senses_in(index, "index.noun")
+    return wordnet.table_from(lines, [line.offset for line in lines], senses, str(folder))
 
 
 def _id_class() -> Any:
@@ -120,12 +120,12 @@ def targets() -> list[Target]:
         reader("class lists", {"c.txt": b"n02119022\nn02114367\n"}, read_classes),
         reader("class lists, roles", {"c.json": json_bytes(roles)}, read_classes),
         Target(
-            "edge list", edges, lambda f: call("signals.hierarchy.class_trees:read_edge_list")(f / "e.txt", f / "n.txt")
+            "edge list", edges, lambda f: call("signals.hierarchy.hierarchy:read_edge_list")(f / "e.txt", f / "n.txt")
         ),
         reader(
             "open images tree",
             {"t.json": json_bytes(_TREE)},
-            "signals.hierarchy.class_trees:read_open_images",
+            "signals.hierarchy.hierarchy:read_open_images",
             parts=True,
         ),
         reader("hierarchy edits", {"e.toml": _EDITS}, "signals.hierarchy.hierarchy:read_edits"),

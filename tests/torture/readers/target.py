@@ -77,7 +77,7 @@ def reader(
 
 def opened(name: str, files: Files, dataset: str, part: str = "train", *, weight: int = 2) -> Target:
     """Return the target of a data set part that is opened."""
-    return reader(name, files, "sources.opening:open_source", weight=weight, dataset=dataset, part=part, cache=False)
+    return reader(name, files, "sources.opening:open_path", weight=weight, dataset=dataset, part=part, cache=False)
 
 
 def command(name: str, files: Files, words: str, *, seal: Seal | None = None, weight: int = 1) -> Target:
