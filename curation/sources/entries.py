@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Form = Literal[
     "imglist", "voc list", "id list", "class names", "csv", "json array", "json groups", "json lists", "class roles",
-    "coco json", "map", "two files", "file and labels", "file and label vector", "numbered files", "frames", "pairs",
+    "coco json", "map", "two files", "file and labels", "file and label vector", "numbered files", "frames",
     "json lines", "data yaml",
 ]  # fmt: skip
 
@@ -109,8 +109,6 @@ class PublishedList:
         Labels that an entry has, in a form where it may have any number of them, none too.
     rest : ndarray of int32, shape (n,), or None
         What else the row of an entry holds, such as measures, as a number: rows that differ in it are two.
-    pairs : bool
-        Whether a line holds the members of a pair: entries that share the line. Images repeat by design.
     by_columns : bool
         Whether blanks separate columns that name an image together: ``FOLDER FRAME SIDE``.
     short : int
@@ -133,7 +131,6 @@ class PublishedList:
     columns: Mapping[str, Column] = field(default_factory=dict)
     label_counts: Int32s | None = None
     rest: Int32s | None = None
-    pairs: bool = False
     by_columns: bool = False
     short: int = 0
     short_lines: tuple[OddLine, ...] = ()

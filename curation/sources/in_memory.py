@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
@@ -16,7 +15,6 @@ import msgspec
 
 from curation.core.arguments import shown, values_of_array
 from curation.core.errors import AnnotationFormatError, PredictionError, UsageError
-from curation.core.memory import available_memory
 from curation.sources.coco import record_place
 from curation.sources.fiftyone_view import is_view
 
@@ -31,8 +29,6 @@ _READ = (
 _IDS = ("image_id", "category_id")
 _NEEDED = ("image_id", "score", "bbox", *_BOX)
 _EXACT = 2**53
-_PIECE, _MOST, _FREE = 100_000, 2_000_000, 512 << 20
-"""Values of a generator that are read at a time, and at most; bytes of memory that these leave free."""
 _BYTES = (bytes, bytearray, memoryview)
 _TEXTS_AND_NUMBERS = {str, int, float, bool, type(None)}
 _KINDS = "a path, a COCO dictionary, a DataFrame or list of boxes, a FiftyOne dataset or view, or a Source"
@@ -110,21 +106,17 @@ def results_bytes(detections: Any) -> bytes:
 
 
 def json_bytes(value: Any) -> bytes:
-    """Return a value as JSON: numbers of NumPy and torch, arrays, Series, DataFrames and generators in full.
+    """Return a value as JSON: numbers of NumPy and torch, arrays, Series and DataFrames in full.
 
     Raises
     ------
     UsageError
         It holds itself, or something that JSON cannot.
     """
-    made: dict[int, tuple[Any, Any]] = {}
-
     def plain(item: Any) -> Any:
-        # A generator gives its values once.
-        if id(item) not in made:
-            made[id(item)] = (item, _plain(item))
-            _refuse_bytes(made[id(item)][1])
-        return made[id(item)][1]
+        made = _plain(item)
+        _refuse_bytes(made)
+        return made
 
     _refuse_bytes(value)
     try:
@@ -194,31 +186,10 @@ def _plain(value: Any) -> Any:
 
 
 def _listed(values: Iterable[Any]) -> list[Any]:
-    """Return the values of an iterable, of a generator as many as memory holds.
-
-    Raises
-    ------
-    UsageError
-        It cannot be iterated, or gives more values than that: it may have no end.
-    """
-    try:
-        iterator = iter(values)
-    except Exception as error:
-        raise UsageError("An object cannot be iterated", found=f"{shown(values)}: {error}"[:300]) from None
-    if isinstance(values, Sized):
-        return list(iterator)
-    listed: list[Any] = []
-    while piece := list(islice(iterator, _PIECE)):
-        listed += piece
-        free = available_memory()
-        if len(listed) > _MOST or (free is not None and free < _FREE):
-            raise UsageError(
-                "A generator gives more values than memory holds",
-                expected=f"at most {_MOST:,} values",
-                found=f"{len(listed):,} values of {type(values).__name__}, and more",
-                hint="does it end? give a list, or the path of a file",
-            )
-    return listed
+    """Return the values of an iterable with a length; a generator, which may have no end, is a `UsageError`."""
+    if not isinstance(values, Sized):
+        raise UsageError("A generator is not read", expected="a list", found=shown(values), hint="list(...) makes one")
+    return list(values)
 
 
 def _is_frame(value: Any) -> bool:

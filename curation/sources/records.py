@@ -1,7 +1,7 @@
 """Lists of images in tables and in JSON.
 
 Tables are CSV, TSV and the like with or without a header. JSON is an array, an object of arrays at any depth, an array
-of objects or of pairs, one object a line, COCO JSON, or classes.
+of objects, one object a line, COCO JSON, or classes.
 """
 
 from __future__ import annotations
@@ -403,7 +403,7 @@ _DEEPEST = 32
 _LARGEST_WALKED = 256 << 20
 _MOST_LISTS = 4096
 _FORMS = (
-    "an array of texts, of objects that name images or of pairs, an object of such arrays at any depth, COCO JSON, "
+    "an array of texts, of objects that name images, an object of such arrays at any depth, COCO JSON, "
     "one object a line, known_classes and unknown_classes, or an object of texts"
 )
 
@@ -487,9 +487,10 @@ def _walked(value_tree: Any, where: str) -> dict[str, Any] | None:
         if isinstance(value, Mapping):
             read = _from_arrays(value, where)
         elif _are_pairs(value):
-            pairs = _listed("", [text for pair in value for text in pair], where)
-            lines = np.repeat(np.arange(1, len(value) + 1, dtype=np.int32), [*map(len, value)])[pairs.lines - 1]
-            read = {"form": "pairs", "lists": (replace(pairs, lines=lines, pairs=True),)}
+            raise AnnotationFormatError(
+                "The arrays pair images, and do not list them", where=where, expected="one image an entry",
+                found=ascii(value[0])[:200],
+            )  # fmt: skip
         elif isinstance(value[0], Mapping):
             read = read_objects(value, where)
         else:

@@ -8,13 +8,13 @@ name the image together.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from curation.core.arrow import arrow_of, values_of
-from curation.core.errors import DamagedFileError
+from curation.core.errors import AnnotationFormatError, DamagedFileError
 from curation.core.grouping import distinct
 from curation.sources.entries import LONGEST_LINE, NO_LABEL, SHARE, SHOWN, Column, Form, OddLine, PublishedList, encoded
 from curation.sources.stems import (
@@ -205,7 +205,7 @@ _BLANKS_TO_BREAKS = bytes.maketrans(b" \t\r", b"\n\n\n")
 _SIDES = {"l", "r", "left", "right"}
 _FRAMES = 0.7
 """At most this share of the lines has a distinct folder in a list of frames."""
-_HEADER, _BOTH_NAMED = 2, 4
+_HEADER = 2
 _FEW_CLASSES = 20
 _SAMPLE = 100_000
 """Lines that are read to distinguish pairs from files with companions."""
@@ -319,21 +319,16 @@ def read_files(lines: Lines) -> dict[str, Any] | None:
 
 
 def _two_files(table: _Words, files: Int32s) -> dict[str, Any]:
-    """Return files with their companions, or pairs of files if first files occur as second files too."""
+    """Return files with their companions; pairs, whose first files occur as second files too, are refused."""
     table.leave_out(files == 1, "it names one file, the others two")
     cells, second = table.texts("first", "first_file"), table.texts("first_file+", "second_file")
     left, right = (set(texts.slice(0, _SAMPLE).to_pylist()) for texts in (cells, second))
     if len(left) < SHARE * min(len(cells), _SAMPLE) and not left.isdisjoint(right):
-        members = zip(cells.to_pylist(), second.to_pylist(), strict=True)
-        return _paired(table, "".join(f"{left}\n{right}\n" for left, right in members))
+        raise AnnotationFormatError(
+            "The lines pair images, and do not list them", where=f"line {table.lines.numbers[0]}",
+            expected="one image a line", found=_excerpt(table.lines.cells, 0),
+        )  # fmt: skip
     return table.read("two files", cells, companions=normalised(text_of(second)))
-
-
-def _paired(table: _Words, members: str, **columns: Any) -> dict[str, Any]:
-    """Return both members of each pair, which share their line."""
-    read = table.read("pairs", cells_of(members.encode()), pairs=True, **columns)
-    [pairs] = read["lists"]
-    return read | {"lists": (replace(pairs, lines=np.repeat(pairs.lines, 2)),)}
 
 
 def _flags(table: _Words, after: Int32s) -> dict[str, Any]:
@@ -414,7 +409,7 @@ def _both(first: Column, second: Column) -> Int64s:
 
 
 def read_names(lines: Lines) -> dict[str, Any] | None:
-    """Return a list of frames of sequences, or of pairs, whose lines name no file; None for other lines."""
+    """Return a list of frames of sequences, whose lines name no file; None for other lines."""
     table = _Words(lines)
     if table.files.any():
         return None
@@ -431,28 +426,7 @@ def read_names(lines: Lines) -> dict[str, Any] | None:
         if are_sides if width == 3 else are_frames(folders, cells):
             table.leave_out(~table.rows, "it has other columns than the other lines")
             return table.read("frames", cells, by_columns=True, columns=columns)
-    return _named_pairs(table)
-
-
-def _named_pairs(table: _Words) -> dict[str, Any] | None:
-    lines = [text.split() for text in table.lines.cells.to_pylist()]
-    members = [*map(_pair, lines)]
-    table.rows = np.array([*map(bool, members)])
-    others, header = ~table.rows, len(lines[0]) < _HEADER + 1 and all(map(str.isdecimal, lines[0]))
-    others[0] &= not header
-    has_names = header or any(pair and len(line) == _BOTH_NAMED for pair, line in zip(members, lines, strict=True))
-    if not has_names or table.rows.sum() < max(SHARE * (len(lines) - header), 1):
-        return None
-    table.leave_out(others, "it is not a pair")
-    return _paired(table, "".join(members), by_columns=True)
-
-
-def _pair(words: list[str]) -> str:
-    """Return both photos of a pair of LFW, ``NAME 1 4`` or ``NAME 1 NAME2 3``, a line each; else an empty text."""
-    if len(words) == _BOTH_NAMED - 1 and words[1] != words[2]:
-        words = [*words[:2], words[0], words[2]]
-    fits = len(words) == _BOTH_NAMED and [word.isdecimal() for word in words] == [False, True, False, True]
-    return "{} {}\n{} {}\n".format(*words) if fits else ""
+    return None
 
 
 def are_frames(folders: Column, entries: Any) -> bool:

@@ -114,9 +114,7 @@ class AuditedList:
         return len(self.members)
 
     def count_lines(self, rows: Bools | None = None) -> int:
-        """Return how many lines entries are on, of all or of some rows: a pair is on one."""
-        if self.read.pairs:
-            return len(distinct(self.lines if rows is None else self.lines[rows]))
+        """Return how many lines entries are on, of all or of some rows."""
         return len(self) if rows is None else int(rows.sum())
 
     @cached_property
