@@ -95,10 +95,10 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
 def _written(value: Any, folder: Path) -> Path:
     """Write detections that are in memory as COCO results, so that one reader checks them, and return the file."""
     from curation.sources.fiftyone_view import is_view, results_of_view
-    from curation.sources.in_memory import is_by_image, json_bytes, results_bytes, rows_by_image
+    from curation.sources.in_memory import encoded_json, is_by_image, results_bytes, rows_by_image
 
     value = rows_by_image(value) if is_by_image(value) else value
-    data = json_bytes(results_of_view(value)) if is_view(value) else results_bytes(value)
+    data = encoded_json(results_of_view(value)) if is_view(value) else results_bytes(value)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{type(value).__name__}.json"
     path.write_bytes(data)

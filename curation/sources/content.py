@@ -168,13 +168,13 @@ def listed_names(data: bytes, where: str) -> tuple[str, ...]:
     """
     lines = filled_lines(data, where, AnnotationFormatError, "The list is not UTF-8 text")
     for number, line in lines:
-        check_name(line, f"{where}: line {number}")
+        check_image_name(line, f"{where}: line {number}")
     names = tuple(line for _, line in lines)
     check_unique(names, "image", lambda row: f"{where}: image {row + 1}")
     return names
 
 
-def check_name(name: str, where: str) -> None:
+def check_image_name(name: str, where: str) -> None:
     """Raise `AnnotationFormatError` unless a name can be an image id."""
     try:
         check_native(name)

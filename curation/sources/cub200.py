@@ -9,7 +9,7 @@ import numpy as np
 
 from curation.core.errors import AnnotationFormatError, DanglingIdError, MissingFileError, UsageError
 from curation.core.input_files import utf8_text
-from curation.sources.content import SmallFiles, check_name
+from curation.sources.content import SmallFiles, check_image_name
 from curation.sources.integrity import check_unique, sound_objects
 from curation.sources.source import Categories, Floats, Images, Int64s, Objects, Source
 from curation.sources.source_specs import BadBoxes
@@ -62,8 +62,8 @@ def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: Bad
     paths = {number: path for number, [path] in images.items()}
     stems = [PurePosixPath(path).stem for path in paths.values()]
     for line, (stem, path) in enumerate(zip(stems, paths.values(), strict=True), start=1):
-        check_name(stem, f"{_IMAGES}: line {line}")
-        check_name(path, f"{_IMAGES}: line {line}")
+        check_image_name(stem, f"{_IMAGES}: line {line}")
+        check_image_name(path, f"{_IMAGES}: line {line}")
     check_unique(stems, "image name", lambda row: f"{_IMAGES}: line {row + 1}")
     for line, [flag] in enumerate(split.values(), start=1):
         if flag not in ("0", "1"):

@@ -96,6 +96,6 @@ def folders_in_ids(namespace: str) -> int:
     return _FOLDERS.get(namespace, 0)
 
 
-def facts_of(dataset: str) -> DatasetFacts:
+def licence_facts(dataset: str) -> DatasetFacts:
     """Return the terms of a dataset; those of an unknown one are ``not stated``, its photos not redistributable."""
     return _FACTS.get(family(dataset), _OTHER)

@@ -14,7 +14,7 @@ import numpy as np
 
 from curation.core.arrow import values_of
 from curation.core.errors import AnnotationFormatError
-from curation.sources.stems import IMAGE_SUFFIXES, distinct, normalised, stems
+from curation.sources.stems import IMAGE_SUFFIXES, distinct_lines, normalised_lines, stems
 
 if TYPE_CHECKING:
     from curation.sources.source import Int32s
@@ -60,7 +60,7 @@ class OddLine:
 
 
 @dataclass(frozen=True)
-class Column:
+class TextColumn:
     """A text column of a list beside its images: a patient, a source.
 
     Attributes
@@ -128,7 +128,7 @@ class PublishedList:
     integers: bool = False
     are_stems: bool = False
     companions: bytes | None = None
-    columns: Mapping[str, Column] = field(default_factory=dict)
+    columns: Mapping[str, TextColumn] = field(default_factory=dict)
     label_counts: Int32s | None = None
     rest: Int32s | None = None
     by_columns: bool = False
@@ -148,7 +148,7 @@ class PublishedList:
         """Whole path of each entry, normalised (see `normalised`), a line feed after each."""
         if self.are_stems:
             return self.paths
-        return normalised(self.paths.translate(_BLANKS_TO_SLASHES) if self.by_columns else self.paths)
+        return normalised_lines(self.paths.translate(_BLANKS_TO_SLASHES) if self.by_columns else self.paths)
 
     @cached_property
     def stems(self) -> bytes:
@@ -163,14 +163,14 @@ class PublishedList:
     @cached_property
     def distinct_stems(self) -> bytes:
         """The stems each once, sorted by code point, a line feed after each."""
-        return distinct(self.stems)
+        return distinct_lines(self.stems)
 
     @cached_property
     def distinct_parent_stems(self) -> bytes:
         """The same of folder and stem."""
         if self.parent_stems == self.stems:
             return self.distinct_stems
-        return distinct(self.parent_stems)
+        return distinct_lines(self.parent_stems)
 
     @cached_property
     def has_folders(self) -> bool:
@@ -287,7 +287,7 @@ def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
     return digits <= few and sum("/" in text or "\\" in text for text in texts) <= few
 
 
-def encoded(cells: Any) -> Column:
+def encoded(cells: Any) -> TextColumn:
     """Return texts of an Arrow array as a column."""
     return column_of(*coded(cells))
 
@@ -298,10 +298,10 @@ def coded(cells: Any) -> tuple[list[str], Int32s]:
     return cells.dictionary.to_pylist(), values_of(cells.indices)
 
 
-def column_of(values: Sequence[str], of: Int32s) -> Column:
+def column_of(values: Sequence[str], of: Int32s) -> TextColumn:
     """Return a column whose empty value, if there is one, is none."""
     if "" in values:
         empty = values.index("")
         of = np.where(of == empty, -1, of - (of > empty)).astype(np.int32)
         values = [value for value in values if value]
-    return Column(tuple(values), of)
+    return TextColumn(tuple(values), of)

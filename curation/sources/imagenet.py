@@ -114,7 +114,7 @@ def _from_folder(folder: Path, dataset: str, part: str) -> Source:
     record = FileRecord(
         f"{part}/*/* (names)", f"sha256:{hashlib.sha256(data).hexdigest()}", len(data), len(names), len(names)
     )
-    return _source(Labelled(names, classes, record, dict(+stray)), dataset, part)
+    return _source(LabelledNames(names, classes, record, dict(+stray)), dataset, part)
 
 
 def _images_among(names: Iterable[str]) -> list[str]:
@@ -145,10 +145,10 @@ def _flat_folder(folder: Path, present: Sequence[str], dataset: str, part: str) 
         }
     )
     names, classes = [name for name, _ in pairs], [wnid for _, wnid in pairs]
-    return _source(Labelled(names, classes, labelled.record, dict(+dropped)), dataset, part)
+    return _source(LabelledNames(names, classes, labelled.record, dict(+dropped)), dataset, part)
 
 
-def _source(labelled: Labelled, dataset: str, part: str) -> Source:
+def _source(labelled: LabelledNames, dataset: str, part: str) -> Source:
     names = labelled.names
     natives = [stem(name) for name in names]
     _check_natives(natives, labelled.record.name)
@@ -179,7 +179,7 @@ _MOST_IMAGES = 20_000_000
 _LONGEST_LINE = 10_000
 
 
-class Labelled(NamedTuple):
+class LabelledNames(NamedTuple):
     """Names of image files and the wnid of each; where they were read, and what was left out, by reason."""
 
     names: list[str]
@@ -199,7 +199,7 @@ def stem(name: str) -> str:
     return before if f"{dot}{suffix}".lower() in SUFFIXES else name
 
 
-def read_labels(path: Path, part: str) -> Labelled:
+def read_labels(path: Path, part: str) -> LabelledNames:
     """Return names and classes of a list file; its suffix and first line determine the layout.
 
     Raises
@@ -220,7 +220,7 @@ def read_labels(path: Path, part: str) -> Labelled:
     if not counts_alone:
         _require_part(names, part, path)
     record = FileRecord(content.name, content.sha256, content.size, len(names))
-    return Labelled(names, classes, record, {NO_NAMES: len(names)} if counts_alone else {})
+    return LabelledNames(names, classes, record, {NO_NAMES: len(names)} if counts_alone else {})
 
 
 def _from_lines(text: str, path: Path) -> tuple[list[str], list[str]]:

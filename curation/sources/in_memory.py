@@ -58,7 +58,7 @@ def coco_bytes(annotations: Any) -> tuple[bytes, bool]:
         Rows disagree about an image or a class, or a box has no class.
     """
     if isinstance(annotations, Mapping):
-        return json_bytes(annotations), True
+        return encoded_json(annotations), True
     rows = _rows(annotations)
     if rows is None:
         raise UsageError("Unsupported annotation type", expected=_KINDS, found=shown(annotations))
@@ -70,7 +70,7 @@ def coco_bytes(annotations: Any) -> tuple[bytes, bool]:
     )
     _require_columns(columns)
     coco, has_category_ids = _coco_of_rows(rows, name)
-    return json_bytes(coco), has_category_ids
+    return encoded_json(coco), has_category_ids
 
 
 def results_bytes(detections: Any) -> bytes:
@@ -102,10 +102,10 @@ def results_bytes(detections: Any) -> bytes:
         for row in rows:
             if not isinstance(row["category"], str):
                 row["category_id"] = row.pop("category")
-    return json_bytes([_with_bbox(row, number, name) for number, row in enumerate(rows)])
+    return encoded_json([_with_bbox(row, number, name) for number, row in enumerate(rows)])
 
 
-def json_bytes(value: Any) -> bytes:
+def encoded_json(value: Any) -> bytes:
     """Return a value as JSON: numbers of NumPy and torch, arrays, Series and DataFrames in full.
 
     Raises
@@ -113,6 +113,7 @@ def json_bytes(value: Any) -> bytes:
     UsageError
         It holds itself, or something that JSON cannot.
     """
+
     def plain(item: Any) -> Any:
         made = _plain(item)
         _refuse_bytes(made)

@@ -120,7 +120,9 @@ def sound_objects(objects: Objects, policy: BadBoxes, where: Where) -> tuple[Obj
             hint="--on-error boxes=drop (bad_boxes='drop') leaves such records out and counts them",
         )
     keep = ~np.logical_or.reduce(list(reasons.values()))
-    return select(objects, keep), {f"box {reason}": int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
+    return objects_at(objects, keep), {
+        f"box {reason}": int(mask.sum()) for reason, mask in reasons.items() if mask.any()
+    }
 
 
 def check_label(label: str, where: str) -> None:
@@ -137,7 +139,7 @@ def _reasons(boxes: Floats, areas: Floats) -> dict[str, Bools]:
     return {"not finite": unsound, "negative in size": negative, "beyond any image": huge}
 
 
-def select(objects: Objects, keep: Bools | Int32s | Int64s) -> Objects:
+def objects_at(objects: Objects, keep: Bools | Int32s | Int64s) -> Objects:
     """Return the objects under a mask, or at some rows."""
     columns: dict[str, Any] = {column.name: getattr(objects, column.name) for column in fields(objects)}
     return replace(objects, **{name: values[keep] for name, values in columns.items() if values is not None})

@@ -31,7 +31,7 @@ from curation.core.errors import (
 from curation.core.input_files import GZIP, Unpacking, beginning
 from curation.core.storage import open_binary
 from curation.sources.content import FileContent, require_one, require_unchanged, stamp_of
-from curation.sources.integrity import check_unique, select
+from curation.sources.integrity import check_unique, objects_at
 from curation.sources.source import Bools, Categories, FileRecord, Floats, Images, Int32s, Int64s, Objects, Source
 from curation.sources.source_specs import BadBoxes
 
@@ -358,7 +358,7 @@ def _check_description(row: list[str], where: str, names: dict[str, str]) -> Non
         raise DuplicateIdError("A class is described twice", where=where, found=row[0])
 
 
-def read_image_list(file: StreamedCsv) -> Any:
+def read_listed_ids(file: StreamedCsv) -> Any:
     """Return the image ids (a pyarrow.StringArray) of a list with a column ``ImageID``, in file order.
 
     Raises
@@ -393,7 +393,7 @@ def read_sizes(file: StreamedCsv) -> tuple[Any, Int32s]:
     return ids, sizes.astype(np.int32)
 
 
-def positions_of(texts: Any, known: Any) -> Int32s:
+def positions_among(texts: Any, known: Any) -> Int32s:
     """Return the position of each text of an Arrow array among known ones, -1 for one that is not there."""
     import pyarrow
     from pyarrow import compute
@@ -402,7 +402,7 @@ def positions_of(texts: Any, known: Any) -> Int32s:
     return np.asarray(compute.index_in(texts, value_set=known).fill_null(-1), np.int32)
 
 
-def check_ids(ids: Any, where: Callable[[int], str]) -> None:
+def check_image_ids(ids: Any, where: Callable[[int], str]) -> None:
     """Raise `AnnotationFormatError` unless the texts of an Arrow array are sixteen digits of 0-9a-f."""
     from pyarrow import compute
 
@@ -428,7 +428,7 @@ def _unique_ids(column: Any, file: StreamedCsv) -> Any:
         return f"{file.name}: row {row + 2}"
 
     ids = column.combine_chunks()
-    check_ids(ids, where)
+    check_image_ids(ids, where)
     check_unique(ids.to_pylist(), "image id", where)
     return ids
 
@@ -475,8 +475,8 @@ def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: Bad
     ids, image, dropped = rows.ids, rows.image, dict(rows.dropped)
     keep = np.ones(len(image), np.bool_)
     if "images" in content.files:
-        ids = read_image_list(content.files["images"])
-        image = positions_of(rows.ids, ids)[image]
+        ids = read_listed_ids(content.files["images"])
+        image = positions_among(rows.ids, ids)[image]
         keep = image >= 0
     if unlisted := len(keep) - int(keep.sum()):
         row = int(keep.argmin())
@@ -493,7 +493,7 @@ def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: Bad
     if "sizes" in content.files:
         sized, pixels = read_sizes(content.files["sizes"])
         # The table may speak of some of the images, or of more: photos are seldom all at hand.
-        position, n_sizes = positions_of(ids, sized), len(sized)
+        position, n_sizes = positions_among(ids, sized), len(sized)
         sizes[position >= 0] = pixels[position[position >= 0]]
     if n_sizes:
         factors = np.where(sizes > 0, sizes, 1).astype(np.float64)
@@ -512,7 +512,7 @@ def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: Bad
             heights=np.ascontiguousarray(sizes[:, 1]),
         ),
         categories=Categories.counted(rows.labels if names is None else tuple(names.values()), rows.labels),
-        objects=select(objects, keep) if unlisted else objects,
+        objects=objects_at(objects, keep) if unlisted else objects,
         files=tuple(FileRecord(file.name, file.sha256, file.size, read[kind]) for kind, file in content.each().items()),
         dropped=dropped,
         unit_boxes=True,
@@ -632,7 +632,7 @@ def _runs(column: Any, where: _Where) -> tuple[Any, Int64s]:
 
     runs = compute.run_end_encode(column)
     lengths: Int64s = np.diff(runs.run_ends.to_numpy(), prepend=0)
-    check_ids(runs.values, lambda run: where(int(lengths[:run].sum())))
+    check_image_ids(runs.values, lambda run: where(int(lengths[:run].sum())))
     return runs.values, lengths
 
 

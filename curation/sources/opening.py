@@ -29,7 +29,7 @@ from curation.sources.cub200 import locate_cub200, parse_cub200
 from curation.sources.datasets import family, is_listed, namespace_of
 from curation.sources.fiftyone_view import FILE_NAME, coco_of_view, is_named, is_view, listed_categories, load_named
 from curation.sources.imagenet import read_imagenet
-from curation.sources.in_memory import coco_bytes, json_bytes
+from curation.sources.in_memory import coco_bytes, encoded_json
 from curation.sources.mtsd import locate_mtsd, mtsd_names, mtsd_parts, parse_mtsd
 from curation.sources.openimages import (
     OpenImagesContent,
@@ -365,7 +365,7 @@ def as_source(
         annotations = load_named(annotations)
     if is_view(annotations):
         coco = coco_of_view(annotations, namespace=namespace_of(dataset), id_field=id_field, label_field=label_field)
-        return _parsed(json_bytes(coco), bool(listed_categories(annotations)), FILE_NAME, dataset, part, bad_boxes)
+        return _parsed(encoded_json(coco), bool(listed_categories(annotations)), FILE_NAME, dataset, part, bad_boxes)
     if id_field or label_field:
         raise UsageError(
             "id_field and label_field are for FiftyOne datasets and views", found=type(annotations).__name__

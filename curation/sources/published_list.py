@@ -43,7 +43,7 @@ from curation.sources.entries import (
     name_classes,
 )
 from curation.sources.integrity import check_unique
-from curation.sources.records import read_json, read_table
+from curation.sources.records import read_json, read_list_table
 from curation.sources.source import Bools, FileRecord, Images, Source, texts
 from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, stems, suffix_widths, text_of
 from curation.sources.text_lines import (
@@ -51,7 +51,7 @@ from curation.sources.text_lines import (
     are_frames,
     are_numbers,
     box_line,
-    entries_of,
+    read_entries,
     read_files,
     read_names,
     require_utf8,
@@ -79,10 +79,10 @@ _LARGEST_YAML = 1 << 20
 
 def list_files(folder: Path) -> list[Path]:
     """Return the files below a folder that may hold lists by their suffix, hidden ones left out, sorted by path."""
-    return files_of(folder)[0]
+    return files_below_folder(folder)[0]
 
 
-def files_of(folder: Path) -> tuple[list[Path], Counter[str]]:
+def files_below_folder(folder: Path) -> tuple[list[Path], Counter[str]]:
     """Return the files of `list_files`, and how many other files of each suffix lie below the folder.
 
     Hidden files, and files such as README that accompany lists, are not counted.
@@ -162,7 +162,7 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
     elif b"\0" in data:
         raise DamagedFileError("The file is not text", where=where, found=f"a zero byte at {data.index(0):,}")
     else:
-        read = read_table(data, where, suffix) or _from_text(data, path)
+        read = read_list_table(data, where, suffix) or _from_text(data, path)
     return PublishedFile(path, size=file.size, sha256=file.sha256.removeprefix("sha256:"), **read)
 
 
@@ -187,7 +187,7 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     cells = cells_of(data)
     if are_numbers(cells):
         return {"form": "id list", "lists": (_of_numbers(data, len(cells), ended=ended),)}
-    lines, refused, odd = entries_of(data)
+    lines, refused, odd = read_entries(data)
     known: dict[Form, Any] = {"imglist": lines.is_imglist, "voc list": lines.is_voc}
     forms: list[Form] = [form for form, hits in known.items() if hits.sum() >= SHARE * max(len(lines), 1)]
     form = forms[0] if forms else "id list"
@@ -421,7 +421,7 @@ def natives_of(listed: PublishedList, namespace: str, where: str) -> Sequence[st
     return natives
 
 
-def ids_of(listed: PublishedList, namespace: str, where: str) -> list[str]:
+def listed_image_ids(listed: PublishedList, namespace: str, where: str) -> list[str]:
     """Return the id of each entry, ``dtd:banded/banded_0002``, in the order of the list.
 
     Of a dataset that nothing is known of, an id keeps the last folder where there is one: stems may repeat.

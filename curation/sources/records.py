@@ -27,15 +27,15 @@ from curation.sources.entries import (
     SHARE,
     SHOWN,
     WNID,
-    Column,
     EmptyListError,
     OddLine,
     PublishedList,
+    TextColumn,
     coded,
     column_of,
     name_classes,
 )
-from curation.sources.stems import FILE_NAME, normalised, text_of
+from curation.sources.stems import FILE_NAME, normalised_lines, text_of
 from curation.sources.text_lines import require_utf8
 
 PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
@@ -70,7 +70,7 @@ _HEAD = 1 << 16
 _SAMPLE = 200
 
 
-def read_table(data: bytes, where: str, suffix: str) -> dict[str, Any] | None:
+def read_list_table(data: bytes, where: str, suffix: str) -> dict[str, Any] | None:
     """Return the lists of a table; None where the text is none.
 
     Raises
@@ -388,8 +388,8 @@ def _described(
             f"{part}={value}" if part is not None else "", text_of(paths.filter(rows)), lines[rows],
             groups=tuple(groups), group_of=None if group_of is None else group_of[rows],
             label_counts=None if counts is None else counts[rows],
-            companions=None if second is None else normalised(text_of(cells[second].filter(rows))),
-            columns={name: Column(column.values, column.of[rows]) for name, column in columns.items()},
+            companions=None if second is None else normalised_lines(text_of(cells[second].filter(rows))),
+            columns={name: TextColumn(column.values, column.of[rows]) for name, column in columns.items()},
             rest=None if rest is None else rest[rows],
             # Lines of a table that are not entries belong to none of its parts: the first part reports them.
             **(oddities if not number else {}),

@@ -14,7 +14,7 @@ from curation.core.errors import PresenceOnlyError, UnitBoxesError
 from curation.core.grouping import distinct
 from curation.core.ids import native_number
 from curation.core.short_repr import short_repr
-from curation.sources.datasets import facts_of, namespace_of
+from curation.sources.datasets import licence_facts, namespace_of
 from curation.sources.identity import ImageIndex
 
 Int32s = npt.NDArray[np.int32]
@@ -118,7 +118,7 @@ class Images:
         blank: dict[str, Any] = {name: np.zeros(n, np.int32) for name in ("widths", "heights")}
         blank |= {"file_names": [""] * n} | columns
         if "numbers" not in blank:
-            numbers = None if "text_ids" in blank else numbers_of(natives)
+            numbers = None if "text_ids" in blank else native_numbers(natives)
             blank["numbers"] = np.arange(n, dtype=np.int64) if numbers is None else numbers
             if numbers is None:
                 blank.setdefault("text_ids", texts(native.tolist()))
@@ -300,7 +300,7 @@ class Source:
     @classmethod
     def of(cls, dataset: str, part: str, *, namespace: str | None = None, **facts: Any) -> Source:
         """Return a source under the terms of its dataset, by default in the dataset's own namespace."""
-        terms = facts_of(dataset)
+        terms = licence_facts(dataset)
         space = namespace or namespace_of(dataset)
         return cls(
             dataset, part, space, licence=terms.licence, media_redistributable=terms.media_redistributable, **facts
@@ -416,7 +416,7 @@ def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:
     return array
 
 
-def numbers_of(natives: Sequence[str] | Texts) -> Int64s | None:
+def native_numbers(natives: Sequence[str] | Texts) -> Int64s | None:
     """Return native ids as numbers (``2008_000008``: 2008000008), or None where they are not distinct numbers."""
     numbers = [native_number(native) for native in natives]
     return None if None in numbers or len(set(numbers)) < len(numbers) else np.array(numbers, np.int64)

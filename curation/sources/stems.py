@@ -63,7 +63,7 @@ def text_of(cells: Any) -> bytes:
     return bytes(compute.binary_join_element_wise(cells, between, after).buffers()[2] or b"")
 
 
-def matches(cells: Any, pattern: str) -> Bools:
+def match_pattern(cells: Any, pattern: str) -> Bools:
     """Return in which texts of an Arrow array a pattern is found, shape (n,)."""
     from pyarrow import compute
 
@@ -128,7 +128,7 @@ def _stems_of_block(paths: bytes, parents: int) -> bytes:
         shorter = compute.binary_slice(names.view("binary"), 0, -width).view("string")
         names = compute.if_else(arrow_of(widths == width), shorter, names)
     if b"COCO_" in paths:
-        is_coco = arrow_of(matches(names, _COCO_NAME))
+        is_coco = arrow_of(match_pattern(names, _COCO_NAME))
         names = compute.if_else(is_coco, compute.replace_substring_regex(names, _COCO_PREFIX, ""), names)
     if parents:
         folders = parts.values.take(arrow_of(np.maximum(last - 1, first)))
@@ -137,14 +137,14 @@ def _stems_of_block(paths: bytes, parents: int) -> bytes:
     return text_of(names)
 
 
-def normalised(paths: bytes) -> bytes:
+def normalised_lines(paths: bytes) -> bytes:
     r"""Return each line of a text as a path, compared whole: slashes single and forward, no ``./`` before it.
 
     Case, suffix and ``..`` stay. A byte order mark, carriage returns and blanks at both ends go.
 
     Examples
     --------
-    >>> normalised(b" ./a\\b//c.jpg \r\n../d.JPG\n").split(b"\n")
+    >>> normalised_lines(b" ./a\\b//c.jpg \r\n../d.JPG\n").split(b"\n")
     [b'a/b/c.jpg', b'../d.JPG', b'']
     """
     paths = _with_single_slashes(paths)
@@ -158,7 +158,7 @@ def _with_single_slashes(paths: bytes) -> bytes:
     return re.sub(rb"/{2,}", b"/", paths) if b"//" in paths else paths
 
 
-def distinct(texts: bytes) -> bytes:
+def distinct_lines(texts: bytes) -> bytes:
     """Return the lines of a text each once, sorted by code point, a line feed after each."""
     from pyarrow import compute
 

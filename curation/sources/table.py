@@ -13,7 +13,7 @@ from curation.core.csv_table import csv_header
 from curation.core.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
 from curation.core.grouping import distinct
 from curation.core.ids import native_of
-from curation.sources.content import FileContent, check_name
+from curation.sources.content import FileContent, check_image_name
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family, namespace_of
 from curation.sources.integrity import check_label, check_unique
 from curation.sources.source import Categories, FileRecord, Images, Source
@@ -194,7 +194,7 @@ def _is_file_name(text: str) -> bool:
 def _native(text: str, namespace: str, where: str) -> str:
     name = PurePosixPath(text.replace("\\", "/")).stem if _is_file_name(text) else text
     native = native_of(_COCO_PREFIX.sub("", name) if namespace == "coco" else name, namespace)
-    check_name(native, where)
+    check_image_name(native, where)
     return native
 
 

@@ -16,15 +16,25 @@ import numpy as np
 from curation.core.arrow import arrow_of, values_of
 from curation.core.errors import AnnotationFormatError, DamagedFileError
 from curation.core.grouping import distinct
-from curation.sources.entries import LONGEST_LINE, NO_LABEL, SHARE, SHOWN, Column, Form, OddLine, PublishedList, encoded
+from curation.sources.entries import (
+    LONGEST_LINE,
+    NO_LABEL,
+    SHARE,
+    SHOWN,
+    Form,
+    OddLine,
+    PublishedList,
+    TextColumn,
+    encoded,
+)
 from curation.sources.stems import (
     ANY_FILE,
     blocks_of,
     cells_of,
     firsts,
     holding,
-    matches,
-    normalised,
+    match_pattern,
+    normalised_lines,
     suffix_widths,
     text_of,
 )
@@ -122,7 +132,7 @@ def _box_numbers(line: str) -> int:
     return 0 if names_file else len(numbers)
 
 
-def entries_of(data: bytes) -> tuple[Lines, int, list[OddLine]]:
+def read_entries(data: bytes) -> tuple[Lines, int, list[OddLine]]:
     """Return the lines that can be entries, how many filled ones cannot, and the first of these."""
     from pyarrow import concat_arrays
 
@@ -143,7 +153,7 @@ def _entries_of_block(cells: Any, number: int) -> tuple[Lines, int, list[OddLine
 
     trimmed = compute.ascii_trim(cells, " \t\r")
     raw, widths = (values_of(compute.binary_length(column)) for column in (cells, trimmed))
-    filled = (widths > 0) & ~matches(trimmed, _COMMENT)
+    filled = (widths > 0) & ~match_pattern(trimmed, _COMMENT)
     printable = values_of(compute.ascii_is_printable(trimmed)).copy()
     others = compute.replace_substring(trimmed.filter(arrow_of(~printable)), "\t", " ")
     printable[~printable] = values_of(compute.utf8_is_printable(others))
@@ -152,7 +162,7 @@ def _entries_of_block(cells: Any, number: int) -> tuple[Lines, int, list[OddLine
     reasons = {
         "the line is too long": raw > LONGEST_LINE,
         f"its name is longer than {_LONGEST_NAME} characters": is_long,
-        "it holds a control character": ~printable & (printable.all() or matches(trimmed, _CONTROL)),
+        "it holds a control character": ~printable & (printable.all() or match_pattern(trimmed, _CONTROL)),
         "it is not printable": ~printable,
         "it names a folder": values_of(compute.or_(*(compute.ends_with(trimmed, slash) for slash in _SLASHES))),
     }
@@ -228,9 +238,9 @@ class _Words:
         apart = np.frombuffer(text.translate(_BLANKS_TO_BREAKS), np.uint8)
         spelled = cells_of(_gathered(apart, (self.starts, self.ends + 1))).dictionary_encode()
         each, index = spelled.dictionary, spelled.indices.to_numpy()
-        self.is_integer = matches(each, _INTEGER)[index]
+        self.is_integer = match_pattern(each, _INTEGER)[index]
         numeric, is_file, is_one, is_flag = (
-            matches(each, pattern)[index] for pattern in (_NUMERIC, ANY_FILE, "^1$", "^-?[01]$")
+            match_pattern(each, pattern)[index] for pattern in (_NUMERIC, ANY_FILE, "^1$", "^-?[01]$")
         )
         words, count = np.arange(len(self.starts), dtype=np.int32), self.last - self.first + 1
         self.count, self.files = count, self.sums(is_file)
@@ -265,7 +275,7 @@ class _Words:
         closing = self.breaks[rows]
         return cells_of(_gathered(self.buffer, (starts, ends), (closing, closing + 1)))
 
-    def encoded(self, start: str, end: str = "") -> Column:
+    def encoded(self, start: str, end: str = "") -> TextColumn:
         """Return the same as a column."""
         return encoded(self.texts(start, end))
 
@@ -328,7 +338,7 @@ def _two_files(table: _Words, files: Int32s) -> dict[str, Any]:
             "The lines pair images, and do not list them", where=f"line {table.lines.numbers[0]}",
             expected="one image a line", found=_excerpt(table.lines.cells, 0),
         )  # fmt: skip
-    return table.read("two files", cells, companions=normalised(text_of(second)))
+    return table.read("two files", cells, companions=normalised_lines(text_of(second)))
 
 
 def _flags(table: _Words, after: Int32s) -> dict[str, Any]:
@@ -345,7 +355,7 @@ def _numbered(table: _Words) -> dict[str, Any]:
     return table.read("imglist", paths, labels=_labels(numbers))
 
 
-def _labels(column: Column) -> Int32s:
+def _labels(column: TextColumn) -> Int32s:
     values = [int(text) if _LABEL.fullmatch(text) else NO_LABEL for text in column.values]
     return np.array([*values, NO_LABEL], np.int32)[column.of]
 
@@ -379,7 +389,7 @@ def _classes(table: _Words, after: Int32s, *, fielded: bool, numbers: bool) -> d
     return table.read("file and labels", paths, groups=label.values, group_of=label.of, columns=columns)
 
 
-def _fields(table: _Words, label: Column) -> dict[str, Column]:
+def _fields(table: _Words, label: TextColumn) -> dict[str, TextColumn]:
     """Return the text before the files if it is a column, and not a part of a path with blanks."""
     cells, files = table.texts("first", "file-"), len(table.texts("file").unique())
     before = encoded(cells)
@@ -393,7 +403,7 @@ def _fields(table: _Words, label: Column) -> dict[str, Column]:
     return {"number" if counted else "patient": before}
 
 
-def _are_apart(label: Column, rest: Column) -> bool:
+def _are_apart(label: TextColumn, rest: TextColumn) -> bool:
     """Return whether two words behind a file are a class and a source, and no class of two words.
 
     Words of a name follow each other: ``hot`` has ``dog`` behind it. A class has several sources, or none too.
@@ -404,7 +414,7 @@ def _are_apart(label: Column, rest: Column) -> bool:
     return bool(counts[sources > 1].sum() >= len(label.of) / 2)
 
 
-def _both(first: Column, second: Column) -> Int64s:
+def _both(first: TextColumn, second: TextColumn) -> Int64s:
     return first.of * np.int64(len(second.values) + 1) + second.of + 1
 
 
@@ -429,7 +439,7 @@ def read_names(lines: Lines) -> dict[str, Any] | None:
     return None
 
 
-def are_frames(folders: Column, entries: Any) -> bool:
+def are_frames(folders: TextColumn, entries: Any) -> bool:
     """Return whether folders repeat, and the words after them distinguish the entries."""
     lines = len(folders.of)
     return len(folders.values) <= _FRAMES * lines and len(entries.unique()) >= SHARE * lines

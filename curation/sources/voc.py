@@ -20,7 +20,7 @@ from curation.core.errors import AnnotationFormatError, ForeignClassError, Missi
 from curation.core.input_files import utf8_text
 from curation.core.storage import inside, read_bytes
 from curation.core.wording import counted
-from curation.sources.content import SmallFiles, check_name, record_of_many
+from curation.sources.content import SmallFiles, check_image_name, record_of_many
 from curation.sources.datasets import VOC_NAMES, family, namespace_of
 from curation.sources.integrity import Where, check_unique, sound_objects
 from curation.sources.source import POSES, Categories, Images, Objects, Source
@@ -124,7 +124,7 @@ def voc_names(root: Path, part: str) -> tuple[str, ...]:
     if not stems:
         _refuse("The image set is empty", where, "no image names")
     for row, stem in enumerate(stems):
-        check_name(stem, f"{where}: line {row + 1}")
+        check_image_name(stem, f"{where}: line {row + 1}")
     check_unique(stems, "image name", lambda row: f"{where}: image {row + 1}")
     # Resolving links costs more than reading the file, so a name without a dot or separator is not resolved.
     for stem in stems:

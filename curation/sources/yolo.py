@@ -18,7 +18,7 @@ from curation.core.engines.addresses import files_below
 from curation.core.errors import AnnotationFormatError, CurationError, MissingFileError, PathEscapeError
 from curation.core.ids import native_of
 from curation.core.input_files import InputFile, filled_lines
-from curation.sources.content import SmallFiles, check_name, record_of_many
+from curation.sources.content import SmallFiles, check_image_name, record_of_many
 from curation.sources.datasets import namespace_of
 from curation.sources.integrity import check_label, check_unique, sound_objects
 from curation.sources.photos import SUFFIXES, size_of_photo
@@ -179,7 +179,7 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     natives = [native_of(PurePosixPath(photo).stem, namespace_of(dataset)) for photo in photos]
     check_unique(natives, "stem", lambda row: photos[row])
     for native, photo in zip(natives, photos, strict=True):
-        check_name(native, photo)
+        check_image_name(native, photo)
     progress = tqdm(photos, "photo sizes", leave=False, disable=None)
     sizes = np.array([size_of_photo(root / photo) for photo in progress], np.int32).reshape(-1, 2)
     written = [

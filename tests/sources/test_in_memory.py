@@ -20,7 +20,7 @@ from curation.core.errors import AnnotationFormatError, CurationError, UsageErro
 from curation.evaluation.problem import classes_of_source
 from curation.evaluation.readers import read_coco_results
 from curation.evaluation.truth import ground_truth
-from curation.sources.in_memory import coco_bytes, json_bytes, results_bytes
+from curation.sources.in_memory import coco_bytes, encoded_json, results_bytes
 from curation.sources.source import Source
 
 World = dict[str, Any]
@@ -366,12 +366,12 @@ def itself() -> list[Any]:
 )
 def test_what_json_cannot_hold_is_refused(value: Any, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        json_bytes(value)
+        encoded_json(value)
 
 
 def test_a_text_that_says_nan_is_a_text() -> None:
     value = {"a": None, "b": "NaN Infinity"}
-    assert json.loads(json_bytes(value)) == value
+    assert json.loads(encoded_json(value)) == value
 
 
 def test_a_single_record_is_no_mapping_of_parts() -> None:

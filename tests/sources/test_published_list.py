@@ -15,7 +15,7 @@ from curation.sources import published_list
 from curation.sources.entries import NO_LABEL, ListDigests
 from curation.sources.opening import open_path
 from curation.sources.published_list import read_published
-from curation.sources.stems import distinct, stems
+from curation.sources.stems import distinct_lines, stems
 from tests.real_files import real_files
 
 
@@ -64,10 +64,10 @@ def test_one_folder_is_kept_before_a_stem() -> None:
 
 
 def test_distinct_is_sorted_by_code_point() -> None:
-    assert distinct("b\n\uff5e\na\nB\n\U0001f600\nb\n".encode()).decode() == "B\na\nb\n\uff5e\n\U0001f600\n"
+    assert distinct_lines("b\n\uff5e\na\nB\n\U0001f600\nb\n".encode()).decode() == "B\na\nb\n\uff5e\n\U0001f600\n"
     many = [b"%d" % (n * 7919 % 150_000) for n in range(200_000)] + [b"a\xc3\xa9 long one", b"0"]
-    assert distinct(b"\n".join(many) + b"\n") == b"\n".join(sorted(set(many))) + b"\n"
-    assert distinct(b"") == b""
+    assert distinct_lines(b"\n".join(many) + b"\n") == b"\n".join(sorted(set(many))) + b"\n"
+    assert distinct_lines(b"") == b""
 
 
 def test_disguises_keep_the_digest(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from curation.core.wording import counted
 from curation.extensions.audit.identity import Images, first_rows, images_of
 from curation.manifest.header import LabelView
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
-from curation.sources.published_list import YAML_NAMES, files_of, first_line, read_published
+from curation.sources.published_list import YAML_NAMES, files_below_folder, first_line, read_published
 from curation.sources.source import Bools, Int32s, Source
 
 MAX_FILE_BYTES = 512 << 20
@@ -220,7 +220,7 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
     labels: dict[str, Path] = {}
     unread: dict[str, Unread] = {}
     files: dict[str, PublishedFile] = {}
-    paths, others = files_of(folder)
+    paths, others = files_below_folder(folder)
     for path, file in _published(folder, paths, but):
         name = path.relative_to(folder).as_posix()
         if isinstance(file, Unread):

@@ -32,10 +32,10 @@ from curation.signals.cooccurrence.graph import (
     best_labels,
     between_clusters,
     class_graph,
+    cluster_labels,
     count_cooccurrence,
     hashed_labels,
     kicked_labels,
-    labels_of,
     lower_bound,
     normalized_cut_value,
     number_of_partitions,
@@ -155,9 +155,9 @@ def normalized_cut(graph: ClassGraph, k: int, options: CutOptions | None = None)
             certificate: Literal["exact", "bound", "none"] = "exact"
         else:
             best, starts = _search(core, k, chosen)
-            value = normalized_cut_value(core, labels_of(core.names, best))
+            value = normalized_cut_value(core, cluster_labels(core.names, best))
             certificate = "bound" if float(value) - bound <= 1e-9 else "none"
-    labels = labels_of(core.names, best)
+    labels = cluster_labels(core.names, best)
     value = normalized_cut_value(core, labels)
     return Cut(
         clusters=best if chosen.isolated == "drop" else (tuple(sorted((*best[0], *isolated, *apart))), *best[1:]),
@@ -263,7 +263,7 @@ def _search(graph: ClassGraph, k: int, options: CutOptions) -> tuple[Partition, 
     if best.key is None:
         raise CutError("No starting point has k clusters", expected="at least one restart", found=str(options.restarts))
     for number in range(kicks):
-        labels = labels_of(graph.names, best.key[1])
+        labels = cluster_labels(graph.names, best.key[1])
         best.offer(f"kick {number}", kicked_labels(graph, labels, k, number))
     return best.key[1], best.starts
 

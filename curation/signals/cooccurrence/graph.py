@@ -246,7 +246,7 @@ def partition_of(names: Sequence[str], labels: Sequence[int] | Int64s) -> Partit
     return tuple(sorted(ordered, key=lambda cluster: (-len(cluster), cluster[0])))
 
 
-def labels_of(names: Sequence[str], partition: Partition) -> Int64s:
+def cluster_labels(names: Sequence[str], partition: Partition) -> Int64s:
     """Return the label of each name: the place of its cluster."""
     label = {name: number for number, cluster in enumerate(partition) for name in cluster}
     return np.array([label[name] for name in names], np.int64)

@@ -202,7 +202,7 @@ class ClassSet:
     datasets: tuple[str, ...] = ()
 
 
-def read_classes(target: Manifest | Path | str, *, part: str = "") -> tuple[ClassSet, ...]:
+def read_class_sets(target: Manifest | Path | str, *, part: str = "") -> tuple[ClassSet, ...]:
     """Return the lists of classes that a file or manifest holds: the unknown ones where it has roles.
 
     Parameters

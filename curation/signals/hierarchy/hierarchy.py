@@ -187,7 +187,7 @@ def _require_parents(graph: Graph, chosen: Iterable[tuple[str, str]]) -> None:
             raise HierarchyError("The node has no such parent", where=f"{child} -> {parent}", expected=expected)
 
 
-def find(graph: Graph, word: str) -> list[str]:
+def find_nodes(graph: Graph, word: str) -> list[str]:
     """Return the nodes that a word may mean, the likelier first.
 
     Those with the word as id, or as the name of the node itself; as another lemma; as a word of a lemma; as part of
@@ -239,7 +239,7 @@ def _plain(text: str) -> str:
     return text.strip().lower().replace(" ", "_")
 
 
-class Edits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ParentEdits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Other parents for some nodes.
 
     Attributes
@@ -261,7 +261,7 @@ class Edits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reason: str = ""
 
 
-def read_edits(path: Path) -> Edits:
+def read_edits(path: Path) -> ParentEdits:
     """Return the edits of a TOML or JSON file.
 
     Raises
@@ -269,7 +269,7 @@ def read_edits(path: Path) -> Edits:
     MissingFileError, HierarchyError
         The file cannot be read, or is not such a file; nothing is edited; `new` names a node that is not edited.
     """
-    edits = read_declaration(path, Edits, HierarchyError)
+    edits = read_declaration(path, ParentEdits, HierarchyError)
     unmatched = sorted(set(edits.new) - set(edits.parents))
     if not edits.parents or unmatched:
         expected = "parents of at least one node; new lists some of these nodes"
@@ -278,7 +278,7 @@ def read_edits(path: Path) -> Edits:
     return edits
 
 
-def edited(graph: Graph, edits: Edits) -> Graph:
+def edited(graph: Graph, edits: ParentEdits) -> Graph:
     """Return the hierarchy with some edits, which are named in its ``origin``.
 
     Raises

@@ -16,7 +16,7 @@ from curation.core.storage import read_bytes
 from curation.manifest.manifest import Manifest
 from curation.signals.hierarchy import hierarchy
 from curation.signals.hierarchy import related_classes as related
-from curation.signals.hierarchy.class_lists import ILSVRC, ClassSet, read_classes
+from curation.signals.hierarchy.class_lists import ILSVRC, ClassSet, read_class_sets
 from curation.signals.hierarchy.hierarchy import read_edge_list
 from curation.signals.hierarchy.wordnet import Wordnet, named_wordnet, open_wordnet, published_parents
 
@@ -188,7 +188,7 @@ def nodes_of(word: str, /, *, of: Hierarchy | None = None) -> list[dict[str, str
             "lemmas": str(graph.nodes[node].get("lemmas", "")).replace(" ", ", ").replace("_", " "),
             "parents": "; ".join(hierarchy.label(graph, parent) for parent in hierarchy.parents(graph, node)),
         }
-        for node in hierarchy.find(graph, word)
+        for node in hierarchy.find_nodes(graph, word)
     ]
 
 
@@ -302,8 +302,8 @@ def kin(
     >>> found.counts["classes"], found.of("same", "below", "above")
     (166, ())
     """
-    unknown_lists = read_classes(unknown, part=part)
-    others = None if known is None else read_classes(known)
+    unknown_lists = read_class_sets(unknown, part=part)
+    others = None if known is None else read_class_sets(known)
     for listed in unknown_lists:
         if not (listed.classes and _known(listed, others, unknown)):
             raise UsageError(
@@ -312,7 +312,9 @@ def kin(
                 found=f"{len(listed.classes)} unknown classes",
             )  # fmt: skip
     within = (of or Hierarchy()).whole()
-    counted = None if images is None else sum((Counter(item.images) for item in read_classes(images)), Counter[str]())
+    counted = (
+        None if images is None else sum((Counter(item.images) for item in read_class_sets(images)), Counter[str]())
+    )
     return tuple(
         related.class_kin(
             listed.classes,

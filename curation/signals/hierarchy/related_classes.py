@@ -166,7 +166,7 @@ def leacock_chodorow(
     return np.where(steps >= 0, score, np.nan)
 
 
-def nearest(kin: Kinship, nodes: Sequence[str], known: Sequence[str]) -> list[tuple[str, float]]:
+def nearest_known(kin: Kinship, nodes: Sequence[str], known: Sequence[str]) -> list[tuple[str, float]]:
     """Return, for each node, the known one of highest Wu-Palmer similarity with it; ties go to the first known."""
     scores = wu_palmer(kin, nodes, known)
     best = np.argmax(np.where(np.isnan(scores), -math.inf, scores), axis=1)

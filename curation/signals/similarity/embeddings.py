@@ -86,7 +86,7 @@ class Embeddings:
 
     def normalised(self) -> Vectors:
         """Return the vectors divided by their Euclidean length, shape (n, d); a zero vector stays zero."""
-        return unit_rows(self.vectors)
+        return rows_of_unit_length(self.vectors)
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> Embeddings:
         """Return the embeddings at some positions, in that order."""
@@ -99,7 +99,7 @@ class Embeddings:
         )
 
 
-def unit_rows(vectors: Vectors) -> Vectors:
+def rows_of_unit_length(vectors: Vectors) -> Vectors:
     """Return the rows of a matrix divided by their Euclidean length, shape (n, d); a zero row stays zero."""
     rows = np.asarray(vectors, np.float32)
     # In float64: the squares of large float32 features overflow.

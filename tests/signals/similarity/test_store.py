@@ -21,7 +21,7 @@ from curation.signals.similarity.embeddings import (
     StoreHeader,
     batch_of,
     open_embeddings,
-    unit_rows,
+    rows_of_unit_length,
 )
 from tests.rounding import gamma
 
@@ -240,7 +240,7 @@ def test_normalised_rows_are_three_four_five() -> None:
 
 @given(hnp.arrays(np.float32, (3, 4), elements=st.floats(-(2.0**127), 2.0**127, width=32)))
 def test_rows_have_unit_length_however_large_or_small(vectors: np.ndarray) -> None:
-    lengths = np.linalg.norm(unit_rows(vectors).astype(np.float64), axis=1)
+    lengths = np.linalg.norm(rows_of_unit_length(vectors).astype(np.float64), axis=1)
     zero = ~vectors.any(axis=1)
     assert (lengths[zero] == 0).all()
     # Each number is rounded once, from a quotient in float64.

@@ -101,7 +101,8 @@ def targets() -> list[Target]:
     named = {"c.toml": b'known = ["dog", "cat"]\n[aliases]\ndog = ["hound"]\n'}
     synsets = {"s.csv": b"name,synset\ndog,n02084071\ncat,n02121620\nnone,\n"}
     read_tasks, read_id = "benchmarks.owod.tasks:read_task_settings", "review.proposals.id_classes:read_id_classes"
-    read_classes, overlap = "signals.hierarchy.class_lists:read_classes", "review.proposals.evidence:detector_evidence"
+    read_classes = "signals.hierarchy.class_lists:read_class_sets"
+    overlap = "review.proposals.evidence:detector_evidence"
     return [
         reader("class file", {"c.json": json_bytes(known)}, "evaluation.problem:classes_of_file", source),
         reader("task roles", {"t.json": json_bytes(tasks)}, "evaluation.problem:tasks_of_file"),
