@@ -92,12 +92,12 @@ class Cache:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._memo = Memo(folder / "digests")
+        self._digests = folder / "digests"
         self._silent = False
 
     def sweep(self) -> None:
         """Remove what killed processes left unfinished in the folder."""
-        for folder in (self.folder, self._memo.folder):
+        for folder in (self.folder, self._digests):
             try:
                 remove_abandoned(folder)
             except OSError as error:
@@ -105,12 +105,19 @@ class Cache:
 
     def remembered(self, stamp: Stamp) -> tuple[str, int] | None:
         """Return digest and size of files that have not changed since they were last hashed, or None."""
-        return self._memo.find(stamp)
+        try:
+            entry = msgspec.json.decode(self._entry_path(stamp).read_bytes(), type=_Entry)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            return None
+        if entry.listing != stamp.listing or entry.recorded - entry.changed <= _RACY or entry.changed != stamp.changed:
+            return None
+        return entry.digest, entry.size
 
     def remember(self, stamp: Stamp, digest: str, size: int) -> None:
-        """Remember a digest for `remembered`."""
+        """Remember a digest for `remembered`, in a small file for each set of paths."""
+        entry = _Entry(stamp.listing, digest, size, stamp.changed, stamp.taken)
         try:
-            self._memo.record(stamp, digest, size)
+            write_bytes(self._entry_path(stamp), msgspec.json.encode(entry), guarded=False)
         except (OSError, CurationError) as error:
             self._cannot_write(error)
 
@@ -151,6 +158,9 @@ class Cache:
 
     def _path(self, key: str, size: int) -> Path:
         return self.folder / f"{size}-{key[:40]}.npz"
+
+    def _entry_path(self, stamp: Stamp) -> Path:
+        return self._digests / f"{stamp.listing[:40]}.json"
 
     def _cannot_write(self, error: Exception) -> None:
         if not self._silent:
@@ -286,33 +296,3 @@ class Stamp:
             files.add((facts.st_dev, facts.st_ino))
         self.files = frozenset(files)
         self.listing = digest.hexdigest()
-
-
-class Memo:
-    """Remembered digests, one small file a set of paths, in a folder.
-
-    Attributes
-    ----------
-    folder : Path
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def find(self, stamp: Stamp) -> tuple[str, int] | None:
-        """Return the remembered digest and size, or None where there is none to trust (a damaged entry is none)."""
-        try:
-            entry = msgspec.json.decode(self._path(stamp).read_bytes(), type=_Entry)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-            return None
-        if entry.listing != stamp.listing or entry.recorded - entry.changed <= _RACY or entry.changed != stamp.changed:
-            return None
-        return entry.digest, entry.size
-
-    def record(self, stamp: Stamp, digest: str, size: int) -> None:
-        """Remember a digest; raises `OSError` or `UsageError` where the folder may not be written."""
-        entry = _Entry(stamp.listing, digest, size, stamp.changed, stamp.taken)
-        write_bytes(self._path(stamp), msgspec.json.encode(entry), guarded=False)
-
-    def _path(self, stamp: Stamp) -> Path:
-        return self.folder / f"{stamp.listing[:40]}.json"

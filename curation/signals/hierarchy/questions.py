@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from curation.core.arguments import checked
-from curation.core.errors import CurationWarning, HierarchyError, UsageError
+from curation.core.errors import HierarchyError, UsageError
 from curation.core.ilsvrc2012 import ilsvrc2012_classes
 from curation.core.storage import read_bytes
 from curation.manifest.manifest import Manifest
@@ -18,7 +17,7 @@ from curation.signals.hierarchy import hierarchy
 from curation.signals.hierarchy import related_classes as related
 from curation.signals.hierarchy.class_lists import ILSVRC, ClassSet, read_class_sets
 from curation.signals.hierarchy.hierarchy import read_edge_list
-from curation.signals.hierarchy.wordnet import Wordnet, named_wordnet, open_wordnet, published_parents
+from curation.signals.hierarchy.wordnet import Wordnet, open_wordnet, published_parents
 
 if TYPE_CHECKING:
     from curation.signals.hierarchy.hierarchy import Graph
@@ -33,17 +32,14 @@ class Hierarchy:
 
     Attributes
     ----------
-    wordnet
-        in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS], a WordNet of NLTK's data (nltk:wordnet31)
     edges
-        another hierarchy: parent and child on each line
+        another hierarchy than WordNet 3.0's nouns: parent and child on each line
     names
         names of its nodes: id, tab, names
     edits
         TOML or JSON: other parents for some nodes
     """
 
-    wordnet: Annotated[str | None, "WHICH"] = None
     edges: Path | None = None
     names: Path | None = None
     edits: Path | None = None
@@ -54,16 +50,14 @@ class Hierarchy:
         Raises
         ------
         UsageError
-            Two hierarchies are named, or names for none.
+            Names are given without edges.
         """
-        if self.edges is not None and self.wordnet is not None:
-            raise UsageError("--edges and --set wordnet exclude each other", expected="one of them")
         if self.names is not None and self.edges is None:
             raise UsageError("--set names belongs to --edges FILE")
         if self.edges is not None:
             graph = read_edge_list(self.edges, self.names)
         else:
-            chosen = named_wordnet(self.wordnet)
+            chosen = open_wordnet()
             has_all = above is None
             graph = chosen.all_nouns(instances=instances) if has_all else chosen.nouns(above, instances=instances)
         return graph if self.edits is None else hierarchy.edited(graph, hierarchy.read_edits(self.edits))
@@ -71,7 +65,7 @@ class Hierarchy:
     def whole(self) -> Wordnet | Graph:
         """Return a WordNet without edits, or else the hierarchy with edits applied."""
         if self.edges is None and self.edits is None and self.names is None:
-            return named_wordnet(self.wordnet)
+            return open_wordnet()
         return self.graph()
 
 
@@ -116,15 +110,6 @@ class View(Hierarchy):
         if self.tree != "published":
             return hierarchy.as_tree(graph, "last" if self.tree == "last" else "first")
         choices = {child: parent for child, parent in published_parents().items() if child in graph}
-        lost = [child for child, parent in choices.items() if not graph.has_edge(child, parent)] if self.wordnet else []
-        if lost:
-            warnings.warn(
-                f"the published tree is of WordNet 3.0: {len(lost)} of its {len(choices)} choices of a parent do not "
-                "exist here; these synsets keep their first parent (--tree dag keeps all)",
-                CurationWarning,
-                stacklevel=4,
-            )
-            choices = {child: parent for child, parent in choices.items() if child not in lost}
         return hierarchy.as_tree(graph, choices=choices)
 
 
@@ -201,7 +186,6 @@ class Nearness:
     labels: tuple[str, str]
     lowest_common: str | None
     values: Mapping[str, float | None]
-    origin: str
 
 
 @checked
@@ -227,15 +211,13 @@ def nearness(first: Annotated[str, "A"], second: Annotated[str, "B"], /, *, of: 
     pair = kin, [first], [second]
     scores = {"path": related.path_similarity(*pair), "wu_palmer": related.wu_palmer(*pair)}
     if chosen.edges is None:
-        depth = open_wordnet(chosen.wordnet).noun_depth if chosen.wordnet else related.NOUN_DEPTH
-        scores["leacock_chodorow"] = related.leacock_chodorow(*pair, depth=depth)
+        scores["leacock_chodorow"] = related.leacock_chodorow(*pair)
     return Nearness(
         first,
         second,
         (hierarchy.label(graph, first), hierarchy.label(graph, second)),
         hierarchy.label(graph, kin.nodes[lowest]) if lowest >= 0 else None,
         {name: float(score[0, 0]) if lowest >= 0 else None for name, score in scores.items()},
-        graph.graph["origin"] if chosen.wordnet else "",
     )
 
 

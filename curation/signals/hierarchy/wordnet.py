@@ -1,28 +1,17 @@
-"""WordNet's nouns as a hierarchy: 3.0 built in, or any other in NLTK's data.
+"""The nouns of WordNet 3.0 as a hierarchy; ids are ImageNet's (``n02084071`` is dog).
 
-Every synset has the id of WordNet 3.0, which is ImageNet's (``n02084071`` is dog): classes and super-classes of the
-benchmarks can be looked up in each WordNet. A synset that 3.0 lacks has ``n1`` and the eight digits of its own offset.
-
-NLTK finds and opens a corpus, zipped or not. The package reads its files itself, since NLTK's reader keeps the parents
-of a synset in a set, which loses their order, and takes half a minute for all nouns. A synset is compared with WordNet
-3.0 by its sense keys, as NLTK's `map_to_one` does.
-
-The built-in table has three compressed streams, so that kinship needs no words: *structure* (a synset's position, its
-parents in the file's order), *lemmas*, and *senses* (the parts of the sense keys).
-``python -m tests.signals.hierarchy.generate_wordnet DICT_FOLDER`` writes them beside this module from ``data.noun`` and
-``index.noun`` (Princeton's WNdb-3.0, or Debian's wordnet-base, which gives the same table) and prints their digests,
-listed in `DIGESTS`. WordNet 3.0 Copyright 2006 by Princeton University; its licence is in ``WORDNET_LICENSE``.
+The built-in table has two compressed streams, so that kinship needs no words: *structure* (a synset's position, its
+parents in the file's order) and *lemmas*. ``python -m tests.signals.hierarchy.generate_wordnet DICT_FOLDER`` writes
+them beside this module from ``data.noun`` and ``index.noun`` (Princeton's WNdb-3.0, or Debian's wordnet-base, which
+gives the same table) and prints their digests, listed in `DIGESTS`. WordNet 3.0 Copyright 2006 by Princeton University;
+its licence is in ``WORDNET_LICENSE``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import lzma
-import re
-import warnings
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
@@ -31,62 +20,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.errors import (
-    CurationWarning,
-    DigestMismatchError,
-    HierarchyError,
-    MissingExtraError,
-    MissingFileError,
-    UsageError,
-)
+from curation.core.errors import DigestMismatchError, HierarchyError
 from curation.core.ilsvrc2012 import ilsvrc2012_classes
-from curation.signals.hierarchy.hierarchy import as_tree, require_acyclic
+from curation.signals.hierarchy.hierarchy import as_tree
 
 if TYPE_CHECKING:
     from curation.signals.hierarchy.hierarchy import Graph
 
 
 SYNSETS = 82_115
-STRUCTURE_FILE, LEMMA_FILE, SENSE_FILE = (f"wordnet30_{name}.xz" for name in ("structure", "lemmas", "senses"))
+STRUCTURE_FILE, LEMMA_FILE = (f"wordnet30_{name}.xz" for name in ("structure", "lemmas"))
 DIGESTS = {
     STRUCTURE_FILE: "73635f6ec195c88cc2b646f53690f9fda323b3f34e768d7369f9aa48d16dd442",
     LEMMA_FILE: "2138ccd8180abf1b8b76fee464fb8fe69f45922b4b2435e778b2763ed5b70aac",
-    SENSE_FILE: "d780ff1df0bf18593207d8e6a5864699f7554b3eac7c6851a0623c4d883a7915",
 }
 """SHA-256 of the decompressed streams: compressed bytes depend on the library's version, these do not."""
 
 Int32s = npt.NDArray[np.int32]
-_VERSION = re.compile(rb"WordNet (?:Release )?([0-9]\.[0-9])")
-_HEAD = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class NounLine:
-    """One synset of ``data.noun``.
-
-    Attributes
-    ----------
-    offset : int
-        Byte offset of the line: the digits of the synset's id ``n02084071``.
-    lemmas : tuple of str
-        As in the file, spaces as ``_``.
-    parents : tuple of (int, bool)
-        Offset of each hypernym in the file's order, and whether it is an instance pointer (``@i``).
-    lexicon : int
-        Number of the lexicographer's file: 5 is ``noun.animal``.
-    lexicon_ids : tuple of int
-        Of each lemma, which tells its senses within that file apart.
-    """
-
-    offset: int
-    lemmas: tuple[str, ...]
-    parents: tuple[tuple[int, bool], ...]
-    lexicon: int
-    lexicon_ids: tuple[int, ...]
-
-    def sense_keys(self) -> Iterator[str]:
-        """Yield the sense key of each lemma, such as ``dog%1:05:00::``: it stays when a new WordNet moves offsets."""
-        return map(sense_key, self.lemmas, [self.lexicon] * len(self.lemmas), self.lexicon_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,122 +61,6 @@ class NounTable:
     parents: Int32s
     instances: npt.NDArray[np.bool_]
     senses: npt.NDArray[np.uint8]
-
-
-def noun_lines(data: bytes, where: str) -> Iterator[NounLine]:
-    """Yield the synsets in the bytes of ``data.noun``, in file order (wndb(5WN) format).
-
-    Raises
-    ------
-    HierarchyError
-        A line is malformed, or is not at the byte offset that it states (then the file was changed).
-    """
-    start = 0
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        if line and not line.startswith(b"  "):
-            try:
-                synset = _parse(line)
-            except (ValueError, IndexError):
-                raise _malformed(where, number, line) from None
-            if synset.offset != start:
-                raise HierarchyError(
-                    "A synset is not at its offset: the file was changed",
-                    where=f"{where}, line {number}",
-                    expected=str(synset.offset),
-                    found=f"byte {start}",
-                    hint="install NLTK's corpus again: python -m nltk.downloader CORPUS",
-                )
-            yield synset
-        start += len(line) + 1
-
-
-def wordnet_version(data: bytes) -> str:
-    """Return the version in the licence at the head of ``data.noun`` (``WordNet 3.1``), ``""`` if there is none."""
-    match = _VERSION.search(data[:_HEAD])
-    return f"WordNet {match[1].decode('ascii')}" if match else ""
-
-
-def senses_in(data: bytes, where: str) -> dict[str, list[int]]:
-    """Return the offsets of each noun lemma in the bytes of ``index.noun``, most frequent sense first."""
-    senses: dict[str, list[int]] = {}
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        if line and not line.startswith(b"  "):
-            fields = line.split()
-            try:
-                count = int(fields[2])
-                senses[_text(fields[0])] = [int(field) for field in fields[len(fields) - count :]]
-            except (ValueError, IndexError):
-                raise _malformed(where, number, line) from None
-    return senses
-
-
-def sense_key(lemma: str, lexicon: int, lexicon_id: int) -> str:
-    """Return the sense key of a noun (senseidx(5WN)): ``dog%1:05:00::``."""
-    return f"{lemma.lower()}%1:{lexicon:02d}:{lexicon_id:02d}::"
-
-
-def _parse(line: bytes) -> NounLine:
-    """Read ``offset lex_filenum ss_type w_cnt (word lex_id)* p_cnt (symbol offset pos source/target)* | gloss``."""
-    fields = line.split(b" | ", 1)[0].split()
-    words = int(fields[3], 16)
-    pointers = 4 + 2 * words
-    count = int(fields[pointers])
-    quads = [fields[start : start + 4] for start in range(pointers + 1, pointers + 1 + 4 * count, 4)]
-    return NounLine(
-        offset=int(fields[0]),
-        lemmas=tuple(_text(field) for field in fields[4:pointers:2]),
-        parents=tuple(
-            (int(offset), symbol == b"@i")
-            for symbol, offset, part, _ in quads
-            if symbol in (b"@", b"@i") and part == b"n"
-        ),
-        lexicon=int(fields[1]),
-        lexicon_ids=tuple(int(field, 16) for field in fields[5:pointers:2]),
-    )
-
-
-def _text(field: bytes) -> str:
-    return field.decode("utf-8", "replace")
-
-
-def _malformed(where: str, number: int, line: bytes) -> HierarchyError:
-    return HierarchyError(
-        "A line of a WordNet file cannot be read",
-        where=f"{where}, line {number}",
-        expected="the format of wndb(5WN)",
-        found=repr(line[:80]),
-    )
-
-
-def table_from(
-    lines: Sequence[NounLine], numbers: Sequence[int], senses: dict[str, list[int]], where: str
-) -> tuple[NounTable, list[str]]:
-    """Return the table of some synsets in the order of the numbers that they are to bear as offsets, and the lemmas.
-
-    Raises
-    ------
-    HierarchyError
-        A parent is not a synset, or a lemma lacks such a sense.
-    """
-    order = np.argsort(np.array(numbers, np.int64), kind="stable").tolist()
-    lines = [lines[row] for row in order]
-    position = {line.offset: number for number, line in enumerate(lines)}
-    try:
-        parents = [position[offset] for line in lines for offset, _ in line.parents]
-        ranks = [senses[line.lemmas[0].lower()].index(line.offset) + 1 for line in lines]
-    except (KeyError, ValueError, IndexError) as error:
-        raise HierarchyError(
-            "The WordNet files do not belong together", where=where, found=f"no synset {error}"
-        ) from None
-    counts = np.array([len(line.parents) for line in lines], np.int32)
-    table = NounTable(
-        offsets=np.array([numbers[row] for row in order], np.int32),
-        starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
-        parents=np.array(parents, np.int32),
-        instances=np.array([instance for line in lines for _, instance in line.parents], np.bool_),
-        senses=np.array(ranks, np.uint8),
-    )
-    return table, [" ".join(line.lemmas) for line in lines]
 
 
 def structure_from(data: bytes) -> NounTable:
@@ -266,19 +100,6 @@ def embedded_lemmas() -> list[str]:
     return _stream(LEMMA_FILE).decode("ascii").split("\n")
 
 
-@cache
-def embedded_sense_keys() -> dict[str, int]:
-    """Return the offset of each noun of WordNet 3.0 by its sense keys."""
-    offsets, lemmas = embedded_structure().offsets.tolist(), embedded_lemmas()
-    data = _stream(SENSE_FILE)
-    lexicon_ids = iter(data[len(lemmas) :])
-    return {
-        sense_key(lemma, lexicon, next(lexicon_ids)): offset
-        for offset, words, lexicon in zip(offsets, lemmas, data, strict=False)
-        for lemma in words.split(" ")
-    }
-
-
 def _stream(name: str) -> bytes:
     data = lzma.decompress(resources.files("curation.signals.hierarchy").joinpath(name).read_bytes())
     digest = hashlib.sha256(data).hexdigest()
@@ -293,8 +114,6 @@ def _stream(name: str) -> bytes:
     return data
 
 
-OWN = 10**8
-"""Added to the offset of a synset that WordNet 3.0 lacks: its id has nine digits."""
 Positions = npt.NDArray[np.int64]
 Texts = npt.NDArray[Any]
 
@@ -311,14 +130,11 @@ class Wordnet:
         With the numbers of the ids in place of the file's offsets.
     lemmas : sequence of str
         Of each synset, joined by blanks; the first makes its unique name, ``dog.n.01``.
-    difference : str
-        How its synsets differ from those of WordNet 3.0; ``""`` for 3.0 itself.
     """
 
     name: str
     table: NounTable
     lemmas: Sequence[str]
-    difference: str = ""
 
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self.lemmas):,} nouns>"
@@ -351,8 +167,6 @@ class Wordnet:
             name = f"{self.lemmas[row].split(' ', 1)[0].lower()}.n.{sense:02d}"
             graph.add_node(node, lemmas=self.lemmas[row], name=name)
         graph.add_edges_from(self._edges(chosen, np.array(ids, object), instances=instances))
-        if self.difference:
-            require_acyclic(graph, self.name)
         return graph
 
     def all_nouns(self, *, instances: bool = False) -> Graph:
@@ -380,13 +194,6 @@ class Wordnet:
                 hint="ids of WordNet 3.1 have other offsets" if len(wrong) > len(synsets) // 2 else None,
             )  # fmt: skip
         return np.searchsorted(self.table.offsets, [_number(text) for text in synsets])
-
-    @cached_property
-    def noun_depth(self) -> int:
-        """Deep depth of the deepest noun, instances included: NLTK's scale of Leacock-Chodorow; 19 in WordNet 3.0."""
-        import networkx as nx
-
-        return int(nx.dag_longest_path_length(self.all_nouns(instances=True)))
 
     def _wrong(self, synsets: Collection[str]) -> list[str]:
         offsets = self.table.offsets
@@ -422,24 +229,9 @@ class Wordnet:
         return child[is_used], pointers[is_used]
 
 
-def open_wordnet(which: Wordnet | str | None = None) -> Wordnet:
-    """Return a WordNet.
-
-    Parameters
-    ----------
-    which : Wordnet or str, optional
-        ``nltk:CORPUS`` for one of NLTK's data (``nltk`` alone: its ``wordnet``); by default the built-in WordNet 3.0.
-
-    Raises
-    ------
-    UsageError
-        It is neither of these.
-    HierarchyError
-        NLTK's corpus is not a WordNet.
-    MissingFileError
-        NLTK's data hold no such corpus; the message names the command that installs it.
-    MissingExtraError
-        NLTK is not installed.
+@cache
+def open_wordnet() -> Wordnet:
+    """Return WordNet 3.0, which is built in.
 
     Examples
     --------
@@ -451,100 +243,12 @@ def open_wordnet(which: Wordnet | str | None = None) -> Wordnet:
     >>> list(wordnet.nouns(above=["n02084071"]).adj["n02084071"])
     ['n02083346', 'n01317541']
     """
-    if isinstance(which, Wordnet):
-        return which
-    if which is None:
-        return _built_in()
-    name, _, corpus = which.partition(":")
-    if name == "nltk":
-        return _of_nltk(corpus or "wordnet")
-    raise UsageError(
-        "No such WordNet", where=which[:200], expected="nltk[:CORPUS]",
-        hint="leave it out: WordNet 3.0 is built in",
-    )  # fmt: skip
-
-
-@cache
-def _built_in() -> Wordnet:
     return Wordnet("WordNet 3.0", embedded_structure(), embedded_lemmas())
 
 
-@cache
-def _of_nltk(corpus: str) -> Wordnet:
-    try:
-        import nltk
-    except ImportError:
-        hint = "pip install 'curation[analysis]'"
-        raise MissingExtraError("NLTK is not installed", where=f"nltk:{corpus}", hint=hint) from None
-    for path in (f"corpora/{corpus}", f"corpora/{corpus}.zip/{corpus}/"):
-        # No such corpus, or a path that NLTK does not open.
-        with suppress(LookupError, ValueError, OSError):
-            root = nltk.data.find(path)
-            break
-    else:
-        raise MissingFileError(
-            "NLTK's data hold no such corpus", where=f"nltk:{corpus}",
-            expected="nltk:wordnet, nltk:wordnet31, nltk:english_wordnet, …",
-            found=f"no corpora/{corpus} in {', '.join(map(str, nltk.data.path))}"[:300],
-            hint=f"python -m nltk.downloader {corpus}",
-        )  # fmt: skip
-    try:
-        data, index = (_read(root, name) for name in ("data.noun", "index.noun"))
-        lines = list(noun_lines(data, f"{corpus}/data.noun"))
-        if not lines:
-            raise ValueError("data.noun holds no synset")
-        numbers = _numbers(lines)
-        table, lemmas = table_from(lines, numbers, senses_in(index, f"{corpus}/index.noun"), corpus)
-    except (LookupError, ValueError, OSError) as error:
-        reason = f"{type(error).__name__}: {error}"[:300]
-        raise HierarchyError("NLTK cannot read this WordNet", where=f"nltk:{corpus}", found=reason) from None
-    n_added = sum(number >= OWN for number in numbers)
-    return Wordnet(
-        name=f"{wordnet_version(data) or 'WordNet'} (NLTK's {corpus})",
-        table=table,
-        lemmas=lemmas,
-        difference=f"{len(lines)} nouns: it lacks {SYNSETS - len(lines) + n_added} of the {SYNSETS} of WordNet 3.0, "
-        f"and {n_added} are its own",
-    )
-
-
-def _read(root: Any, name: str) -> bytes:
-    with root.join(name).open() as stream:
-        data: bytes = stream.read()
-    return data
-
-
-def _numbers(lines: Sequence[NounLine]) -> list[int]:
-    """Return of each synset the offset of the one of WordNet 3.0 that it stands for, or `OWN` and its own offset.
-
-    A synset of 3.0 goes where most of its sense keys went, at the first of several; where two have gone to one, that
-    of the most keys gives the id, and the other is lacking.
-    """
-    keys = embedded_sense_keys()
-    shared = Counter((keys[key], row) for row, line in enumerate(lines) for key in line.sense_keys() if key in keys)
-    row_of: dict[int, int] = {}
-    for offset, row in sorted(shared, key=lambda pair: (-shared[pair], pair[1])):
-        row_of.setdefault(offset, row)
-    numbers: dict[int, int] = {}
-    for offset, row in sorted(shared, key=lambda pair: (-shared[pair], pair[0])):
-        if row_of[offset] == row:
-            numbers.setdefault(row, offset)
-    return [numbers.get(row, OWN + line.offset) for row, line in enumerate(lines)]
-
-
-def named_wordnet(which: str | None) -> Wordnet:
-    """Return a WordNet, and warn of how it differs from the built-in one where it does."""
-    chosen = open_wordnet(which)
-    if chosen.difference:
-        warnings.warn(f"{chosen.name}: {chosen.difference}", CurationWarning, stacklevel=3)
-    return chosen
-
-
-def wordnet(
-    which: Wordnet | str | None = None, *, above: Collection[str] | None = None, instances: bool = False
-) -> Graph:
-    """Return the nouns of a WordNet as a hierarchy: `open_wordnet` and `Wordnet.nouns` in one."""
-    return open_wordnet(which).nouns(above, instances=instances)
+def wordnet(*, above: Collection[str] | None = None, instances: bool = False) -> Graph:
+    """Return the nouns of WordNet 3.0 as a hierarchy: `open_wordnet` and `Wordnet.nouns` in one."""
+    return open_wordnet().nouns(above, instances=instances)
 
 
 def wnid(offset: int) -> str:

@@ -16,11 +16,9 @@ from curation.signals.hierarchy.wordnet import (
     STRUCTURE_FILE,
     NounTable,
     embedded_structure,
-    senses_in,
     structure_from,
-    wordnet_version,
 )
-from tests.signals.hierarchy.generate_wordnet import main, read_noun_lines, structure_bytes
+from tests.signals.hierarchy.generate_wordnet import main, read_noun_lines, senses_in, structure_bytes
 
 
 def test_it_is_small_and_its_licence_lies_beside_it() -> None:
@@ -106,10 +104,3 @@ def test_senses_are_in_the_order_of_the_index() -> None:
     assert senses_in(b"  head\nleopard n 2 2 @ ~ 2 0 14765422 02128385\n", "x") == {"leopard": [14765422, 2128385]}
     with pytest.raises(HierarchyError, match="cannot be read"):
         senses_in(b"leopard n many\n", "x")
-
-
-def test_the_version_is_read_from_the_licence(tmp_path: Path) -> None:
-    write(tmp_path, head="  1 WordNet 3.1 Copyright 2011 by Princeton University.\n")
-    assert wordnet_version((tmp_path / "data.noun").read_bytes()) == "WordNet 3.1"
-    write(tmp_path)
-    assert wordnet_version((tmp_path / "data.noun").read_bytes()) == ""

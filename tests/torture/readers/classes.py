@@ -9,17 +9,7 @@ from typing import Any
 
 from tests.torture.readers.annotations import COCO, source
 from tests.torture.readers.predictions import RESULTS
-from tests.torture.readers.target import Files, Target, call, json_bytes, reader
-
-
-def _seal_nouns(files: Files) -> Files:
-    """State the offset of each line where it stands."""
-    lines, place = [], 0
-    for line in files["data.noun"].split(b"\n"):
-        lines.append(b"%08d%s" % (place, line[8:]) if line[:8].isdigit() else line)
-        place += len(line) + 1
-    return {**files, "data.noun": b"\n".join(lines)}
-
+from tests.torture.readers.target import Target, call, json_bytes, reader
 
 TASKS = b"""name = "my/benchmark"
 title = "Mine"
@@ -38,16 +28,6 @@ name = "t2"
 classes = ["dog"]
 """
 
-
-_NOUNS = (
-    b"  1 This software\n00000018 03 n 01 entity 0 001 ~ 00000082 n 0000 | that which is\n"
-    b"00000082 03 n 02 thing 0 object 1 001 @ 00000018 n 0000 | a thing\n"
-)
-
-
-_INDEX = b"entity n 1 1 ~ 1 0 00000018  \nobject n 1 1 @ 1 0 00000082  \nthing n 1 1 @ 1 0 00000082  \n"
-
-
 _TREE = {
     "LabelName": "/m/0bl9f",
     "Subcategory": [{"LabelName": "/m/0bt9lr", "Part": [{"LabelName": "/m/01yrx"}]}, {"LabelName": "/m/01g317"}],
@@ -62,15 +42,6 @@ def _proposals() -> bytes:
         path = Path(folder, "p.jsonl")
         write_proposals(path, MADE)
         return path.read_bytes()
-
-
-def _read_nouns(folder: Path) -> Any:
-    """Read WordNet's files as NLTK's data hold them."""
-    from curation.signals.hierarchy import wordnet
-
-    data, index = ((folder / f"{name}.noun").read_bytes() for name in ("data", "index"))
-    lines, senses = list(wordnet.noun_lines(data, "data.noun")), wordnet.senses_in(index, "index.noun")
-    return wordnet.table_from(lines, [line.offset for line in lines], senses, str(folder))
 
 
 def _id_class() -> Any:
@@ -130,5 +101,4 @@ def targets() -> list[Target]:
             parts=True,
         ),
         reader("hierarchy edits", {"e.toml": _EDITS}, "signals.hierarchy.hierarchy:read_edits"),
-        Target("wordnet", {"data.noun": _NOUNS, "index.noun": _INDEX}, _read_nouns, _seal_nouns),
     ]
