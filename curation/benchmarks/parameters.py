@@ -16,7 +16,7 @@ import msgspec
 
 from curation.benchmarks.facts import facts_of, within
 from curation.core.errors import ProtocolError
-from curation.core.input_files import read_declaration
+from curation.core.reading import read_declaration
 
 MOST_IMAGES = 1_000_000
 """Largest number of images that a list may be asked for."""

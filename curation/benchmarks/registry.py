@@ -27,7 +27,7 @@ from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.facts import fact, facts_of, within
 from curation.benchmarks.parameters import Parameter, declared_parameters
 from curation.core.arguments import checked
-from curation.core.entry_points import entry_points, loaded
+from curation.core.entry_points import entry_points, loading, package_name
 from curation.core.errors import UsageError
 from curation.manifest.header import Header, Paper
 from curation.sources.source_specs import SourceSlot
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 GROUP = "curation.benchmarks"
 """The group of entry points under which another package offers a benchmark, named as the benchmark is."""
 PLAIN_GROUP = "curation.plain_evaluations"
-"""The group of entry points of further evaluations of plain detection."""
+"""The group of entry points of evaluations of plain detection."""
 _ENGINES = {"classification": "curation.evaluation.classification"}
 """Engines by name; a file may name a module instead."""
 
@@ -49,8 +49,7 @@ _ENGINES = {"classification": "curation.evaluation.classification"}
 @cache
 def _plain() -> dict[str, EntryPoint]:
     """Return what evaluates plain detection, which has no lists: modules by name."""
-    voc = EntryPoint("voc", "curation.evaluation.voc", PLAIN_GROUP)
-    return {"voc": voc} | {point.name: point for point in entry_points(PLAIN_GROUP)}
+    return {point.name: point for point in entry_points(PLAIN_GROUP)}
 
 
 @cache
@@ -312,14 +311,22 @@ def _known(protocol: str) -> Any:
 
 def _evaluation(protocol: str) -> Any:
     """Return what holds ``evaluate`` and ``REPORT`` of a benchmark; None for one that is not known here."""
+    point = _plain().get(protocol) or next((entry for entry in _objects() if entry.name == protocol), None)
+    module, package = (point.value, package_name(point)) if point else (_module(protocol), "")
+    with loading(module, f"The evaluation {protocol}", package):
+        made = _imported_evaluation(protocol)
+        return made if made is None else Evaluation(made.evaluate, made.REPORT)
+
+
+def _imported_evaluation(protocol: str) -> Any:
     if protocol in _plain():
-        return loaded(_plain()[protocol], f"The evaluation {protocol}")
+        return _plain()[protocol].load()
     if protocol in names("evaluation"):
         return evaluation(protocol)
     if protocol in _own():
         return import_module(f"{_module(protocol)}.evaluation")
-    found = (entry.module for entry in _objects() if entry.name == protocol)
-    return next((import_module(f"{package}.evaluation") for package in found if _evaluates(package)), None)
+    packages = (entry.module for entry in _objects() if entry.name == protocol)
+    return next((import_module(f"{package}.evaluation") for package in packages if _evaluates(package)), None)
 
 
 def _evaluates(package: str) -> bool:

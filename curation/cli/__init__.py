@@ -9,16 +9,18 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from itertools import chain, takewhile
+from itertools import chain, takewhile, zip_longest
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any, NoReturn
 
 from curation.cli import outputs
 from curation.cli.offered import help_lines, offered, verb_module
-from curation.cli.option_names import Help, Once, renamed
+from curation.cli.option_names import RETIRED, Help, Once
 from curation.core import edge
+from curation.core.entry_points import loading
 from curation.core.errors import CurationError, UsageError
+from curation.core.option_names import renamed
 from curation.core.text_table import printable
 from curation.version import __version__
 
@@ -123,13 +125,20 @@ def _require_known(parser: argparse.ArgumentParser, given: Sequence[str]) -> Non
         if near and not any(words[1] in (name, name.rpartition("@")[0]) for name in manifest_folders()):
             raise _unknown(f"There is no benchmark {words[1]!r}", words[1], near, parser)
     known = parser._option_string_actions
-    for word in given[: given.index("--")] if "--" in given else given:
-        option = word.partition("=")[0]
+    typed = given[: given.index("--")] if "--" in given else given
+    for word, following in zip_longest(typed, typed[1:], fillvalue=""):
+        option, _, value = word.partition("=")
+        keyed = f"{option} {(value or following).partition('=')[0]}"
+        if advice := RETIRED.get(keyed.removeprefix("--")):
+            what = f"{keyed} of `{parser.prog}` is gone: {advice}"
+            raise WrongWordsError(what, where=parser.prog, found=keyed, hint=advice)
         # What is missing beside --json is said by the parser.
         if option.startswith("--") and option not in known and option != "--json":
             called = f"{option[:80]} of `{parser.prog}`"
             if now := renamed(option[2:], known):
                 raise WrongWordsError(f"{called} is now {now}", where=parser.prog, found=option[:80], hint=now)
+            if advice := RETIRED.get(option[2:]):
+                raise WrongWordsError(f"{called} is gone: {advice}", where=parser.prog, found=option[:80], hint=advice)
             raise _unknown(f"{called} does not exist", option, known, parser)
 
 
@@ -249,7 +258,13 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
             allow_abbrev=False,
         )
         if module is not None:
-            _declare(subparser, module, command, each=each)
+            try:
+                with loading(module.__name__, f"The command `curation {name}`"):
+                    _declare(subparser, module, command, each=each)
+            except UsageError:
+                # Completion and the page of all commands have what can be used.
+                if not every:
+                    raise
             outputs.add_force(subparser)
     return parser
 
@@ -323,6 +338,6 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, each
 
 
 def _report(error: CurationError, *, as_json: bool) -> None:
+    print("error: " + "\n".join(printable(line, "?") for line in str(error).split("\n")), file=sys.stderr)
     if as_json:
         print(json.dumps(error.as_dict(), indent=1))
-    print("error: " + "\n".join(printable(line, "?") for line in str(error).split("\n")), file=sys.stderr)

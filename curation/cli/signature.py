@@ -40,7 +40,7 @@ a dataclass                      its fields, each as an option of this command, 
 ===============================  ==================================================================================
 
 What two functions ask for under one name is one option: the first declares it, and the first docstring that explains it
-is its help, without ``False:`` at its beginning. Parameters that `curation.cli.option_names` says to be keys of one
+is its help, without ``False:`` at its beginning. Parameters that `curation.core.option_names` says to be keys of one
 option share it: ``--on-error boxes=drop --on-error stray=drop``. ``**named`` is for Python alone. Help states a
 default, and that an option may be repeated, where the docstring does not; two values of another option are refused.
 ``--json`` and ``--force`` are declared once, in `curation.cli`.
@@ -59,11 +59,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-from curation.cli.option_names import ABOUT, Help, Once, OptionName, name_of
+from curation.cli.option_names import ABOUT, Help, Once
 from curation.cli.outputs import Output
 from curation.core.arguments import alternatives, annotations_of, fitted
 from curation.core.errors import UsageError
 from curation.core.key_value import pairs as pairs
+from curation.core.option_names import OptionName, name_of
 
 _WORDS = (Path, str, int, float, bool)
 _METAVARS: Mapping[Any, str] = {Path: "FILE", int: "N", float: "X"}
@@ -359,7 +360,10 @@ def _value(option: _Option, options: argparse.Namespace) -> Any:
     if option.kind == "pairs":
         read = option.word if isinstance(option.word, type) else Path
         bare, known = _bare_key(value, option) if option.bare else (None, None)
-        given = {key: read(text) for key, text in pairs(value, option.flag, bare=bare, known=known).items()}
+        named = re.match(r"\[((?:\w+\|)+\w+)", option.metavar or "")
+        names = named[1].split("|") if named else ()
+        texts = pairs(value, option.flag, bare=bare, known=known, names=names)
+        given = {key: read(text) for key, text in texts.items()}
         return given[""] if list(given) == [""] else given
     return tuple(value) if option.kind == "many" else value
 

@@ -23,8 +23,9 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 from msgspec import Meta
 
-from curation.core.errors import UsageError, of_the_machine
-from curation.core.ledger import as_command
+from curation.core.errors import CurationError, UsageError, of_the_machine
+from curation.core.option_names import in_python
+from curation.core.writing import is_command
 
 Replicates = Annotated[int, Meta(ge=0, le=1_000_000)]
 """Of a bootstrap; 0 for none."""
@@ -46,8 +47,6 @@ def checked(
     function: Callable[_Given, _Made], *, called: str | None = None, hint: str | None = None
 ) -> Callable[_Given, _Made]:
     """Return a function that gets its arguments as its annotations have them, and refuses what cannot be had so.
-
-    While it runs, no file that it reads is replaced (see `curation.core.ledger.command`).
 
     A text stands for a path where a path is wanted, one name for several, and a list, an array, a Series, a set or a
     generator for a tuple; a scalar of NumPy for the number or text that it holds. Several are at least one, unless none
@@ -93,11 +92,14 @@ def checked(
         try:
             bound = signature.bind(*given, **named)
         except TypeError as error:
+            public = [name for name in inspect.signature(call).parameters if name != "self"]
+            is_by_place = "positional argument" in str(error) and len(given) <= len(public)
+            named_ones = ", ".join(f"{name}=..." for name in public[: len(given)])
             raise UsageError(
                 f"{called} got unexpected arguments",
-                expected=", ".join(name for name in signature.parameters if name != "self"),
+                expected=", ".join(public),
                 found=str(error)[:300],
-                hint=hint,
+                hint=f"name the arguments: {named_ones}" if is_by_place else hint,
             ) from None
         if not kinds:
             kinds.update(annotations_of(function, extras=True))
@@ -109,19 +111,29 @@ def checked(
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 bound.arguments[key] = tuple(fit_value(each, key) for each in value)
             elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                bound.arguments[key] = {name: fit_value(each, name) for name, each in value.items()}
+                stated = inspect.signature(call).parameters
+                bound.arguments[key] = {
+                    name: fit_value(each, name, default=stated.get(name, parameter).default)
+                    for name, each in value.items()
+                }
             else:
                 bound.arguments[key] = fit_value(value, key)
         return bound
+
+    def in_words_of_python(error: CurationError) -> None:
+        public = inspect.signature(call)
+        for part in ("what", "expected", "hint"):
+            if "--" in (text := getattr(error, part) or ""):
+                setattr(error, part, in_python(text, public, kinds))
 
     @functools.wraps(function)
     def call(*given: _Given.args, **named: _Given.kwargs) -> _Made:
         try:
             bound = fit(given, named)
-            with as_command():
-                return function(*bound.args, **bound.kwargs)
-        except BrokenPipeError:
-            # The reader of the output went away: no refusal.
+            return function(*bound.args, **bound.kwargs)
+        except CurationError as error:
+            if not is_command():
+                in_words_of_python(error)
             raise
         except (OSError, MemoryError, RecursionError, UnicodeError) as error:
             raise of_the_machine(error) from error

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from importlib.metadata import EntryPoint
 from typing import Any
 
-from curation.core.errors import UsageError
+from curation.core.errors import CurationError, UsageError
 
 
 def entry_points(group: str) -> list[EntryPoint]:
@@ -27,13 +29,29 @@ def loaded(point: EntryPoint, subject: str) -> Any:
     UsageError
         It cannot be loaded: `subject` cannot be used.
     """
-    try:
+    with loading(point.value, subject, package_name(point)):
         return point.load()
-    # Another package may raise anything while it is imported.
+
+
+@contextmanager
+def loading(module: str, subject: str, package: str = "") -> Iterator[None]:
+    """Raise `UsageError` for whatever a module raises while it is imported: `subject` cannot be used.
+
+    Parameters
+    ----------
+    package : str
+        The name of the package that offers it (default: the first word of the module).
+    """
+    package = package or module.partition(".")[0]
+    try:
+        yield
+    except CurationError:
+        raise
+    # Another package may raise anything.
     except Exception as error:
         raise UsageError(
             f"{subject} cannot be loaded",
-            where=f"{point.value}, of the package {package_name(point)}",
+            where=f"{module}, of the package {package}",
             found=f"{type(error).__name__}: {error}"[:300],
-            hint=f"reinstall or uninstall the package {package_name(point)}; everything else works without it",
+            hint=f"reinstall or uninstall the package {package}; everything else works without it",
         ) from error

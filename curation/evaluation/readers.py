@@ -14,13 +14,11 @@ import numpy as np
 
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import MissingFileError, PredictionError
-from curation.core.input_files import InputFile
 from curation.core.near_names import warn_of_near_names
-from curation.core.storage import missing_path
+from curation.core.reading import InputFile, missing_path
 from curation.evaluation.conventions import LAYOUTS, VALUES, boxes_in_pixels
 from curation.evaluation.detection_files import is_yolo_results, read_other_form
 from curation.evaluation.doubts import doubt, stray_hint
-from curation.evaluation.input_order import equal_rows
 from curation.evaluation.matching import best_overlap
 from curation.evaluation.problem import (
     MAX_COORDINATE,
@@ -797,7 +795,13 @@ def _once_a_line(read: ReadDetections, truth: TaskTruth) -> ReadDetections:
 
 def _copies(found: Detections) -> tuple[Int64s, Int64s]:
     """Return for each detection the group of rows equal to it, and its place in that group, in input order."""
-    group = equal_rows(found, np.arange(len(found)))
+    columns = [*found.boxes.T, found.scores, found.label, found.image]
+    order = np.lexsort(columns)
+    changes = np.zeros(len(order), bool)
+    for column in columns:
+        changes[1:] |= np.diff(column[order]) != 0
+    group = np.empty(len(order), np.int64)
+    group[order] = np.cumsum(changes)
     order = np.argsort(group, kind="stable")
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order)) - np.searchsorted(group[order], group[order])

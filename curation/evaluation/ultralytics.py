@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 import msgspec
 import numpy as np
 
-from curation.core.input_files import json_rows
+from curation.core.reading import json_rows
 from curation.evaluation.result_records import Records
 from curation.sources.datasets import COCO_CATEGORIES
 

@@ -28,8 +28,7 @@ from curation.core.errors import (
     MissingFileError,
     UsageError,
 )
-from curation.core.input_files import GZIP, Unpacking, beginning
-from curation.core.storage import open_binary
+from curation.core.reading import GZIP, Unpacking, beginning, open_binary
 from curation.sources.content import FileContent, require_one, require_unchanged, stamp_of
 from curation.sources.integrity import check_unique, objects_at
 from curation.sources.source import Bools, Categories, FileRecord, Floats, Images, Int32s, Int64s, Objects, Source
@@ -443,7 +442,7 @@ _FLAGS = {
 """Column of the file by name in `Objects`."""
 _ALWAYS = ("occluded", "truncated", "crowd")
 _UNSTATED, _EMPTY = -1, 2
-_LEAVES_OUT = "--on-error boxes=drop (bad_boxes='drop') leaves such boxes out and counts them"
+_LEAVES_OUT = "--on-error boxes=drop leaves such boxes out and counts them"
 
 
 def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: BadBoxes = "error") -> Source:

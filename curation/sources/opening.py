@@ -18,8 +18,8 @@ from typing import Annotated, Any
 from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import MissingFileError, UsageError
-from curation.core.ledger import add_input, remember_inputs
-from curation.core.storage import missing_path
+from curation.core.reading import missing_path
+from curation.core.writing import add_input
 from curation.sources.cache import Cache, Stamp, cache_key, default_folder, frozen
 from curation.sources.coco import parse_coco
 from curation.sources.content import FileContent, SmallFiles, paths_below
@@ -40,7 +40,7 @@ from curation.sources.openimages import (
 )
 from curation.sources.published_list import read_listed
 from curation.sources.source import Source
-from curation.sources.source_specs import BadBoxes, Reading, Seam, SourceSlot
+from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 from curation.sources.table import SUFFIXES, parse_table
 from curation.sources.voc import locate_voc, parse_voc, voc_names, what_else
 from curation.sources.yolo import read_yolo, yolo_file, yolo_parts
@@ -52,13 +52,7 @@ _WRITERS: dict[str, Thread] = {}
 
 @checked
 def open_path(
-    path: Path,
-    *,
-    dataset: str,
-    part: str,
-    cache: bool | Path = True,
-    bad_boxes: BadBoxes = "error",
-    seam: Seam = "drop",
+    path: Path, *, dataset: str, part: str, cache: bool | Path = True, bad_boxes: BadBoxes = "error"
 ) -> Source:
     """Return the source at a path, parsed or from the cache: the same columns either way.
 
@@ -76,8 +70,6 @@ def open_path(
     cache : bool or Path
         Whether parsed sources are kept, and where; True is `curation.sources.cache.default_folder`.
     bad_boxes : {"error", "drop"}
-    seam : {"drop", "split", "widest"}
-        Treatment of MTSD's signs across the seam of a panorama.
 
     Raises
     ------
@@ -96,7 +88,7 @@ def open_path(
     if family(dataset) == "imagenet" and path.exists():
         # A million names are listed anew each time: to know that a folder is unchanged is to list it.
         return frozen(read_imagenet(path, dataset=dataset, part=part))
-    layout = _own_layout(path, dataset, part, bad_boxes, seam)
+    layout = _own_layout(path, dataset, part, bad_boxes)
     return _open(layout or _raw_files(path, dataset, part, bad_boxes), _cache(cache))
 
 
@@ -160,8 +152,6 @@ def _open(raw: _RawFiles, cache: Cache | None) -> Source:
 
 def _through(cache: Cache, raw: _RawFiles) -> Source:
     stamp = _stamp(raw)
-    if stamp is not None:
-        remember_inputs(stamp.files)
     known = cache.remembered(stamp) if stamp else None
     if known is not None:
         digest, size = known
@@ -207,7 +197,13 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _Raw
             read = partial(parse_voc, dataset=dataset, part=part, bad_boxes=bad_boxes)
             return _many_files(path, lambda: voc_names(path, part), read, layout="voc", **options)
     elif not path.exists():
-        raise missing_path("The source does not exist", path, expected=_EXPECTED)
+        error = missing_path("The source does not exist", path, expected=_EXPECTED)
+        root, _, word = str(path).rpartition("@")
+        if root and Path(root).is_dir():
+            offered = parts_at(Path(root), dataset)
+            chosen = word if word in offered or not offered else offered[0]
+            error.hint = f"--source NAME@{chosen}={root}; of --truth: --truth {root} --image-set {chosen}"
+        raise error
     absolute = str(path.absolute())
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     parse: Callable[[Any], Source]
@@ -234,7 +230,7 @@ _PARTS_OF: dict[str, Callable[[Path], tuple[str, ...]]] = {
 }
 
 
-def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, seam: Seam) -> _RawFiles | None:
+def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _RawFiles | None:
     """Return the files of a dataset with a special layout, or None if the path has another layout."""
     # A part that was converted to COCO's layout is read as such.
     is_root = path.is_dir() and not (path / "annotations" / f"instances_{part}.json").is_file()
@@ -254,8 +250,8 @@ def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, seam: 
         return _many_files(locate_cub200(path).absolute(), lambda: CUB200_FILES, parse, **keyed)
     if kind == "mtsd" and is_root:
         root = locate_mtsd(path).absolute()
-        parse = partial(parse_mtsd, part=part, seam=seam, **options)
-        return _many_files(root, lambda: mtsd_names(root, part), parse, seam=seam, **keyed)
+        parse = partial(parse_mtsd, part=part, **options)
+        return _many_files(root, lambda: mtsd_names(root, part), parse, **keyed)
     return None
 
 
@@ -308,7 +304,7 @@ def open_source(dataset: str, annotations: Annotated[Any, Path], *, part: str = 
     part : str
         Such as ``val2017``; of a root that holds several.
     **reading
-        ``cache``, ``bad_boxes``, ``seam``, as `curation.sources.opening.open_path` takes them; of FiftyOne
+        ``cache``, ``bad_boxes``, as `curation.sources.opening.open_path` takes them; of FiftyOne
         ``id_field`` and ``label_field``.
 
     Examples
@@ -331,7 +327,6 @@ def as_source(
     dataset: str,
     part: str,
     bad_boxes: BadBoxes = "error",
-    seam: Seam = "drop",
     cache: bool | Path = True,
     id_field: str = "",
     label_field: str = "",
@@ -346,7 +341,7 @@ def as_source(
         dataset or view, itself or as ``fiftyone:NAME[#VIEW]`` of its database: detections of its samples; sizes come
         from the metadata.
     dataset, part : str
-    bad_boxes, seam, cache
+    bad_boxes, cache
         As the reader of paths takes them.
     id_field, label_field : str
         Of a FiftyOne dataset or view: the field that names the images, and that of the boxes (see
@@ -371,7 +366,7 @@ def as_source(
             "id_field and label_field are for FiftyOne datasets and views", found=type(annotations).__name__
         )
     if isinstance(annotations, str | Path):
-        return open_path(Path(annotations), dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes, seam=seam)
+        return open_path(Path(annotations), dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes)
     return _parsed(*coco_bytes(annotations), f"{type(annotations).__name__}.json", dataset, part, bad_boxes)
 
 
@@ -478,7 +473,6 @@ def _open_slot(reading: Reading, slot: SourceSlot, part: str, path: Any) -> Sour
         part=part or slot.part or _part_of(slot, path),
         cache=reading.cache,
         bad_boxes=reading.bad_boxes,
-        seam=reading.seam,
     )
 
 

@@ -205,13 +205,6 @@ ROWS: dict[str, Row] = {
         most=4,
         repeats=5,
     ),
-    "exhaustive": Row(
-        "whether each of 80,000 images is boxed exhaustively",
-        Work(builds.exhaustive, (80_000,)),
-        {"8,000 images": Work(builds.exhaustive, (8_000,))},
-        most=1.5,
-        scale=10,
-    ),
     "audit": Row("audit of 1 M lines", Work(lists.audit), limit=1.0, draw=_LISTS),
     "identify": Row(
         "command `identify`, 1 M lines, from the start of Python", Work(lists.identify), limit=2.0, draw=_LISTS

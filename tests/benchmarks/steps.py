@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.core.storage import replacing
+from curation.core.writing import replacing
 from tests.benchmarks.own_process import Clock
 
 ROWS, TENTH = 10_000_000, 1_000_000

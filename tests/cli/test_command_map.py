@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from curation.cli import GONE, groups, whole_parser
-from curation.cli.option_names import NAMES, renamed
+from curation.core.option_names import NAMES, renamed
 from tests.shell import VERBS, Shell
 
 
@@ -82,7 +82,13 @@ def test_wrong_words_are_answered_in_one_line(words: str, right: str, shell: She
         ("evaluate owod --images list.txt", "--lists"),
         ("similarity embed --images photos", "--photos"),
         ("build owod --declare", "--header-only"),
-        ("review apply M --boxes b.jsonl", "--added-boxes"),
+        ("review apply M --added-boxes b.jsonl", "COCO JSON file as --source"),
+        ("build owod --added-boxes b.jsonl", "COCO JSON file as --source"),
+        ("evaluate owod --exhaustive-only", "COCO JSON file as --source or --truth"),
+        ("evaluate coco --engine both", "hotcoco computes"),
+        ("evaluate voc --set seam=split", "--set seam of `curation evaluate voc` is gone: leave it out"),
+        ("build osod3 --set=seam=widest", "left out and counted"),
+        ("evaluate osod3 --engine=pycocotools", "else pycocotools"),
     ],
 )
 def test_an_option_of_an_earlier_version_names_the_new_one(words: str, new: str, shell: Shell) -> None:

@@ -21,13 +21,13 @@ class Reading:
     ----------
     no_cache
         parse again
-    seam : {"drop", "split"}
+    unknown : {"drop", "split"}
         what becomes of signs
         across a seam
     """
 
     no_cache: bool = False
-    seam: Literal["drop", "split"] = "drop"
+    unknown: Literal["drop", "split"] = "drop"
 
 
 def command(
@@ -93,17 +93,17 @@ def test_what_a_function_gets() -> None:
     }
     given = parse(
         "m", "x", "y", "--source=a=b", "--source=c=d", "--set", "k=v", "-n", "3", "--share=0.5", "--part=p",
-        "--part=q", "--quiet", "--truth=t.json", "--out=o", "--no-cache", "--set=seam=split",
+        "--part=q", "--quiet", "--truth=t.json", "--out=o", "--no-cache", "--set=unknown=split",
     )  # fmt: skip
     assert given["files"] == (Path("x"), Path("y"))
     assert given["source"] == {"a": Path("b"), "c": Path("d")}
     assert (given["set_"], given["n"], given["share"], given["part"]) == ({"k": "v"}, 3, 0.5, ("p", "q"))
     assert (given["truth"], given["out"], given["quiet"]) == (Path("t.json"), Path("o"), True)
-    assert given["reading"] == Reading(no_cache=True, seam="split")
+    assert given["reading"] == Reading(no_cache=True, unknown="split")
 
 
 @pytest.mark.parametrize(
-    "words", [("--source=a=b",), ("m",), ("m", "--source=a=b", "-n", "x"), ("m", "--source=a=b", "--set=seam=mend")]
+    "words", [("--source=a=b",), ("m",), ("m", "--source=a=b", "-n", "x"), ("m", "--source=a=b", "--set=unknown=mend")]
 )
 def test_wrong_words_are_refused(words: tuple[str, ...]) -> None:
     with pytest.raises((argparse.ArgumentError, SystemExit)):
@@ -123,7 +123,7 @@ def test_the_help_is_the_docstring(capsys: pytest.CaptureFixture[str]) -> None:
         "-n N, --n N how many: 5 % more (default: 7)",
         "--quiet how much is told",
         "--out DIR write it",
-        "seam=drop|split: what becomes of signs across a seam (default: drop)",
+        "unknown=drop|split: what becomes of signs across a seam (default: drop)",
         "--no-cache parse again",
         "--set KEY=VALUE",
         "--source NAME=PATH",
@@ -140,10 +140,10 @@ def test_the_output_keeps_its_kind() -> None:
 
 
 def test_parameters_share_an_option() -> None:
-    assert parse("m", "--source=a=b", "--set", "k=v", "--set", "seam=split")["reading"] == Reading(seam="split")
-    assert parse("m", "--source=a=b", "--set", "k=v", "--set", "seam=split")["set_"] == {"k": "v"}
-    with pytest.raises(UsageError, match="--set seam is given twice"):
-        parse("m", "--source=a=b", "--set", "seam=split", "--set", "seam=drop")
+    assert parse("m", "--source=a=b", "--set", "k=v", "--set", "unknown=split")["reading"] == Reading(unknown="split")
+    assert parse("m", "--source=a=b", "--set", "k=v", "--set", "unknown=split")["set_"] == {"k": "v"}
+    with pytest.raises(UsageError, match="--set unknown is given twice"):
+        parse("m", "--source=a=b", "--set", "unknown=split", "--set", "unknown=drop")
 
 
 def lenient(*, bad_boxes: Literal["error", "drop"] = "error", any_scores: bool = False, seed: int = 0) -> Any:

@@ -21,7 +21,7 @@ from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.parameters import declared_parameters
 from curation.core.canonical import canonical_json, sha256_of_bytes
 from curation.core.errors import MissingFileError, ProtocolError
-from curation.core.storage import inside, read_bytes
+from curation.core.reading import inside, read_bytes
 from curation.manifest.header import LabelView, Paper, PartRole
 from curation.signals.hierarchy.hierarchy import SUPERCLASS_RULES, superclass
 

@@ -13,8 +13,8 @@ import numpy as np
 from msgspec import Meta
 
 from curation.core.errors import PredictionError
-from curation.core.input_files import InputFile, json_rows
-from curation.core.storage import write_text
+from curation.core.reading import InputFile, json_rows
+from curation.core.writing import write_text
 from curation.evaluation.problem import LARGEST_SCORE, MAX_COORDINATE, UNKNOWN, Floats, Int64s
 from curation.evaluation.result_records import Int64, Row, decoding, read_rows
 

@@ -14,8 +14,8 @@ from curation.cli.signature import add_arguments as declare_options
 from curation.cli.signature import call, options_of, summary_of
 from curation.core.errors import UsageError
 from curation.core.grouping import grouped
-from curation.core.ledger import refuse_in_manifest
 from curation.core.progress import stage
+from curation.core.writing import refuse_in_manifest
 
 if TYPE_CHECKING:
     from curation.evaluation.result import Result
@@ -32,8 +32,19 @@ def add_arguments(parser: argparse.ArgumentParser, chosen: str = "") -> None:
         for name in names:
             _add_command(commands, [name], whole=name == chosen)
         return
-    for alike in grouped(names, lambda name: tuple((o.flag, o.key) for o in options_of(evaluation_of(name)))).values():
-        _add_command(commands, alike)
+    for options, alike in grouped(names, _options_or_error).items():
+        if isinstance(options, UsageError):
+            commands.add_parser(alike[0], help=f"cannot be loaded: {options.found}".replace("%", "%%"))
+        else:
+            _add_command(commands, alike)
+
+
+def _options_or_error(name: str) -> tuple[tuple[str, str], ...] | UsageError:
+    """Return the options of an evaluation, or why it cannot be loaded: it takes no other evaluation away."""
+    try:
+        return tuple((option.flag, option.key) for option in options_of(evaluation_of(name)))
+    except UsageError as error:
+        return error
 
 
 def _add_command(commands: Any, names: Sequence[str], *, whole: bool = True) -> None:

@@ -27,8 +27,7 @@ from curation.core.canonical import sha256_of_bytes
 from curation.core.engines.shards import JOURNAL, TRIES, Entry, Shards, begin, finish, write_shard
 from curation.core.engines.step import Block, Step
 from curation.core.errors import CurationError, EngineError, MissingExtraError, UsageError
-from curation.core.ledger import locked
-from curation.core.storage import make_folder
+from curation.core.writing import locked, make_folder
 
 EngineName = Literal["local", "ray"]
 _WAVE = 4096

@@ -20,7 +20,8 @@ import msgspec
 from curation.core.canonical import canonical_json, sha256_of_lines
 from curation.core.engines.step import Step, content_digest
 from curation.core.errors import EngineError
-from curation.core.storage import make_folder, read_bytes, remove_abandoned, replacing, write_bytes
+from curation.core.reading import read_bytes
+from curation.core.writing import make_folder, remove_abandoned, replacing, write_bytes
 
 if TYPE_CHECKING:
     import pyarrow

@@ -16,7 +16,7 @@ from curation.core.engines.running import EngineName, run_step
 from curation.core.engines.shards import Shards
 from curation.core.engines.step import Block, Step
 from curation.core.errors import CurationError, UsageError
-from curation.core.storage import missing_path
+from curation.core.reading import missing_path
 from curation.extensions.audit.run import audit
 from curation.sources.published_list import LIST_SUFFIXES
 

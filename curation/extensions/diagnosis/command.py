@@ -12,7 +12,7 @@ from curation.cli.outputs import KEPT, OUTPUT_FILE
 from curation.core.arguments import Workers
 from curation.core.engines.running import EngineName
 from curation.core.errors import UsageError
-from curation.core.storage import write_bytes
+from curation.core.writing import write_bytes
 from curation.extensions.diagnosis.presence import presence as scan
 from curation.extensions.diagnosis.renumbering import renumber as with_new_ids
 

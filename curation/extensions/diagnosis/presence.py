@@ -21,8 +21,8 @@ from curation.core.engines.running import EngineName, cores, run_step
 from curation.core.engines.shards import Entry, Shards
 from curation.core.engines.step import Block, Step
 from curation.core.errors import AnnotationFormatError, UsageError
-from curation.core.input_files import GZIP
 from curation.core.parquet_limits import text_columns
+from curation.core.reading import GZIP
 
 if TYPE_CHECKING:
     import pyarrow

@@ -14,8 +14,9 @@ import msgspec
 from curation.core.arguments import checked
 from curation.core.errors import UsageError
 from curation.core.pages import page
-from curation.core.storage import publishing_files, read_bytes, write_text
+from curation.core.reading import read_bytes
 from curation.core.wording import counted
+from curation.core.writing import publishing_files, write_text
 from curation.evaluation.measures import Data, Measure, Measured, Scored, Value
 from curation.evaluation.result import Column, Report, Result, Table
 from curation.extensions.leaks.step import KINDS, Evidence, thumbnail

@@ -21,9 +21,8 @@ import msgspec
 
 from curation.core.csv_table import csv_rows
 from curation.core.errors import HierarchyError, UsageError
-from curation.core.input_files import read_declaration, utf8_text
 from curation.core.json_keys import decode_json
-from curation.core.storage import read_bytes
+from curation.core.reading import read_bytes, read_declaration, utf8_text
 
 if TYPE_CHECKING:
     import networkx as nx

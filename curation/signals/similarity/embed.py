@@ -23,7 +23,7 @@ from curation.core.engines.shards import Shards
 from curation.core.engines.step import Step
 from curation.core.errors import CurationError, DuplicateIdError, EmbeddingError, UsageError, WriteError
 from curation.core.ids import ImageId, native_of
-from curation.core.storage import write_text
+from curation.core.writing import write_text
 from curation.signals.similarity.embeddings import (
     HEADER,
     EmbeddingStore,

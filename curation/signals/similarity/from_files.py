@@ -17,9 +17,9 @@ from curation.core.csv_table import as_csv
 from curation.core.engines.running import EngineName
 from curation.core.engines.shards import SUMMARY, open_shards
 from curation.core.errors import CurationWarning, UsageError
-from curation.core.input_files import read_plain
-from curation.core.storage import publishing_files, write_text
+from curation.core.reading import read_plain
 from curation.core.wording import counted
+from curation.core.writing import publishing_files, write_text
 from curation.signals.similarity.embed import (
     Broken,
     EmbedResult,

@@ -24,7 +24,7 @@ from curation.core.engines.shards import STEP, SUMMARY, Entry, Shards, open_shar
 from curation.core.engines.step import Block, Step
 from curation.core.errors import SimilarityError, UsageError
 from curation.core.figure_style import SERIES, bins_of, label_outer, plain, save_figure, set_title, small_multiples
-from curation.core.storage import read_bytes
+from curation.core.reading import read_bytes
 from curation.signals.similarity.embeddings import ROWS, Embeddings, Vectors, open_embeddings, require_same_encoder
 from curation.sources.source import Int64s
 

@@ -294,7 +294,7 @@ def test_photos_are_found_by_the_file_names_of_a_source(world: Path, tmp_path: P
     given = {"corpus": world / "corpus", "photos": tmp_path / "photos", "plant": 0}
     with pytest.raises(MissingFileError, match="nothing is known about leaks") as refused:
         leaks(world / "manifest", **given)
-    assert "--source NAME=PATH" in str(refused.value.hint)
+    assert "sources={'NAME': PATH} finds them" in str(refused.value.hint)
     by_name = leaks(world / "manifest", **given, sources={"coco": truth})
     assert by_name.leaked == leaks(world / "manifest", **{**given, "photos": world / "photos"}).leaked
     assert len(by_name.leaked) > 5
