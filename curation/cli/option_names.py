@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import Any
 
 
 class Help(argparse.HelpFormatter):
@@ -17,24 +16,6 @@ class Help(argparse.HelpFormatter):
             head, *rest = super()._split_lines(key, width - 2)
             lines += [f"  {head}", *(f"    {line}" for line in rest)]
         return lines
-
-
-class Once(argparse.Action):
-    """Stores the value of an option, and refuses a second one."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
-    ) -> None:
-        """Store the value."""
-        seen = vars(namespace).setdefault(_SEEN, set())
-        if option is not None and self.dest in seen:
-            raise argparse.ArgumentError(self, f"is given twice: {str(values)[:200]}")
-        seen.add(self.dest)
-        setattr(namespace, self.dest, values)
-
-
-_SEEN = "_seen"
-"""Where a namespace holds the names of options that were given."""
 
 
 _CORRECTED = "correct the annotations in FiftyOne or another tool, and give that COCO JSON file as --source or --truth"

@@ -40,6 +40,8 @@ class Output:
 
     def __call__(self, text: str) -> Path:
         """Return the path that an argument names."""
+        if not text:
+            raise UsageError("An output needs a name", expected="a path; the working folder is '.'", found="''")
         return Path(text)
 
 

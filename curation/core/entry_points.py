@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from curation.core.errors import CurationError, UsageError
@@ -55,3 +58,23 @@ def loading(module: str, subject: str, package: str = "") -> Iterator[None]:
             found=f"{type(error).__name__}: {error}"[:300],
             hint=f"reinstall or uninstall the package {package}; everything else works without it",
         ) from error
+
+
+def constants_of(point: EntryPoint) -> dict[str, Any]:
+    """Return the constants that the module of an entry point assigns, read from its source without running it.
+
+    Raises
+    ------
+    Exception
+        Whatever the package of the module raises while it is imported; `ModuleNotFoundError` without a source.
+    """
+    spec = find_spec(point.module)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(point.module)
+    return {
+        node.targets[0].id: node.value.value
+        for node in ast.parse(Path(spec.origin).read_bytes()).body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Constant)
+    }

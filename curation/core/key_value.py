@@ -38,11 +38,12 @@ def pairs(
             raise UsageError(
                 f"{option} needs NAME=VALUE",
                 where=f"{option} {text[:200]}",
+                expected=f"{option} NAME=VALUE",
                 found="no name" if not key or not equals else "no value",
             )
         if key in given:
             what = f"names {key!r} twice" if key else "is given twice for all"
-            error = UsageError(f"{option} {what}", where=f"{option} {text[:200]}")
+            error = UsageError(f"{option} {what}", where=f"{option} {text[:200]}", expected="each name once")
             if not key:
                 error.expected = f"{option} {'|'.join(names) or 'NAME'}=VALUE, each with its name"
                 values = zip(names, (given[key], text), strict=False)

@@ -468,8 +468,6 @@ EXPORT = "export shapes --part t2-test --format"
         ("init --out new.toml --source none.json", "lists no categories", no_categories),
         ("init --out new.toml --source https://example.com/a.json", "where: https://example.com/a.json", None),
         (f"build owod --tasks tasks.toml {' '.join(INIT[2:])} --out m", "write \"circle\" for 'CIRCLE'", shout),
-        ("build owod --task tasks.toml --source train=train.json --out m", "did you mean --tasks?", None),
-        ("build owd --tasks tasks.toml --source train=train.json --out m", "did you mean owod?", None),
         (f"build owod {' '.join(INIT[2:])} --out m", "--tasks FILE, which `curation init` writes", None),
         (
             "build owod --tasks tasks.toml --source train=train.json --out m",
@@ -479,7 +477,6 @@ EXPORT = "export shapes --part t2-test --format"
         ("build tasks.toml --source train=train.json --out m", "curation build owod --tasks FILE", None),
         ("import shapes --lists . --out m", "is not one of published lists", None),
         ("cut train.json -k 2 --classes tasks.toml", "where: coco\n", None),
-        ("biuld owod", "did you mean build?", None),
         ("audit train.json", "curation inspect train.json", None),
         ("verify train.json", "a folder", None),
         (f"{EVALUATE} --task tasks.toml", "--task takes a name", results),

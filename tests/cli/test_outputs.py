@@ -1,12 +1,11 @@
 """No verb replaces a file without ``--force``, nor ever an input of the same command or a file of a manifest."""
 
-import argparse
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -16,29 +15,18 @@ import pytest
 from PIL import Image
 
 import curation
-from curation.cli import _parser as parser_of
-from curation.cli import main, outputs
+from curation.cli import main, outputs, whole_parser
 from curation.core.errors import OverwriteError
 from tests.evaluation.leaderboard_cases import row_data, write_rows
-from tests.shell import VERBS
 from tests.small_world import write_elephant, write_small_world
 
 PARAMETERS = {"ratios": ("1",), "orders": ("hash",), "salt": "test"}
 FOREIGN = b"the only copy of something else\n"
 
 
-def commands_of(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for one in action.choices.values():
-                yield from commands_of(one)
-
-
-@pytest.mark.parametrize("verb", sorted(VERBS))
-def test_every_option_that_names_an_output_is_declared_as_one(verb: str) -> None:
+def test_every_option_that_names_an_output_is_declared_as_one() -> None:
     names = {"--out", "--append", "--dry-run"}
-    for parser in commands_of(parser_of(verb)):
+    for parser in outputs.commands_of(whole_parser()):
         options = {name: action for action in parser._actions for name in action.option_strings}
         for name in names & options.keys():
             assert isinstance(options[name].type, outputs.Output), f"{parser.prog} {name}"

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from curation.core.writing import PARTIAL, _host
 from curation.sources import cache as cache_module
 from curation.sources.cache import Cache, Stamp, cache_key, default_folder, frozen
 from curation.sources.coco import read_coco
@@ -229,10 +230,10 @@ def test_leftovers_of_killed_processes_are_removed_and_those_of_living_ones_not(
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
     dead = [
-        folder / f".{path.stem}.partial-{process.pid}-aa{suffix}"
+        folder / f".{path.stem}{PARTIAL}{_host()}-{process.pid}-aa{suffix}"
         for folder, suffix in ((path.parent, ".npz"), (digests, ".json"))
     ]
-    living = path.with_name(f".{path.stem}.partial-{os.getppid()}-bb.npz")
+    living = path.with_name(f".{path.stem}{PARTIAL}{_host()}-{os.getppid()}-bb.npz")
     for leftover in (*dead, living):
         leftover.write_bytes(b"half")
     cache.sweep()

@@ -36,6 +36,7 @@ from curation.extensions.detection_ap.score_free import LMMS, LMMS_MEANING, MATC
 from curation.extensions.detection_ap.score_free import MEASURES as SCORE_FREE_MEASURES
 from curation.extensions.detection_ap.score_free import TABLES as SCORE_FREE_TABLES
 
+SUMMARY = "Plain detection by COCO AP, LVIS AP, Fixed AP, or without scores, and each class"
 Variant = Literal[
     "coco", "coco-federated", "lvis", "lvis-fixed", "score-free", "score-free-best", "score-free-in-order", "lmms-eval",
     "all",

@@ -22,6 +22,7 @@ from curation.evaluation.readers import Boxes
 from curation.evaluation.result import Column, Figure, Report, Result, Tidy
 from curation.evaluation.variants import Rules
 
+SUMMARY = "Plain detection by VOC average precision: 11-point and area, difficult objects ignored"
 VOC = Rules(
     name="voc",
     meaning="best object of the class, free or not, IoU >= 0.5; difficult and crowd ignored; equal scores one point",

@@ -536,6 +536,7 @@ def embed_corpus(
     batch: int | None = None,
     engine: EngineName = "local",
     workers: int | None = None,
+    shard: str | None = None,
 ) -> Shards:
     """Embed the photos of a corpus of any size into shards with the columns that `EmbedPhotos` returns.
 
@@ -543,8 +544,8 @@ def embed_corpus(
     ----------
     corpus : str or Path
         See `curation.sources.corpus.corpus_blocks`.
-    out, engine, workers
+    out, engine, workers, shard
         See `curation.core.engines.running.run_step`.
     """
     step = EmbedPhotos(recipe, encoder.identity.digest, encoder.dimension, batch or BATCH)
-    return run_step(step, corpus_blocks(corpus), out=out, engine=engine, workers=workers)
+    return run_step(step, corpus_blocks(corpus), out=out, engine=engine, workers=workers, shard=shard)
