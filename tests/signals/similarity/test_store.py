@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from curation.core.canonical import sha256_of_file
 from curation.core.errors import EmbeddingError, MissingFileError
+from curation.core.writing import PARTIAL, _host
 from curation.signals.similarity.embeddings import (
     Embeddings,
     EmbeddingStore,
@@ -138,7 +139,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_what_a_kill_left_of_the_header_does_not_stand_in_the_way(tmp_path: Path) -> None:
-    (tmp_path / ".store.partial-999999999-aa.json").write_bytes(b"{")
+    (tmp_path / f".store{PARTIAL}{_host()}-999999999-aa.json").write_bytes(b"{")
     finished(tmp_path)
     assert len(open_embeddings(tmp_path)) == 5
     assert not list(tmp_path.glob(".*"))
