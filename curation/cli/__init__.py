@@ -139,7 +139,7 @@ class Parser(argparse.ArgumentParser):
 
     def _refuse_gone(self, option: str) -> None:
         if advice := RETIRED.get(option.removeprefix("--")):
-            raise UsageError(f"{option} of `{self.prog}` is gone: {advice}", where=self.prog, found=option, hint=advice)
+            raise UsageError(f"{option} of `{self.prog}` is gone: {advice}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a verb or command that there is not; `call` refuses other words."""

@@ -13,6 +13,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from contextvars import ContextVar
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
@@ -48,6 +49,10 @@ _MOST = 1_000_000
 
 class UnfitError(Exception):
     """A value is not of the kind that is wanted."""
+
+
+_is_within = ContextVar("_is_within", default=False)
+"""Whether a checked function runs: the outermost one says its errors in words of Python."""
 
 
 def checked(
@@ -130,15 +135,21 @@ def checked(
 
     @functools.wraps(function)
     def call(*given: _Given.args, **named: _Given.kwargs) -> _Made:
+        is_outermost, token = not _is_within.get(), _is_within.set(True)
         try:
             bound = fitted_arguments(given, named)
             return function(*bound.args, **bound.kwargs)
+        except BrokenPipeError:
+            # The reader of the output went away: no refusal.
+            raise
         except CurationError as error:
-            if not is_command():
+            if is_outermost and not is_command():
                 in_words_of_python(error)
             raise
         except (OSError, MemoryError, RecursionError, UnicodeError) as error:
             raise of_the_machine(error) from error
+        finally:
+            _is_within.reset(token)
 
     return call
 

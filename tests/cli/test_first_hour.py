@@ -213,9 +213,16 @@ def counts_of(content: dict[str, Any], listed: set[str]) -> dict[str, tuple[int,
 
 
 @pytest.mark.parametrize(("change", "check"), CHANGES)
+@pytest.mark.parametrize("cells", [0, 1 << 26])
 def test_a_changed_source_is_counted_by_class(
-    shapes: Path, change: Callable[[dict[str, Any]], object], check: str, shell: Shell
+    shapes: Path,
+    change: Callable[[dict[str, Any]], object],
+    check: str,
+    cells: int,
+    shell: Shell,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("curation.manifest.verify._FEW_CELLS", cells)
     before = json.loads((shapes / "train.json").read_text())
     change(after := json.loads((shapes / "train.json").read_text()))
     (shapes / "train.json").write_text(json.dumps(after))
