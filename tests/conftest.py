@@ -71,17 +71,6 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
 
 
 @pytest.fixture
-def nltk_corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of NLTK's corpora, its only one; empty."""
-    data = pytest.importorskip("nltk", reason="NLTK is not installed: pip install 'curation[analysis]'").data
-    monkeypatch.setattr(data, "path", [str(tmp_path)])
-    importlib.import_module("curation.signals.hierarchy.wordnet")._of_nltk.cache_clear()
-    folder = tmp_path / "corpora"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def browser_page() -> Iterator[Any]:
     """A page of a headless Chromium that talks to this machine only; the test skips where there is none."""
     sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")

@@ -25,7 +25,7 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.manifest.manifest import is_approximate as is_approximate
 from curation.manifest.verify import source_content
-from curation.sources.coerce import open_slots
+from curation.sources.opening import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, require_slots
 

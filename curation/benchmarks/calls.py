@@ -84,7 +84,7 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
     if isinstance(value, Mapping) and (key == "manifest" or (key == "truth" and "images" not in value)):
         return {part: _usable(key, file, folder, bad_boxes) for part, file in value.items()}
     if key == "truth":
-        from curation.sources.coerce import as_source
+        from curation.sources.opening import as_source
 
         try:
             return as_source(value, dataset="coco", part="test", bad_boxes=bad_boxes)
@@ -95,7 +95,7 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
     if key == "manifest" and isinstance(value, os.PathLike):
         return str(value)
     if key == "detections":
-        from curation.sources.detector_objects import is_by_image
+        from curation.sources.in_memory import is_by_image
 
         if isinstance(value, Mapping) and {"images", "annotations"} <= value.keys():
             raise UsageError(
@@ -121,12 +121,11 @@ def _have_scores(value: Any) -> bool:
 
 def _written(value: Any, folder: Path) -> Path:
     """Write detections that are in memory as COCO results, so that one reader checks them, and return the file."""
-    from curation.sources.detector_objects import is_by_image, rows_by_image
     from curation.sources.fiftyone_view import is_view, results_of_view
-    from curation.sources.in_memory import json_bytes, results_bytes
+    from curation.sources.in_memory import encoded_json, is_by_image, results_bytes, rows_by_image
 
     value = rows_by_image(value) if is_by_image(value) else value
-    data = json_bytes(results_of_view(value)) if is_view(value) else results_bytes(value)
+    data = encoded_json(results_of_view(value)) if is_view(value) else results_bytes(value)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{type(value).__name__}.json"
     path.write_bytes(data)

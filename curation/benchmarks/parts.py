@@ -28,7 +28,7 @@ from curation.manifest.header import (
 )
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartImages, count_annotated, select_objects
-from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, facts_of, namespace_of
+from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, licence_facts, namespace_of
 from curation.sources.source import Int64s, Source
 
 
@@ -213,7 +213,7 @@ def unread_entry(
     slot: str, dataset: str, part: str, *, note: str = "", exhaustive: tuple[str, ...] = ()
 ) -> SourceEntry:
     """Return the record of a source by name alone: no file of it was read."""
-    facts = facts_of(dataset)
+    facts = licence_facts(dataset)
     return SourceEntry(
         name=slot,
         dataset=dataset,

@@ -32,7 +32,7 @@ from curation.manifest.header import (
     Taxonomy,
 )
 from curation.manifest.importing import LISTS, PROTOCOL
-from curation.signals.hierarchy.class_lists import read_classes
+from curation.signals.hierarchy.class_lists import read_class_sets
 
 
 class Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,7 +82,7 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     Attributes
     ----------
     known : str
-        Known classes of lists without tasks, as `curation.signals.hierarchy.class_lists.read_classes` takes them.
+        Known classes of lists without tasks, as `curation.signals.hierarchy.class_lists.read_class_sets` takes them.
     datasets : dict of str to (str, str)
         Dataset and part of a source whose name is neither ``DATASET-PART`` nor that of a dataset.
     """
@@ -197,7 +197,7 @@ def draft(
     """
     lists = msgspec.convert(facts["published"][key], Published)
     if lists.known:
-        names = (name for entry in read_classes(lists.known) for name in entry.classes)
+        names = (name for entry in read_class_sets(lists.known) for name in entry.classes)
         classes = tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(names))
     paper = facts["papers"][lists.paper] if lists.paper else facts["paper"]
     views = {"": LabelView(), **msgspec.convert(facts.get("views", {}), dict[str, LabelView])}

@@ -27,7 +27,7 @@ from curation.publishing.repository import Written, check_repository_name, write
 from curation.publishing.tables import part_tables
 from curation.review.decisions.decision import Decision
 from curation.review.decisions.files import read_decision_files
-from curation.sources.coerce import open_slots
+from curation.sources.opening import open_slots
 from curation.sources.source_specs import Reading, Sources
 
 Layout = Literal["curation", "findmeifyoucan"]

@@ -323,13 +323,13 @@ def part_samples(manifest: Manifest, part: str, truth: Path | None = None) -> Pa
     Parameters
     ----------
     truth : Path, optional
-        A dataset root or a file with the class of each image (see `curation.sources.opening.open_source`);
+        A dataset root or a file with the class of each image (see `curation.sources.opening.open_path`);
         not needed where all images have names such as ``n02088632_3640``, which tell their classes.
 
     Raises
     ------
     ManifestError, MissingListError, SourceError
-        See `curation.manifest.views.locate_images` and `curation.sources.opening.open_source`.
+        See `curation.manifest.views.locate_images` and `curation.sources.opening.open_path`.
     UsageError
         The manifest is of another kind of protocol.
     PredictionError
@@ -496,7 +496,7 @@ def _classes_by_name(images: Sequence[str]) -> list[str] | None:
 def _classes_by_truth(manifest: Manifest, part: str, truth: Path) -> list[str]:
     """Return the class of each image: what the truth says, except for images named after it (``n02088632_3640``)."""
     from curation.manifest.views import locate_images
-    from curation.sources.opening import open_source
+    from curation.sources.opening import open_path
 
     by_name = {entry.name: entry for entry in manifest.header.sources if entry.name in manifest.part(part).sources}
     ids = manifest.ids(part)
@@ -504,7 +504,7 @@ def _classes_by_truth(manifest: Manifest, part: str, truth: Path) -> list[str]:
     # Training images of ImageNet are named after their class: no list of others has them.
     others = [name for name, entry in by_name.items() if (entry.dataset, entry.part) != ("imagenet", "train")]
     sources = {
-        name: open_source(truth, dataset=by_name[name].dataset, part=by_name[name].part, cache=False) for name in others
+        name: open_path(truth, dataset=by_name[name].dataset, part=by_name[name].part, cache=False) for name in others
     }
     if len(others) < len(by_name):
         class_at = {

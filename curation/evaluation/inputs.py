@@ -71,7 +71,7 @@ class Reading:
 
     def open(self, truth: Truth, part: str = "test") -> Source:
         """Return the source of a ground truth; `part` is what to call the part that a file holds."""
-        from curation.sources.coerce import as_source
+        from curation.sources.opening import as_source
 
         if isinstance(truth, Source):
             return truth

@@ -33,7 +33,7 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.views import PartImages, select_objects
 from curation.sources.datasets import family
 from curation.sources.identity import Resolved
-from curation.sources.integrity import select
+from curation.sources.integrity import objects_at
 from curation.sources.source import FileRecord, Source
 from curation.sources.yolo import names_from_zero
 
@@ -118,7 +118,7 @@ def viewed(source: Source, manifest: Manifest, part: str, ids: Sequence[str]) ->
         # A truth that was exported under this view has renamed its unknown objects already.
         classes = (*classes, ClassEntry(name=UNKNOWN, role="unknown", index=UNKNOWN_NUMBER))
     shown = select_objects(classes, entry.view, PartImages((source,), np.zeros_like(chosen), chosen))
-    objects = select(source.require_objects("A label view"), shown.index)
+    objects = objects_at(source.require_objects("A label view"), shown.index)
     objects = replace(objects, crowd=shown.ignore, difficult=np.zeros(len(shown), np.bool_))
     counts = {
         "left out by the label view: objects": shown.dropped,

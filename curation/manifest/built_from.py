@@ -144,7 +144,7 @@ def open_remembered(
     SourceError
         A remembered file was moved, cannot be read, or was changed and `allow_changed` is not set.
     """
-    from curation.sources.coerce import open_slots
+    from curation.sources.opening import open_slots
 
     opened = open_slots(given, slots, reading)
     if kept is None:

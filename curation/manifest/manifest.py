@@ -134,7 +134,7 @@ class Manifest:
         Parameters
         ----------
         given : mapping of str to path or annotations
-            See `curation.sources.coerce.open_slots`.
+            See `curation.sources.opening.open_slots`.
         reading : Reading, optional
             Of what is given; the others are read as in the build.
         slots : sequence of SourceSlot, optional

@@ -21,7 +21,7 @@ from curation.publishing.formats.plan import Plan, WrittenFile, joined_plans, wr
 from curation.publishing.formats.voc import plan_voc
 from curation.publishing.formats.yolo import plan_yolo
 from curation.publishing.photos import photo_sizes
-from curation.sources.coerce import open_slots
+from curation.sources.opening import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading
 
@@ -165,7 +165,7 @@ def export(
     form : str
         Name of one of `formats`.
     sources : mapping of str to Any
-        By ``NAME[@PART]``: see `curation.sources.coerce.open_slots`. What the parts do not need is not read.
+        By ``NAME[@PART]``: see `curation.sources.opening.open_slots`. What the parts do not need is not read.
     out : Path
         A new folder; for one file, a new file that ends as the format says.
     each : bool

@@ -3,7 +3,7 @@
 Nothing in the folder is trusted: a file is used only if every checksum in it holds, it was written by this version of
 the readers, and it says itself that it belongs to the very digest and options asked for. Removing the folder is safe.
 
-Digests are remembered by what the file system says of a file, so that 400 MB are not hashed on every run. As in git's
+Digests are remembered by size, times and inode of a file, so that 400 MB are not hashed on every run. As in git's
 index, a file whose size, times and inode are as they were is taken to hold what it held; a stamp taken within two
 seconds of the file's last change is not trusted, since a second change in that time might not show.
 """
@@ -49,7 +49,7 @@ _Header: Any = msgspec.defstruct(
     ],
     forbid_unknown_fields=True,
 )
-"""What a file says of itself, and all of a source that is no column."""
+"""Header of a file: version, key and columns, and the fields of a source that are not columns."""
 
 
 def frozen(source: Source) -> Source:
@@ -64,8 +64,8 @@ def default_folder() -> Path | None:
 
     On Linux that is ``curation`` below ``$XDG_CACHE_HOME`` or ``~/.cache``; elsewhere what `platformdirs` says.
     """
-    if named := os.environ.get("CURATION_CACHE"):
-        return Path(named)
+    if folder_name := os.environ.get("CURATION_CACHE"):
+        return Path(folder_name)
     from platformdirs import user_cache_path
 
     folder = user_cache_path("curation", appauthor=False)
@@ -78,7 +78,7 @@ def cache_key(digest: str, options: Mapping[str, Any]) -> str:
 
 
 class Cache:
-    """A folder of parsed sources. Trouble with it is told on stderr and never stops the work.
+    """A folder of parsed sources. Errors in it are reported on stderr and never stop the work.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ class Cache:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._memo = Memo(folder / "digests")
+        self._digests = folder / "digests"
         self._silent = False
 
     def sweep(self) -> None:
         """Remove what killed processes left unfinished in the folder."""
-        for folder in (self.folder, self._memo.folder):
+        for folder in (self.folder, self._digests):
             try:
                 remove_abandoned(folder)
             except OSError as error:
@@ -105,12 +105,19 @@ class Cache:
 
     def remembered(self, stamp: Stamp) -> tuple[str, int] | None:
         """Return digest and size of files that have not changed since they were last hashed, or None."""
-        return self._memo.find(stamp)
+        try:
+            entry = msgspec.json.decode(self._entry_path(stamp).read_bytes(), type=_Entry)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            return None
+        if entry.listing != stamp.listing or entry.recorded - entry.changed <= _RACY or entry.changed != stamp.changed:
+            return None
+        return entry.digest, entry.size
 
     def remember(self, stamp: Stamp, digest: str, size: int) -> None:
-        """Remember a digest for `remembered`."""
+        """Remember a digest for `remembered`, in a small file for each set of paths."""
+        entry = _Entry(stamp.listing, digest, size, stamp.changed, stamp.taken)
         try:
-            self._memo.record(stamp, digest, size)
+            write_bytes(self._entry_path(stamp), msgspec.json.encode(entry), guarded=False)
         except (OSError, CurationError) as error:
             self._cannot_write(error)
 
@@ -119,7 +126,7 @@ class Cache:
         return any(self.folder.glob(f"{size}-*.npz"))
 
     def load(self, key: str, size: int) -> Source | None:
-        """Return the source of a key, or None; a file that is there and cannot be used is told and ignored."""
+        """Return the source of a key, or None; a file that cannot be used is reported and ignored."""
         path = self._path(key, size)
         try:
             with zipfile.ZipFile(path) as archive:
@@ -151,6 +158,9 @@ class Cache:
 
     def _path(self, key: str, size: int) -> Path:
         return self.folder / f"{size}-{key[:40]}.npz"
+
+    def _entry_path(self, stamp: Stamp) -> Path:
+        return self._digests / f"{stamp.listing[:40]}.json"
 
     def _cannot_write(self, error: Exception) -> None:
         if not self._silent:
@@ -199,9 +209,12 @@ def _unpack_texts(columns: dict[str, Any], name: str) -> None:
 
 
 def _require_bounded(archive: zipfile.ZipFile, size: int) -> None:
-    """Refuse a file whose columns take more than its own bytes: none is compressed, and none stands twice."""
+    """Refuse a file whose columns take more than its own bytes: no column is compressed or repeated."""
     members = archive.infolist()
-    if any(one.compress_type != zipfile.ZIP_STORED for one in members) or sum(one.file_size for one in members) > size:
+    if (
+        any(member.compress_type != zipfile.ZIP_STORED for member in members)
+        or sum(member.file_size for member in members) > size
+    ):
         raise ValueError("its columns are larger than the file")
 
 
@@ -256,7 +269,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Stamp:
-    """What the file system says of some files at one moment.
+    """Size, times and inode of some files at one moment.
 
     Attributes
     ----------
@@ -278,33 +291,3 @@ class Stamp:
             digest.update(f"{path}\0{line}\n".encode("utf-8", "surrogateescape"))
             self.changed = max(self.changed, facts.st_mtime_ns, facts.st_ctime_ns)
         self.listing = digest.hexdigest()
-
-
-class Memo:
-    """Remembered digests, one small file a set of paths, in a folder.
-
-    Attributes
-    ----------
-    folder : Path
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def find(self, stamp: Stamp) -> tuple[str, int] | None:
-        """Return the remembered digest and size, or None where there is none to trust (a damaged entry is none)."""
-        try:
-            entry = msgspec.json.decode(self._path(stamp).read_bytes(), type=_Entry)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-            return None
-        if entry.listing != stamp.listing or entry.recorded - entry.changed <= _RACY or entry.changed != stamp.changed:
-            return None
-        return entry.digest, entry.size
-
-    def record(self, stamp: Stamp, digest: str, size: int) -> None:
-        """Remember a digest; raises `OSError` or `UsageError` where the folder may not be written."""
-        entry = _Entry(stamp.listing, digest, size, stamp.changed, stamp.taken)
-        write_bytes(self._path(stamp), msgspec.json.encode(entry), guarded=False)
-
-    def _path(self, stamp: Stamp) -> Path:
-        return self.folder / f"{stamp.listing[:40]}.json"

@@ -59,7 +59,7 @@ def read_coco(
     """Return the source that a COCO instances file holds, crowd regions included, masks skipped.
 
     Fields beyond COCO's own are read where present: ``difficult`` and ``ignore`` (either makes an object difficult),
-    ``truncated``, ``occluded``, ``pose``, and ``orig_category`` or ``orig_category_id``; of images, what LVIS says of
+    ``truncated``, ``occluded``, ``pose``, and ``orig_category`` or ``orig_category_id``; of images, LVIS's fields on
     the classes that were looked for (``neg_category_ids``, ``not_exhaustive_category_ids``). A file without annotations
     is a source without objects.
 
@@ -126,14 +126,14 @@ def _source(
     read = [_objects(piece, image_of, category_of, names, where) for piece in pieces]
     objects = Objects.joined(read)
     check_unique(objects.numbers, "annotation id", where, hint=_RENUMBER)
-    kept, dropped = sound_objects(objects, bad_boxes, where)
+    sound, dropped = sound_objects(objects, bad_boxes, where)
     return Source.of(
         dataset,
         part,
         namespace=space,
         images=images,
         categories=categories,
-        objects=kept,
+        objects=sound,
         files=(FileRecord(content.name, content.sha256, content.size, len(objects)),),
         dropped=dropped,
         federated=_federated(decoded.images, category_ids, _where(content.name, "images", decoded.images)),
@@ -290,26 +290,26 @@ def _check_start(data: bytes, name: str) -> None:
             hint="give this file as --detections, and the annotations here",
         )
     if not start.startswith(b"{"):
-        found = repr(start[:40]) if start else "an empty file"
+        beginning = repr(start[:40]) if start else "an empty file"
         raise AnnotationFormatError(
-            "The annotation file is not JSON", where=f"{name}: byte 0", expected=expected, found=found
+            "The annotation file is not JSON", where=f"{name}: byte 0", expected=expected, found=beginning
         )
 
 
 def _refuse_record(data: bytes, name: str, message: str) -> NoReturn:
     reason, _, path = message.partition(" - at ")
-    found = _RECORD.search(path)
-    if found is None:
+    record = _RECORD.search(path)
+    if record is None:
         where = name if not path else f"{name}: {path.strip('`').removeprefix('$.')}"
     else:
-        where = record_place(name, found[1], int(found[2]), _id_of(data, found[1], int(found[2])))
-    field = path.strip("`").rpartition("].")[2] if found else ""
+        where = record_place(name, record[1], int(record[2]), _id_of(data, record[1], int(record[2])))
+    field = path.strip("`").rpartition("].")[2] if record else ""
     raise AnnotationFormatError(
         "A record of the annotation file is malformed",
         where=where,
         found=f"{field}: {reason}".replace("`", "").removeprefix(": "),
         hint=_LEAVE_OUT
-        if found and found[1] == "annotations" and field.partition("[")[0] in ("image_id", "category_id", "bbox")
+        if record and record[1] == "annotations" and field.partition("[")[0] in ("image_id", "category_id", "bbox")
         else None,
     )
 
@@ -319,8 +319,8 @@ def _id_of(data: bytes, section: str, row: int) -> object:
     try:
         content: Any = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         record: Any = msgspec.json.decode(content[section], type=list[msgspec.Raw])[row]
-        found: Any = msgspec.json.decode(record)
-        return found.get("id") if isinstance(found, dict) else None
+        fields: Any = msgspec.json.decode(record)
+        return fields.get("id") if isinstance(fields, dict) else None
     except (msgspec.MsgspecError, UnicodeError, RecursionError, LookupError):
         return None
 
@@ -377,9 +377,9 @@ def _ids(records: Sequence[Any], attribute: str, where: Where) -> Ids:
     raise _malformed(where(row), f"{attribute} of one type in all records", getattr(records[row], attribute))
 
 
-def _malformed(where: str, expected: str, found: object) -> AnnotationFormatError:
+def _malformed(where: str, expected: str, value: object) -> AnnotationFormatError:
     return AnnotationFormatError(
-        "A record of the annotation file is malformed", where=where, expected=expected, found=repr(found)[:80]
+        "A record of the annotation file is malformed", where=where, expected=expected, found=repr(value)[:80]
     )
 
 
@@ -414,39 +414,39 @@ def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> 
 
 
 def _federated(records: list[ImageRecord], category_ids: Ids, where: Where) -> Int32s | None:
-    """Return what the images say of classes that were looked for (see `Source.federated`), None where none does."""
-    stated = [
+    """Return the federated labels of the images (see `Source.federated`), or None where no image has any."""
+    statements = [
         (row, kind, listed)
         for row, record in enumerate(records)
         for kind, listed in enumerate((record.neg_category_ids, record.not_exhaustive_category_ids))
         if listed is not None
     ]
-    if not stated:
+    if not statements:
         return None
-    lengths = [len(listed) for _, _, listed in stated]
-    images, kinds = np.repeat([(row, kind) for row, kind, _ in stated], lengths, axis=0).T
-    named = list[Any](chain.from_iterable(listed for _, _, listed in stated))
-    numbers = isinstance(category_ids, np.ndarray) and all(isinstance(number, int) for number in named)
-    references: Ids = np.array(named, np.int64) if numbers else named
-    places = finder(category_ids, "a category")(references, lambda row: where(images[row]))
-    return np.column_stack([images, places, kinds]).astype(np.int32).reshape(-1, 3)
+    lengths = [len(listed) for _, _, listed in statements]
+    images, kinds = np.repeat([(row, kind) for row, kind, _ in statements], lengths, axis=0).T
+    category_references = list[Any](chain.from_iterable(listed for _, _, listed in statements))
+    numbers = isinstance(category_ids, np.ndarray) and all(isinstance(number, int) for number in category_references)
+    references: Ids = np.array(category_references, np.int64) if numbers else category_references
+    category = finder(category_ids, "a category")(references, lambda row: where(images[row]))
+    return np.column_stack([images, category, kinds]).astype(np.int32).reshape(-1, 3)
 
 
 def _natives(records: list[ImageRecord], ids: Ids, dataset: str, space: str, where: Where) -> list[str]:
     if named_by_file(dataset):
-        found = [PurePosixPath(record.file_name.replace("\\", "/")).stem for record in records]
+        natives = [PurePosixPath(record.file_name.replace("\\", "/")).stem for record in records]
     elif isinstance(ids, list):
-        found = [native_of(text, space) for text in ids] if space == "coco" else ids
+        natives = [native_of(text, space) for text in ids] if space == "coco" else ids
     elif space == "coco":
         if not len(ids) or (ids.min() >= 0 and ids.max() < 10**12):
             return [f"{number:012d}" for number in ids.tolist()]
-        found = []
+        natives = []
         row = int(np.flatnonzero((ids < 0) | (ids >= 10**12))[0])
         raise _malformed(where(row), "an image id from 0 to 999999999999", int(ids[row]))
     else:
         return [str(number) for number in ids.tolist()]
-    _check_natives(found, where, "file_name" if named_by_file(dataset) else "id")
-    return found
+    _check_natives(natives, where, "file_name" if named_by_file(dataset) else "id")
+    return natives
 
 
 def _check_natives(natives: list[str], where: Where, field: str) -> None:
@@ -471,14 +471,14 @@ def _objects(
     # An absent area becomes NaN here, which no JSON number can be.
     areas = _column(records, "area", np.float64)
     areas = np.where(np.isnan(areas), boxes[:, 2] * boxes[:, 3], areas)
-    stated = {"areas": areas, "numbers": _numbers(records, where), "crowd": _flags(records, "iscrowd")}
+    columns = {"areas": areas, "numbers": _numbers(records, where), "crowd": _flags(records, "iscrowd")}
     # Few files state any of these; the records that do are listed in a fifth of the time that their columns take.
     if [box for box in records if box.difficult or box.ignore or box.truncated or box.occluded or box.pose]:
-        stated |= {name: _flags(records, name) for name in ("difficult", "truncated", "occluded")}
-        stated["difficult"] |= _flags(records, "ignore")
+        columns |= {name: _flags(records, name) for name in ("difficult", "truncated", "occluded")}
+        columns["difficult"] |= _flags(records, "ignore")
         pose = map(_POSE_NUMBERS.__getitem__, map(attrgetter("pose"), records))
-        stated["pose"] = np.fromiter(pose, np.int8, len(records))
-    return Objects.of(image, category, boxes, original=_originals(records, names), **stated)
+        columns["pose"] = np.fromiter(pose, np.int8, len(records))
+    return Objects.of(image, category, boxes, original=_originals(records, names), **columns)
 
 
 def _numbers(records: Sequence[AnnotationRecord], where: Where) -> Int64s:

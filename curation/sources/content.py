@@ -146,15 +146,15 @@ def paths_below(root: Path, names: Sequence[str]) -> list[str]:
     return [f"{root}/{name}" if _PLAIN_NAME.match(name) else str(inside(root, name)) for name in names]
 
 
-def require_one(found: Sequence[Path], root: Path, what: str, source: str) -> None:
+def require_one(paths: Sequence[Path], root: Path, message: str, source: str) -> None:
     """Raise a `UsageError` that says `what` where a folder holds several files of which one is meant."""
-    if len(found) > 1:
+    if len(paths) > 1:
         raise UsageError(
-            what,
+            message,
             where=str(root),
             expected="one of them",
-            found=", ".join(str(path.relative_to(root)) for path in found),
-            hint=f"--source {source}={found[0]}",
+            found=", ".join(str(path.relative_to(root)) for path in paths),
+            hint=f"--source {source}={paths[0]}",
         )
 
 
@@ -164,17 +164,17 @@ def listed_names(data: bytes, where: str) -> tuple[str, ...]:
     Raises
     ------
     AnnotationFormatError, DuplicateIdError
-        It is not UTF-8, or a line is no image name, or stands twice.
+        It is not UTF-8, or a line is repeated or cannot be an image name.
     """
     lines = filled_lines(data, where, AnnotationFormatError, "The list is not UTF-8 text")
     for number, line in lines:
-        check_name(line, f"{where}: line {number}")
+        check_image_name(line, f"{where}: line {number}")
     names = tuple(line for _, line in lines)
     check_unique(names, "image", lambda row: f"{where}: image {row + 1}")
     return names
 
 
-def check_name(name: str, where: str) -> None:
+def check_image_name(name: str, where: str) -> None:
     """Raise `AnnotationFormatError` unless a name can be an image id."""
     try:
         check_native(name)

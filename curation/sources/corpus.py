@@ -61,7 +61,7 @@ def corpus_blocks(corpus: str | Path, *, root: str | None = None) -> Iterator[Bl
     MissingFileError, MissingExtraError
         See `curation.core.engines.addresses.opened`.
     UsageError
-        There is no photo.
+        The corpus has no photos.
     SourceError
         A Parquet file cannot be read, or has no column of paths.
     """
@@ -72,7 +72,7 @@ def corpus_blocks(corpus: str | Path, *, root: str | None = None) -> Iterator[Bl
     else:
         if not is_address(text):
             PhotoFolder(Path(text))
-        files = next((found for ending in (".tar", ".parquet") if (found := [*files_below(text, (ending,))])), [])
+        files = next((listed for ending in (".tar", ".parquet") if (listed := [*files_below(text, (ending,))])), [])
         suffix = PurePosixPath(files[0][1]).suffix.lower() if files else ""
     if root is not None and suffix != ".parquet":
         raise UsageError("`root` only applies to Parquet", where=text, found=root)
@@ -90,7 +90,7 @@ def corpus_blocks(corpus: str | Path, *, root: str | None = None) -> Iterator[Bl
 
 
 def listed_blocks(photos: Iterable[tuple[str, Path]], each: int = PHOTOS) -> Iterator[Block]:
-    """Yield blocks of photos that are listed, by id and path; those that do not exist are told of like broken ones."""
+    """Yield blocks of photos that are listed, by id and path; missing photos are reported like broken ones."""
     return _in_blocks(
         ((str(path), name, size_and_stamp(str(path))[1] if path.exists() else "") for name, path in photos), each
     )
@@ -120,7 +120,7 @@ class ListedPhotos:
 
 @dataclass(frozen=True)
 class TarPhotos:
-    """The photos of one tar shard; its other members (captions, labels) are passed over."""
+    """The photos of a tar shard; its other members (captions, labels) are skipped."""
 
     path: str
     name: str
@@ -132,19 +132,19 @@ class TarPhotos:
         Raises
         ------
         SourceError
-            The file is no tar file, is compressed, or cut short.
+            The file is not a tar file, is compressed, or is cut short.
         """
         ids: list[str] = []
         data: list[bytes | None] = []
         errors: list[str | None] = []
         held = 0
         with opened(self.path, kind="tar shard") as stream:
-            for name, found in self._members(stream):
+            for name, content in self._members(stream):
                 ids.append(f"{self.name}/{name}")
-                is_broken = isinstance(found, str)
-                data.append(None if is_broken else found)
-                errors.append(found if is_broken else None)
-                held += 0 if is_broken else len(found)
+                is_broken = isinstance(content, str)
+                data.append(None if is_broken else content)
+                errors.append(content if is_broken else None)
+                held += 0 if is_broken else len(content)
                 if len(ids) >= TABLE or held >= _TABLE_BYTES:
                     yield _table(ids, data=data, errors=errors)
                     ids, data, errors, held = [], [], [], 0
@@ -212,9 +212,9 @@ def _parquet(path: str, name: str, stamp: str, root: str) -> Iterator[Block]:
     with opened(path, kind="Parquet file") as stream, _readable(path):
         file = parquet.ParquetFile(stream)
         names = [file.metadata.schema.column(at).path.lower() for at in range(file.metadata.num_columns)]
-        wanted = [at for at, column in enumerate(names) if column in ("id", *_PATHS)]
-        groups = [checked_group(file, group, wanted) for group in range(file.num_row_groups)]
-        largest = max((meta.column(at).total_uncompressed_size for meta in groups for at in wanted), default=0)
+        used_columns = [at for at, column in enumerate(names) if column in ("id", *_PATHS)]
+        groups = [checked_group(file, group, used_columns) for group in range(file.num_row_groups)]
+        largest = max((meta.column(at).total_uncompressed_size for meta in groups for at in used_columns), default=0)
     if largest > _LARGEST_COLUMN:
         raise SourceError(
             "A column of the Parquet file is too large to be one of paths",
@@ -259,9 +259,11 @@ class ParquetPhotos:
             names = {name.lower(): name for name in file.schema_arrow.names}
             chosen = next((names[name] for name in _PATHS if name in names), None)
             if chosen is None:
-                found = ", ".join(file.schema_arrow.names)[:200]
+                column_names = ", ".join(file.schema_arrow.names)[:200]
                 expected = "a column path or url, and id"
-                raise SourceError("The Parquet file names no photos", where=self.path, expected=expected, found=found)
+                raise SourceError(
+                    "The Parquet file names no photos", where=self.path, expected=expected, found=column_names
+                )
             columns = [chosen, *([names["id"]] if "id" in names else [])]
             at = 0
             for batch in file.iter_batches(TABLE, row_groups=[self.group], columns=columns):
@@ -297,8 +299,8 @@ def _readable(path: str) -> Iterator[None]:
     try:
         yield
     except pyarrow.ArrowException as error:
-        found = " ".join(str(error).split())[:200]
-        raise SourceError("The Parquet file cannot be read", where=path, found=found) from None
+        reason = " ".join(str(error).split())[:200]
+        raise SourceError("The Parquet file cannot be read", where=path, found=reason) from None
 
 
 def _table(ids: Any, *, paths: Any = None, data: Any = None, errors: Any = None) -> pyarrow.Table:
@@ -331,9 +333,9 @@ def _data(path: str | None, data: bytes | None, error: str | None) -> bytes | Br
         if not is_address(path):
             return read_photo(Path(path))
         with opened(path, kind="photo") as stream:
-            found = stream.read(LARGEST_FILE + 1)
-        too_large = len(found) > LARGEST_FILE
-        return BrokenPhotoError(f"it is larger than {LARGEST_FILE >> 20} MiB") if too_large else found
+            content = stream.read(LARGEST_FILE + 1)
+        too_large = len(content) > LARGEST_FILE
+        return BrokenPhotoError(f"it is larger than {LARGEST_FILE >> 20} MiB") if too_large else content
     except BrokenPhotoError as broken:
         return broken
     except MissingFileError as missing:

@@ -9,7 +9,7 @@ import numpy as np
 
 from curation.core.errors import AnnotationFormatError, DanglingIdError, MissingFileError, UsageError
 from curation.core.reading import utf8_text
-from curation.sources.content import SmallFiles, check_name
+from curation.sources.content import SmallFiles, check_image_name
 from curation.sources.integrity import check_unique, sound_objects
 from curation.sources.source import Categories, Floats, Images, Int64s, Objects, Source
 from curation.sources.source_specs import BadBoxes
@@ -49,7 +49,7 @@ def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: Bad
     Raises
     ------
     MissingFileError, UsageError
-        A file is not there; there is no such part.
+        A file is missing, or the part does not exist.
     AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
         A file is not what it should be, or lacks an image; the error names the line.
     """
@@ -62,8 +62,8 @@ def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: Bad
     paths = {number: path for number, [path] in images.items()}
     stems = [PurePosixPath(path).stem for path in paths.values()]
     for line, (stem, path) in enumerate(zip(stems, paths.values(), strict=True), start=1):
-        check_name(stem, f"{_IMAGES}: line {line}")
-        check_name(path, f"{_IMAGES}: line {line}")
+        check_image_name(stem, f"{_IMAGES}: line {line}")
+        check_image_name(path, f"{_IMAGES}: line {line}")
     check_unique(stems, "image name", lambda row: f"{_IMAGES}: line {row + 1}")
     for line, [flag] in enumerate(split.values(), start=1):
         if flag not in ("0", "1"):
@@ -109,15 +109,15 @@ def _rows(content: SmallFiles, name: str, images: Rows | None = None) -> Rows:
         if not (row[0].isascii() and row[0].isdigit() and len(row[0]) < 10):
             _refuse("A line does not begin with a number", name, line, row[0])
         if images is not None and int(row[0]) not in images:
-            what, where = "A line refers to an image that is not listed", f"{name}: line {line}"
-            raise DanglingIdError(what, where=where, expected=f"a number of {_IMAGES}", found=row[0])
+            message, where = "A line refers to an image that is not listed", f"{name}: line {line}"
+            raise DanglingIdError(message, where=where, expected=f"a number of {_IMAGES}", found=row[0])
     numbers = [int(row[0]) for row in lines]
     check_unique(np.array(numbers, np.int64), "number", lambda row: f"{name}: line {row + 1}")
     if images is not None and len(numbers) < len(images):
         missing = min(images.keys() - set(numbers))
         expected = f"one line for each of {len(images)} images"
-        found = f"{len(numbers)} lines, none for image {missing}"
-        raise AnnotationFormatError("A list lacks an image", where=name, expected=expected, found=found)
+        problem = f"{len(numbers)} lines, none for image {missing}"
+        raise AnnotationFormatError("A list lacks an image", where=name, expected=expected, found=problem)
     return dict(zip(numbers, (row[1:] for row in lines), strict=True))
 
 
@@ -139,10 +139,10 @@ def _boxes(rows: Rows) -> Floats:
 def _classes(labels: Rows, classes: Rows, chosen: list[int]) -> Int64s:
     for line, [label] in enumerate(labels.values(), start=1):
         if not (label.isascii() and label.isdigit() and len(label) < 10 and int(label) in classes):
-            what, where = "An image is of a class that is not listed", f"{_LABELS}: line {line}"
-            raise DanglingIdError(what, where=where, expected=f"a number of {_CLASSES}", found=label[:80])
+            message, where = "An image is of a class that is not listed", f"{_LABELS}: line {line}"
+            raise DanglingIdError(message, where=where, expected=f"a number of {_CLASSES}", found=label[:80])
     return _positions(classes, [int(labels[number][0]) for number in chosen])
 
 
-def _refuse(what: str, name: str, line: int, found: str) -> NoReturn:
-    raise AnnotationFormatError(what, where=f"{name}: line {line}", found=found[:200])
+def _refuse(message: str, name: str, line: int, text: str) -> NoReturn:
+    raise AnnotationFormatError(message, where=f"{name}: line {line}", found=text[:200])

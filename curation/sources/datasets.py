@@ -17,7 +17,7 @@ class DatasetFacts:
     Attributes
     ----------
     licence : str
-        Of the annotations, and where it is stated.
+        Licence of the annotations, with its source.
     media_redistributable : bool
     """
 
@@ -82,13 +82,13 @@ def is_known(dataset: str) -> bool:
 
 
 def users_name(word: str) -> str:
-    """Return a word as the name of a user's own dataset: behind ``my_`` if a known dataset has the name.
+    """Return a name for a dataset of the user: the word, with ``my_`` before it if a known dataset has that name.
 
     >>> users_name("parts"), users_name("coco")
     ('parts', 'my_coco')
     """
-    taken = is_known(word) or word in _NAMESPACES or named_by_file(word)
-    return f"my_{word}" if taken else word
+    is_reserved = is_known(word) or word in _NAMESPACES or named_by_file(word)
+    return f"my_{word}" if is_reserved else word
 
 
 def folders_in_ids(namespace: str) -> int:
@@ -96,6 +96,6 @@ def folders_in_ids(namespace: str) -> int:
     return _FOLDERS.get(namespace, 0)
 
 
-def facts_of(dataset: str) -> DatasetFacts:
+def licence_facts(dataset: str) -> DatasetFacts:
     """Return the terms of a dataset; those of an unknown one are ``not stated``, its photos not redistributable."""
     return _FACTS.get(family(dataset), _OTHER)

@@ -1,4 +1,4 @@
-"""What a published list holds: its entries in columns, what stands beside them, and how its lines are written."""
+"""Published lists: entries, labels and further columns of a file, and the form of its lines."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ import numpy as np
 
 from curation.core.columns import values_of
 from curation.core.errors import AnnotationFormatError
-from curation.sources.stems import IMAGE_SUFFIXES, distinct, normalised, stems
+from curation.sources.stems import IMAGE_SUFFIXES, distinct_lines, normalised_lines, stems
 
 if TYPE_CHECKING:
     from curation.sources.source import Int32s
 
 Form = Literal[
     "imglist", "voc list", "id list", "class names", "csv", "json array", "json groups", "json lists", "class roles",
-    "coco json", "map", "two files", "file and labels", "file and label vector", "numbered files", "frames", "pairs",
+    "coco json", "map", "two files", "file and labels", "file and label vector", "numbered files", "frames",
     "json lines", "data yaml",
 ]  # fmt: skip
 
 LONGEST_LINE = 4096
 NO_LABEL = -(1 << 31)
-"""Label of an entry beside which none stands, in a list whose other entries have one."""
+"""Label of an entry without a label, in a list whose other entries have one."""
 MOST_CLASS_NAMES = 30_000
 """ImageNet-21K has 21,843 names; a text without digits and with more lines is not taken for names of classes."""
 SHARE = 0.95
@@ -43,7 +43,7 @@ _IMAGE_NAME = re.compile(r"\.(?:" + "|".join(re.escape(suffix) for suffix in IMA
 
 @dataclass(frozen=True, slots=True)
 class OddLine:
-    """A line that is no entry, or an entry that is not written as the others are.
+    """A line that is not an entry, or an entry whose form differs from the others.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class OddLine:
 
 
 @dataclass(frozen=True)
-class Column:
+class TextColumn:
     """A text column of a list beside its images: a patient, a source.
 
     Attributes
@@ -82,13 +82,13 @@ class PublishedList:
     Attributes
     ----------
     name : str
-        Empty, or the key of a JSON object under which the list stands.
+        Empty, or the key of the list in a JSON object.
     paths : bytes
         The entries as they are written, without label and outer blanks: UTF-8, a line feed after each.
     lines : ndarray of int32, shape (n,)
         Line of each entry, or its place in a JSON array or table, from 1.
     labels : ndarray of int32, shape (n,), or None
-        Numbers that stand beside the entries; `NO_LABEL` where none does. They do not tell the role of an image.
+        Numbers beside the entries; `NO_LABEL` for an entry without a number. They are not roles of images.
     groups : tuple of str
         Classes, or other texts of the table beside the entries, each once; empty where there is none.
     group_of : ndarray of int32, shape (n,), or None
@@ -109,10 +109,8 @@ class PublishedList:
         Labels that an entry has, in a form where it may have any number of them, none too.
     rest : ndarray of int32, shape (n,), or None
         What else the row of an entry holds, such as measures, as a number: rows that differ in it are two.
-    pairs : bool
-        Whether a line holds members of a pair. They are entries of one line; images repeat by design.
     by_columns : bool
-        Whether blanks within an entry stand between columns that name an image together: ``FOLDER FRAME SIDE``.
+        Whether blanks separate columns that name an image together: ``FOLDER FRAME SIDE``.
     short : int
         Lines of `odd` that are cut, or have fewer columns than 95 % of the others.
     short_lines : tuple of OddLine
@@ -130,10 +128,9 @@ class PublishedList:
     integers: bool = False
     are_stems: bool = False
     companions: bytes | None = None
-    columns: Mapping[str, Column] = field(default_factory=dict)
+    columns: Mapping[str, TextColumn] = field(default_factory=dict)
     label_counts: Int32s | None = None
     rest: Int32s | None = None
-    pairs: bool = False
     by_columns: bool = False
     short: int = 0
     short_lines: tuple[OddLine, ...] = ()
@@ -143,7 +140,7 @@ class PublishedList:
 
     @property
     def is_multilabel(self) -> bool:
-        """Whether an entry may have several labels, which are no conflict."""
+        """Whether an entry may have several labels without a conflict."""
         return self.label_counts is not None
 
     @cached_property
@@ -151,7 +148,7 @@ class PublishedList:
         """Whole path of each entry, normalised (see `normalised`), a line feed after each."""
         if self.are_stems:
             return self.paths
-        return normalised(self.paths.translate(_BLANKS_TO_SLASHES) if self.by_columns else self.paths)
+        return normalised_lines(self.paths.translate(_BLANKS_TO_SLASHES) if self.by_columns else self.paths)
 
     @cached_property
     def stems(self) -> bytes:
@@ -166,18 +163,18 @@ class PublishedList:
     @cached_property
     def distinct_stems(self) -> bytes:
         """The stems each once, sorted by code point, a line feed after each."""
-        return distinct(self.stems)
+        return distinct_lines(self.stems)
 
     @cached_property
     def distinct_parent_stems(self) -> bytes:
         """The same of folder and stem."""
         if self.parent_stems == self.stems:
             return self.distinct_stems
-        return distinct(self.parent_stems)
+        return distinct_lines(self.parent_stems)
 
     @cached_property
     def has_folders(self) -> bool:
-        """Whether a folder stands before an entry."""
+        """Whether an entry has a folder."""
         return not self.are_stems and (b"/" in self.paths or b"\\" in self.paths)
 
     @cached_property
@@ -192,13 +189,13 @@ class PublishedList:
     @property
     def label_range(self) -> str:
         """Lowest and highest label, ``0..999``; empty where there is none."""
-        given = self._given_labels
-        return f"{given.min()}..{given.max()}" if len(given) else ""
+        labels = self._given_labels
+        return f"{labels.min()}..{labels.max()}" if len(labels) else ""
 
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """A file that somebody published, and what it was understood as.
+    """A published file and its contents.
 
     Attributes
     ----------
@@ -216,7 +213,7 @@ class PublishedFile:
     renamed : mapping of str to str
         Of a file that maps names to names.
     notes : tuple of str
-        What a reader should know of the file, such as image ids that stand twice.
+        Remarks on the file, such as repeated image ids.
     annotated : bool
         Whether COCO JSON has annotations beside its images.
     named_files : tuple of Path
@@ -252,7 +249,7 @@ class ListDigests:
 
     @classmethod
     def of(cls, listed: PublishedList, sha256: str) -> ListDigests:
-        """Return those of a list that stands in a file with this digest."""
+        """Return the digests of a list in a file with this digest."""
         return cls(
             lines=len(listed),
             distinct_stems=listed.distinct_stems.count(b"\n"),
@@ -290,7 +287,7 @@ def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
     return digits <= few and sum("/" in text or "\\" in text for text in texts) <= few
 
 
-def encoded(cells: Any) -> Column:
+def encoded(cells: Any) -> TextColumn:
     """Return texts of an Arrow array as a column."""
     return column_of(*coded(cells))
 
@@ -301,10 +298,10 @@ def coded(cells: Any) -> tuple[list[str], Int32s]:
     return cells.dictionary.to_pylist(), values_of(cells.indices)
 
 
-def column_of(values: Sequence[str], of: Int32s) -> Column:
+def column_of(values: Sequence[str], of: Int32s) -> TextColumn:
     """Return a column whose empty value, if there is one, is none."""
     if "" in values:
         empty = values.index("")
         of = np.where(of == empty, -1, of - (of > empty)).astype(np.int32)
         values = [value for value in values if value]
-    return Column(tuple(values), of)
+    return TextColumn(tuple(values), of)

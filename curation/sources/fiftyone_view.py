@@ -19,7 +19,7 @@ from curation.core.ids import native_of
 from curation.sources.source import Floats
 
 PREFIX = "fiftyone:"
-"""Begins the text that names a dataset of FiftyOne's database where a path may stand: ``fiftyone:NAME[#VIEW]``."""
+"""Begins the text that names a dataset of FiftyOne's database in place of a path: ``fiftyone:NAME[#VIEW]``."""
 FILE_NAME = "fiftyone.json"
 """What the file is called that a dataset or view is read as."""
 STEMS = "filepath"
@@ -29,7 +29,7 @@ _USUAL_LABELS = ("ground_truth", "ground_truth_detections", "detections")
 _DECIMALS = 16
 
 
-def is_view(given: Any) -> bool:
+def is_view(value: Any) -> bool:
     """Return whether something is a dataset or view of FiftyOne, without importing it.
 
     Raises
@@ -38,10 +38,10 @@ def is_view(given: Any) -> bool:
         The dataset is deleted.
     """
     # Of a deleted dataset FiftyOne raises ValueError for every other attribute.
-    kind = type(given)
+    kind = type(value)
     if not (hasattr(kind, "iter_samples") and hasattr(kind, "get_field_schema")):
         return False
-    dataset = given if hasattr(kind, "deleted") else getattr(given, "_dataset", None)
+    dataset = value if hasattr(kind, "deleted") else getattr(value, "_dataset", None)
     if getattr(dataset, "deleted", False):
         raise UsageError("The dataset of FiftyOne is deleted", where=str(getattr(dataset, "name", ""))[:200])
     return True
@@ -71,16 +71,16 @@ def load_named(name: Path | str) -> Any:
             where=str(name)[:200],
             expected=", ".join(map(str, there))[:400] or "a dataset in it: it is empty",
         )
-    found = fiftyone.load_dataset(dataset)
+    loaded = fiftyone.load_dataset(dataset)
     if not hash_sign:
-        return found
-    if view not in found.list_saved_views():
+        return loaded
+    if view not in loaded.list_saved_views():
         raise UsageError(
             "The dataset has no such saved view",
             where=str(name)[:200],
-            expected=", ".join(found.list_saved_views())[:400] or "one that was saved: there is none",
+            expected=", ".join(loaded.list_saved_views())[:400] or "one that was saved: there is none",
         )
-    return found.load_saved_view(view)
+    return loaded.load_saved_view(view)
 
 
 def sample_ids(view: Any, id_field: str = "") -> list[Any]:
@@ -136,22 +136,22 @@ def samples_of(view: Any, ids: Sequence[str], id_field: str = "") -> dict[str, s
     UsageError
         A sample may be two of the images, or two samples are one.
     """
-    wanted = set(ids)
+    requested_ids = set(ids)
     spaces = sorted({image.partition(":")[0] for image in ids})
-    found: dict[str, str] = {}
+    sample_of: dict[str, str] = {}
     for value, sample in zip(sample_ids(view, id_field), view.values("id"), strict=True):
         text = "" if value is None else str(value)
         plain = {text} | {f"{space}:{text}" for space in spaces}
-        named = plain & wanted or {f"{space}:{native_of(text, space)}" for space in spaces} & wanted
-        if len(named) > 1 or any(image in found for image in named):
+        candidates = plain & requested_ids or {f"{space}:{native_of(text, space)}" for space in spaces} & requested_ids
+        if len(candidates) > 1 or any(image in sample_of for image in candidates):
             raise UsageError(
-                "A sample may be two images" if len(named) > 1 else "Two samples are one image",
+                "A sample may be two images" if len(candidates) > 1 else "Two samples are one image",
                 where=f"{shown_name(view)}: {text}"[:200],
-                found=", ".join(sorted(named)),
+                found=", ".join(sorted(candidates)),
                 hint="id_field=FIELD with ids such as coco:000000000139",
             )
-        found |= dict.fromkeys(named, sample)
-    return found
+        sample_of |= dict.fromkeys(candidates, sample)
+    return sample_of
 
 
 def require_dataset(dataset: Any) -> Any:
@@ -171,19 +171,19 @@ def refuse_foreign_views(dataset: Any, names: Sequence[str], ours: Collection[st
     from fiftyone.core.utils import to_slug
 
     there = {to_slug(name): name for name in dataset.list_saved_views() if name not in ours}
-    taken = [there[to_slug(name)] for name in names if to_slug(name) in there]
-    if taken:
+    conflicts = [there[to_slug(name)] for name in names if to_slug(name) in there]
+    if conflicts:
         raise UsageError(
             "The dataset has a saved view of this name that curation did not create",
-            where=f"{shown_name(dataset)}: {taken[0]}"[:200],
+            where=f"{shown_name(dataset)}: {conflicts[0]}"[:200],
             hint="rename or delete it (dataset.delete_saved_view), or choose other names",
         )
 
 
-def named_images(ids: Sequence[str], shown: int = 3) -> str:
+def named_images(ids: Sequence[str], limit: int = 3) -> str:
     """Return how errors name images that are missing: how many, and the first."""
-    more = ", …" if len(ids) > shown else ""
-    return f"{len(ids)} images: {', '.join(ids[:shown])}{more}"
+    more = ", …" if len(ids) > limit else ""
+    return f"{len(ids)} images: {', '.join(ids[:limit])}{more}"
 
 
 def shown_name(view: Any) -> str:
@@ -258,17 +258,17 @@ def coco_of_view(
     pixels = in_pixels(np.array(shares, np.float64).reshape(-1, 4), sizes)
     categories = _categories(view, names)
     number = {category["name"]: category["id"] for category in categories}
-    stated = {name: attribute(name) for name in (*_FLAGS, "area", "pose")} | {"score": attribute("confidence")}
-    own = attribute("coco_id")
-    if not all(isinstance(value, int) for value in own) or len(set(own)) < len(own):
-        own = [*range(1, len(names) + 1)]
+    columns = {name: attribute(name) for name in (*_FLAGS, "area", "pose")} | {"score": attribute("confidence")}
+    annotation_ids = attribute("coco_id")
+    if not all(isinstance(value, int) for value in annotation_ids) or len(set(annotation_ids)) < len(annotation_ids):
+        annotation_ids = [*range(1, len(names) + 1)]
     annotations = [
         {
-            "id": int(own[row]),
+            "id": int(annotation_ids[row]),
             "image_id": image["id"],
             "category_id": number[names[row]],
             "bbox": box,
-            **{key: _plain(column[row]) for key, column in stated.items() if column[row] is not None},
+            **{key: _plain(column[row]) for key, column in columns.items() if column[row] is not None},
         }
         for row, (image, box) in enumerate(zip(of_image, pixels.tolist(), strict=True))
     ]
@@ -319,20 +319,20 @@ def in_pixels(shares: Floats, sizes: Floats) -> Floats:
         ``x, y, w, h`` from 0 to 1; width, height, width, height in pixels.
     """
     exact: Floats = shares * sizes
-    found, left = exact.copy(), np.ones(exact.shape, bool)
+    pixels, left = exact.copy(), np.ones(exact.shape, bool)
     for decimals in range(_DECIMALS):
         scale = 10.0**decimals
         tried = np.rint(exact * scale) / scale
         same = left & (tried / sizes == shares)
-        found[same] = tried[same]
+        pixels[same] = tried[same]
         left &= ~same
         if not left.any():
             break
-    return found
+    return pixels
 
 
 def _label_field(view: Any, requested: str, *, predicted: bool) -> str:
-    """Return the field of boxes: the requested one, else the usual or only one; boxes with a confidence are no truth.
+    """Return the field of boxes: the requested, else the usual or only one; boxes with a confidence are predictions.
 
     Parameters
     ----------
@@ -376,7 +376,9 @@ def _count_confidences(view: Any, field: str) -> int:
 def _own_ids(view: Any, values: Sequence[Any], namespace: str) -> list[Any]:
     """Return ids as an annotation file of the dataset states them: all numbers, or all texts without a namespace."""
     odd = [
-        row for row, own in enumerate(values) if not isinstance(own, int | str) or isinstance(own, bool) or own == ""
+        row
+        for row, value in enumerate(values)
+        if not isinstance(value, int | str) or isinstance(value, bool) or value == ""
     ]
     if odd:
         raise UsageError(
@@ -386,24 +388,24 @@ def _own_ids(view: Any, values: Sequence[Any], namespace: str) -> list[Any]:
             found=f"{values[odd[0]]!r:.60}; {len(odd)} such samples",
             hint=f"id_field={STEMS!r} takes the stems of file names",
         )
-    ids = [own if isinstance(own, str) else int(own) for own in values]
-    for row, own in enumerate(ids):
-        space, colon, native = str(own).partition(":")
-        if not colon or isinstance(own, int):
+    ids = [value if isinstance(value, str) else int(value) for value in values]
+    for row, value in enumerate(ids):
+        space, colon, native = str(value).partition(":")
+        if not colon or isinstance(value, int):
             continue
         if namespace and space != namespace:
             raise UsageError(
                 "A sample belongs to another dataset",
-                where=f"{shown_name(view)}: {own}"[:200],
+                where=f"{shown_name(view)}: {value}"[:200],
                 expected=f"ids of {namespace}",
                 hint="take a view of the samples of one dataset",
             )
         ids[row] = native
     texts = [text for text in ids if isinstance(text, str)]
     if namespace == "coco" and all(text.isascii() and text.isdigit() for text in texts):
-        return [int(own) for own in ids]
+        return [int(value) for value in ids]
     if texts and len(texts) < len(ids):
-        return [str(own) for own in ids]
+        return [str(value) for value in ids]
     return [native_of(text, namespace) for text in texts] or ids
 
 

@@ -231,7 +231,7 @@ class ImageIndex:
     def other_readings(self, ids: Int64s | Sequence[int | str | None]) -> Iterator[tuple[str, Int32s, Int32s]]:
         """Yield readings under which every row means an image: name, image of each row, and a second one or -1."""
         values = ids.tolist() if isinstance(ids, np.ndarray) else ids
-        distinct = {value: number_in(value) for value in dict.fromkeys(values)}
+        distinct = {value: number_of_text(value) for value in dict.fromkeys(values)}
         if not distinct or None in distinct.values():
             return
         numbers = np.array(list(distinct.values()), np.int64)
@@ -299,7 +299,7 @@ class ImageIndex:
         is_path = by_path.exist & self._has_file_name[by_path.first]
         if self._ascending is not None or self._listed_numbers.first:
             # Where other texts are names of files, padded digits are no number that was written as a text.
-            numbers = [number_in(cell) for cell in cells]
+            numbers = [number_of_text(cell) for cell in cells]
             is_number = [
                 number is not None and (str(number) == cell or not is_path.any())
                 for number, cell in zip(numbers, cells, strict=True)
@@ -317,7 +317,7 @@ class ImageIndex:
 
     def _by_path(self, cells: Sequence[str]) -> _Candidates:
         """Return the images that agree with references by whole components, else by those without image suffix."""
-        references = [normalised(cell) for cell in cells]
+        references = [normalised_path(cell) for cell in cells]
         candidates = self._files.find(references)
         rest = np.flatnonzero(~candidates.exist).tolist()
         stems = [without_suffix(references[row]) for row in rest]
@@ -354,7 +354,7 @@ class ImageIndex:
 
     @cached_property
     def _paths(self) -> list[str]:
-        return [normalised(name or str(image_id)) for name, image_id in zip(self.names, self.ids, strict=True)]
+        return [normalised_path(name or str(image_id)) for name, image_id in zip(self.names, self.ids, strict=True)]
 
     @cached_property
     def _files(self) -> _Paths:
@@ -405,7 +405,7 @@ def _coded(texts: Sequence[str | None]) -> tuple[list[str], Int32s]:
     return [cell or "" for cell in cells], codes
 
 
-def normalised(path: str) -> str:
+def normalised_path(path: str) -> str:
     """Return a path with single forward slashes, without ``./`` and the slash before it, in one form of accents."""
     if "\\" in path:
         path = path.replace("\\", "/")
@@ -423,7 +423,7 @@ def without_suffix(path: str) -> str:
     return stem if stem and stem[-1] != "/" and suffix in IMAGE_SUFFIXES else path
 
 
-def number_in(value: Any) -> int | None:
+def number_of_text(value: Any) -> int | None:
     """Return a number, or a text of digits as one; None for anything else."""
     if isinstance(value, int):
         return value
@@ -433,12 +433,12 @@ def number_in(value: Any) -> int | None:
 
 def _numbered(texts: Iterable[str]) -> tuple[list[int], list[int]]:
     """Return the texts that are numbers as such, and the position of each."""
-    pairs = [(number, row) for row, text in enumerate(texts) if (number := number_in(text)) is not None]
+    pairs = [(number, row) for row, text in enumerate(texts) if (number := number_of_text(text)) is not None]
     return [number for number, _ in pairs], [row for _, row in pairs]
 
 
 def _are_stem_numbers(ids: Any, cells: Sequence[str], codes: Int32s) -> bool:
     """Return whether every id is the number that the stem of its row's name is, as Ultralytics writes it."""
-    numbers = [number_in(without_suffix(end_of(normalised(cell), 0))) for cell in cells]
+    numbers = [number_of_text(without_suffix(end_of(normalised_path(cell), 0))) for cell in cells]
     values = ids.tolist() if isinstance(ids, np.ndarray) else ids
-    return all(numbers[code] == number_in(value) for code, value in set(zip(codes.tolist(), values, strict=True)))
+    return all(numbers[code] == number_of_text(value) for code, value in set(zip(codes.tolist(), values, strict=True)))

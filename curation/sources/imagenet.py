@@ -96,11 +96,11 @@ def _from_folder(folder: Path, dataset: str, part: str) -> Source:
     classes: list[str] = []
     stray = Counter[str]()
     with os.scandir(folder) as entries:
-        found = sorted(entries, key=lambda entry: entry.name)
-    folders = [entry.name for entry in found if entry.is_dir()]
+        present_entries = sorted(entries, key=lambda entry: entry.name)
+    folders = [entry.name for entry in present_entries if entry.is_dir()]
     if not any(is_wnid(name) for name in folders):
-        return _flat_folder(folder, [entry.name for entry in found], dataset, part)
-    stray["entries beside the class folders"] = len(found) - sum(map(is_wnid, folders))
+        return _flat_folder(folder, [entry.name for entry in present_entries], dataset, part)
+    stray["entries beside the class folders"] = len(present_entries) - sum(map(is_wnid, folders))
     for wnid in filter(is_wnid, folders):
         present = sorted(os.listdir(folder / wnid))  # noqa: PTH208 (a million names; a Path each would cost minutes)
         images = _images_among(present)
@@ -113,7 +113,7 @@ def _from_folder(folder: Path, dataset: str, part: str) -> Source:
     record = FileRecord(
         f"{part}/*/* (names)", f"sha256:{hashlib.sha256(data).hexdigest()}", len(data), len(names), len(names)
     )
-    return _source(Labelled(names, classes, record, dict(+stray)), dataset, part)
+    return _source(LabelledNames(names, classes, record, dict(+stray)), dataset, part)
 
 
 def _images_among(names: Iterable[str]) -> list[str]:
@@ -135,19 +135,19 @@ def _flat_folder(folder: Path, present: Sequence[str], dataset: str, part: str) 
     labelled = read_labels(truth, part)
     images = {stem(name): name for name in _images_among(present)}
     listed = zip(labelled.names, labelled.classes, strict=True)
-    kept = [(images[stem(name)], wnid) for name, wnid in listed if stem(name) in images]
+    pairs = [(images[stem(name)], wnid) for name, wnid in listed if stem(name) in images]
     dropped = Counter(
         {
             "files that are no images": len(present) - len(images) - (truth.parent == folder),
-            "listed images that are not in the folder": len(labelled.names) - len(kept),
-            "images in the folder that are not listed": len(images) - len(kept),
+            "listed images that are not in the folder": len(labelled.names) - len(pairs),
+            "images in the folder that are not listed": len(images) - len(pairs),
         }
     )
-    names, classes = [name for name, _ in kept], [wnid for _, wnid in kept]
-    return _source(Labelled(names, classes, labelled.record, dict(+dropped)), dataset, part)
+    names, classes = [name for name, _ in pairs], [wnid for _, wnid in pairs]
+    return _source(LabelledNames(names, classes, labelled.record, dict(+dropped)), dataset, part)
 
 
-def _source(labelled: Labelled, dataset: str, part: str) -> Source:
+def _source(labelled: LabelledNames, dataset: str, part: str) -> Source:
     names = labelled.names
     natives = [stem(name) for name in names]
     _check_natives(natives, labelled.record.name)
@@ -178,7 +178,7 @@ _MOST_IMAGES = 20_000_000
 _LONGEST_LINE = 10_000
 
 
-class Labelled(NamedTuple):
+class LabelledNames(NamedTuple):
     """Names of image files and the wnid of each; where they were read, and what was left out, by reason."""
 
     names: list[str]
@@ -198,8 +198,8 @@ def stem(name: str) -> str:
     return before if f"{dot}{suffix}".lower() in SUFFIXES else name
 
 
-def read_labels(path: Path, part: str) -> Labelled:
-    """Return names and classes of a list file; the layout is told by its suffix and first line.
+def read_labels(path: Path, part: str) -> LabelledNames:
+    """Return names and classes of a list file; its suffix and first line determine the layout.
 
     Raises
     ------
@@ -219,7 +219,7 @@ def read_labels(path: Path, part: str) -> Labelled:
     if not counts_alone:
         _require_part(names, part, path)
     record = FileRecord(content.name, content.sha256, content.size, len(names))
-    return Labelled(names, classes, record, {NO_NAMES: len(names)} if counts_alone else {})
+    return LabelledNames(names, classes, record, {NO_NAMES: len(names)} if counts_alone else {})
 
 
 def _from_lines(text: str, path: Path) -> tuple[list[str], list[str]]:
@@ -291,19 +291,19 @@ _LAYOUTS: dict[str, Callable[[list[str], Path], tuple[list[str], list[str]]]] = 
 
 
 def _from_json(text: str, path: Path) -> tuple[list[str], list[str], bool]:
-    what = "The list is not JSON of names or counts by wnid"
-    stated = decode_json(text.encode(), dict[str, list[str] | int], AnnotationFormatError, what, where=str(path))
-    if strangers := [wnid for wnid in stated if not is_wnid(wnid)]:
+    message = "The list is not JSON of names or counts by wnid"
+    by_wnid = decode_json(text.encode(), dict[str, list[str] | int], AnnotationFormatError, message, where=str(path))
+    if strangers := [wnid for wnid in by_wnid if not is_wnid(wnid)]:
         _refuse(path, 1, strangers[0], "wnids as keys")
-    counts = {wnid: value for wnid, value in stated.items() if isinstance(value, int)}
-    if counts and len(counts) < len(stated):
+    counts = {wnid: value for wnid, value in by_wnid.items() if isinstance(value, int)}
+    if counts and len(counts) < len(by_wnid):
         _refuse(path, 1, next(iter(counts)), "names for every class, or counts for every class")
     if counts:
         if min(counts.values()) < 0 or sum(counts.values()) > _MOST_IMAGES:
             _refuse(path, 1, str(min(counts.values())), f"counts of 0 or more, {_MOST_IMAGES} together at most")
         names = [f"{wnid}_{number:08d}.JPEG" for wnid, count in counts.items() for number in range(count)]
         return names, [wnid for wnid, count in counts.items() for _ in range(count)], True
-    lists = {wnid: value for wnid, value in stated.items() if not isinstance(value, int)}
+    lists = {wnid: value for wnid, value in by_wnid.items() if not isinstance(value, int)}
     names = [name.rpartition("/")[2] for value in lists.values() for name in value]
     classes = [wnid for wnid, value in lists.items() for _ in value]
     for name, wnid in zip(names, classes, strict=True):
@@ -314,14 +314,14 @@ def _from_json(text: str, path: Path) -> tuple[list[str], list[str], bool]:
 
 def _require_part(names: list[str], part: str, path: Path) -> None:
     first = names[0] if names else ""
-    of = "val" if first.startswith("ILSVRC2012_val_") else "train" if is_wnid(first[:9]) else part
-    if of != part and part in ("train", "val"):
+    list_part = "val" if first.startswith("ILSVRC2012_val_") else "train" if is_wnid(first[:9]) else part
+    if list_part != part and part in ("train", "val"):
         raise UsageError(
-            f"The list is ImageNet's {of} part",
+            f"The list is ImageNet's {list_part} part",
             where=str(path),
             expected=f"images of {part}",
             found=repr(first[:60]),
-            hint=f"--source imagenet-{of}={path}",
+            hint=f"--source imagenet-{list_part}={path}",
         )
 
 

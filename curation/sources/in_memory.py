@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
@@ -16,8 +15,8 @@ import msgspec
 
 from curation.core.arguments import shown, values_of_array
 from curation.core.errors import AnnotationFormatError, PredictionError, UsageError
-from curation.core.process import available_memory
 from curation.sources.coco import record_place
+from curation.sources.fiftyone_view import is_view
 
 _BOX = ("x", "y", "w", "h")
 _OF_IMAGE = ("file_name", "width", "height")
@@ -30,8 +29,6 @@ _READ = (
 _IDS = ("image_id", "category_id")
 _NEEDED = ("image_id", "score", "bbox", *_BOX)
 _EXACT = 2**53
-_PIECE, _MOST, _FREE = 100_000, 2_000_000, 512 << 20
-"""Values of a generator that are read at a time, and at most; bytes of memory that these leave free."""
 _BYTES = (bytes, bytearray, memoryview)
 _TEXTS_AND_NUMBERS = {str, int, float, bool, type(None)}
 _KINDS = "a path, a COCO dictionary, a DataFrame or list of boxes, a FiftyOne dataset or view, or a Source"
@@ -41,12 +38,12 @@ _DETECTIONS = (
 )
 
 
-def coco_bytes(given: Any) -> tuple[bytes, bool]:
+def coco_bytes(annotations: Any) -> tuple[bytes, bool]:
     """Return the bytes of the COCO file that annotations in memory are, and whether they state its category ids.
 
     Parameters
     ----------
-    given : mapping, DataFrame, or several mappings
+    annotations : mapping, DataFrame, or several mappings
         A COCO dictionary. Or one row a box, with ``image_id``, ``category`` and ``bbox`` or ``x``, ``y``, ``w``, ``h``
         (pixels, origin top left), and where there are such: ``category_id``, ``supercategory``, ``file_name``,
         ``width``, ``height``, ``area``, ``iscrowd``, ``difficult``, ``ignore``, ``truncated``, ``occluded``, ``pose``;
@@ -60,26 +57,28 @@ def coco_bytes(given: Any) -> tuple[bytes, bool]:
     AnnotationFormatError
         Rows disagree about an image or a class, or a box has no class.
     """
-    if isinstance(given, Mapping):
-        return json_bytes(given), True
-    rows = _rows(given)
+    if isinstance(annotations, Mapping):
+        return encoded_json(annotations), True
+    rows = _rows(annotations)
     if rows is None:
-        raise UsageError("Unsupported annotation type", expected=_KINDS, found=shown(given))
-    name = type(given).__name__
+        raise UsageError("Unsupported annotation type", expected=_KINDS, found=shown(annotations))
+    name = type(annotations).__name__
     if rows and {"boxes", "labels"} <= rows[0].keys():
         rows = [box for number, row in enumerate(rows) for box in _rows_of_image(row, number, name)]
-    columns = dict.fromkeys(key for row in rows for key in row) if rows or not _is_frame(given) else given.columns
+    columns = (
+        dict.fromkeys(key for row in rows for key in row) if rows or not _is_frame(annotations) else annotations.columns
+    )
     _require_columns(columns)
     coco, has_category_ids = _coco_of_rows(rows, name)
-    return json_bytes(coco), has_category_ids
+    return encoded_json(coco), has_category_ids
 
 
-def results_bytes(given: Any) -> bytes:
+def results_bytes(detections: Any) -> bytes:
     """Return the bytes of the COCO results file that detections in memory are.
 
     Parameters
     ----------
-    given : DataFrame, or several mappings
+    detections : DataFrame, or several mappings
         One row a detection, with ``image_id`` or ``file_name``, ``category_id`` or ``category``, ``score``, and
         ``bbox`` or ``x``, ``y``, ``w``, ``h``; or one mapping an image, with ``image_id`` or ``file_name``, ``boxes``
         (``x1, y1, x2, y2``), ``scores`` and ``labels``.
@@ -89,35 +88,36 @@ def results_bytes(given: Any) -> bytes:
     UsageError
         It is neither, has a column twice, or holds what JSON cannot.
     """
-    rows = None if isinstance(given, Mapping) else _rows(given)
+    rows = None if isinstance(detections, Mapping) else _rows(detections)
     if rows is None:
-        raise UsageError("Unsupported detection type", expected=_DETECTIONS, found=shown(given))
-    name = type(given).__name__
+        raise UsageError("Unsupported detection type", expected=_DETECTIONS, found=shown(detections))
+    name = type(detections).__name__
     if rows and {"boxes", "scores", "labels"} <= rows[0].keys():
-        named = {"scores": "score", "labels": "category"}
-        rows = [box for number, row in enumerate(rows) for box in _boxes_of_image(row, named, f"detections[{number}]")]
+        column_names = {"scores": "score", "labels": "category"}
+        rows = [
+            box
+            for number, row in enumerate(rows)
+            for box in _boxes_of_image(row, column_names, f"detections[{number}]")
+        ]
         for row in rows:
             if not isinstance(row["category"], str):
                 row["category_id"] = row.pop("category")
-    return json_bytes([_with_bbox(row, number, name) for number, row in enumerate(rows)])
+    return encoded_json([_with_bbox(row, number, name) for number, row in enumerate(rows)])
 
 
-def json_bytes(value: Any) -> bytes:
-    """Return a value as JSON: numbers of NumPy and torch, arrays, Series, DataFrames and generators in full.
+def encoded_json(value: Any) -> bytes:
+    """Return a value as JSON: numbers of NumPy and torch, arrays, Series and DataFrames in full.
 
     Raises
     ------
     UsageError
         It holds itself, or something that JSON cannot.
     """
-    made: dict[int, tuple[Any, Any]] = {}
 
     def plain(item: Any) -> Any:
-        # A generator gives its values once.
-        if id(item) not in made:
-            made[id(item)] = (item, _plain(item))
-            _refuse_bytes(made[id(item)][1])
-        return made[id(item)][1]
+        made = _plain(item)
+        _refuse_bytes(made)
+        return made
 
     _refuse_bytes(value)
     try:
@@ -126,7 +126,7 @@ def json_bytes(value: Any) -> bytes:
         except UnicodeEncodeError:
             return json.dumps(msgspec.to_builtins(value, enc_hook=plain)).encode("ascii")
         if b"null" in data:
-            # Of a NaN that is no missing value msgspec makes null; a file would hold NaN, which its reader refuses.
+            # msgspec writes NaN as null; a file would hold NaN, which its reader refuses.
             text = json.dumps(msgspec.to_builtins(value, enc_hook=plain))
             if "NaN" in text or "Infinity" in text:
                 return text.encode("ascii") if _not_finite(text) else data
@@ -159,9 +159,9 @@ def _refuse_bytes(value: Any) -> None:
 
 def _not_finite(text: str) -> bool:
     """Return whether a JSON text has NaN or Infinity for a number, and not in a text alone."""
-    found: list[str] = []
-    json.loads(text, parse_constant=found.append)
-    return bool(found)
+    constants: list[str] = []
+    json.loads(text, parse_constant=constants.append)
+    return bool(constants)
 
 
 def _plain(value: Any) -> Any:
@@ -187,35 +187,14 @@ def _plain(value: Any) -> Any:
 
 
 def _listed(values: Iterable[Any]) -> list[Any]:
-    """Return the values of an iterable, of a generator as many as memory holds.
-
-    Raises
-    ------
-    UsageError
-        It cannot be iterated, or gives more values than that: it may have no end.
-    """
-    try:
-        iterator = iter(values)
-    except Exception as error:
-        raise UsageError("An object cannot be iterated", found=f"{shown(values)}: {error}"[:300]) from None
-    if isinstance(values, Sized):
-        return list(iterator)
-    listed: list[Any] = []
-    while piece := list(islice(iterator, _PIECE)):
-        listed += piece
-        free = available_memory()
-        if len(listed) > _MOST or (free is not None and free < _FREE):
-            raise UsageError(
-                "A generator gives more values than memory holds",
-                expected=f"at most {_MOST:,} values",
-                found=f"{len(listed):,} values of {type(values).__name__}, and more",
-                hint="does it end? give a list, or the path of a file",
-            )
-    return listed
+    """Return the values of an iterable with a length; a generator, which may have no end, is a `UsageError`."""
+    if not isinstance(values, Sized):
+        raise UsageError("A generator is not read", expected="a list", found=shown(values), hint="list(...) makes one")
+    return list(values)
 
 
-def _is_frame(given: Any) -> bool:
-    return all(hasattr(given, name) for name in ("columns", "to_dict", "itertuples"))
+def _is_frame(value: Any) -> bool:
+    return all(hasattr(value, name) for name in ("columns", "to_dict", "itertuples"))
 
 
 def _is_missing(value: Any) -> bool:
@@ -225,24 +204,24 @@ def _is_missing(value: Any) -> bool:
     )
 
 
-def _rows(given: Any) -> list[dict[str, Any]] | None:
+def _rows(frame_or_rows: Any) -> list[dict[str, Any]] | None:
     """Return the rows of a DataFrame, or several mappings, as plain dictionaries; None for anything else."""
-    if _is_frame(given):
-        names = list(given.columns)
+    if _is_frame(frame_or_rows):
+        names = list(frame_or_rows.columns)
         if twice := sorted({str(name) for name in names if name in _READ and names.count(name) > 1}):
             raise UsageError(
                 "A column appears twice in the table", expected="each column once", found=", ".join(twice)[:200]
             )
-        table = given.loc[:, ~given.columns.duplicated()].to_dict("records")
+        table = frame_or_rows.loc[:, ~frame_or_rows.columns.duplicated()].to_dict("records")
         rows = [{str(key): _cell(str(key), cell) for key, cell in row.items()} for row in table]
         # An integer column becomes one of floats where tables are joined.
-        for name in [column for column in _IDS if column in names and given[column].dtype.kind == "f"]:
+        for name in [column for column in _IDS if column in names and frame_or_rows[column].dtype.kind == "f"]:
             for row in rows:
                 row[name] = _whole(row[name])
         return rows
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+    if isinstance(frame_or_rows, str | bytes | Mapping) or not isinstance(frame_or_rows, Iterable):
         return None
-    several = _listed(given)
+    several = _listed(frame_or_rows)
     if not all(isinstance(row, Mapping) for row in several):
         return None
     return [{key: _scalar(cell) for key, cell in row.items()} for row in several]
@@ -254,12 +233,12 @@ def _cell(name: str, value: Any) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    """Return a number of NumPy or torch as Python's own; anything else as it is."""
+    """Return a number of NumPy or torch as a Python number; other values are unchanged."""
     return values_of_array(value) if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
 
 
 def _whole(value: Any) -> Any:
-    """Return a whole number that stands as a float as an integer; anything else as it is."""
+    """Return a whole float as an integer; other values are unchanged."""
     is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT
     return int(value) if is_whole else value
 
@@ -270,7 +249,7 @@ def _key(value: Any) -> tuple[type, Any]:
 
 
 def _numbers(value: Any) -> Any:
-    """Return a box as floats; one that is no box as it is, for the reader to refuse."""
+    """Return a box as floats; any other value is unchanged, for the reader to refuse."""
     value = values_of_array(value) if hasattr(value, "tolist") else value
     if not isinstance(value, list | tuple):
         return value
@@ -307,7 +286,7 @@ def _require_columns(columns: Iterable[Any]) -> None:
 
 
 def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[dict[str, Any], bool]:
-    """Return the COCO dictionary of one row a box, and whether the rows state category ids.
+    """Return the COCO dictionary of rows of boxes, and whether the rows have category ids.
 
     Classes without ids are numbered from 1 in the order of names.
     """
@@ -351,14 +330,14 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[dict[st
 
 
 def _product(box: Any) -> Any:
-    """Return the area of a box, None where it is no box: the reader refuses that."""
+    """Return the area of a box, or None for a malformed box, which the reader refuses."""
     if not isinstance(box, list) or len(box) != 4 or not all(isinstance(side, float) for side in box[2:]):
         return None
     return box[2] * box[3]
 
 
 def _state(known: dict[str, Any], row: Mapping[str, Any], names: Sequence[str], where: str) -> None:
-    """Take in what a row says of an image or a class, which all of its rows must say alike."""
+    """Add the fields of an image or a class in a row to those of earlier rows; all rows must agree."""
     for name in names:
         value = row.get(name)
         if _is_missing(value) or value == "":
@@ -389,8 +368,8 @@ def _numbered(classes: list[dict[str, Any]], name: str) -> tuple[list[dict[str, 
         )
     if len(kinds) == 1 and kinds <= {str, int}:
         classes.sort(key=lambda category: category["name"])
-    stated = [category for category in classes if "category_id" in category]
-    if stated and len(stated) < len(classes):
+    with_ids = [category for category in classes if "category_id" in category]
+    if with_ids and len(with_ids) < len(classes):
         without = next(category["name"] for category in classes if "category_id" not in category)
         raise AnnotationFormatError(
             "A class has no category_id",
@@ -405,45 +384,45 @@ def _numbered(classes: list[dict[str, Any]], name: str) -> tuple[list[dict[str, 
         classes.sort(key=lambda category: category["id"])
     keys = ("id", "name", "supercategory")
     categories = [{key: category[key] for key in keys if key in category} for category in classes]
-    return categories, bool(stated) or kinds == {int}
+    return categories, bool(with_ids) or kinds == {int}
 
 
 def _with_bbox(row: dict[str, Any], number: int, name: str) -> dict[str, Any]:
     """Return a detection with its box as ``bbox``, and without what is missing of its class."""
-    found = row | {key: None for key in ("category", "category_id") if key in row and _is_missing(row[key])}
+    detection = row | {key: None for key in ("category", "category_id") if key in row and _is_missing(row[key])}
     if not all(key in row for key in _BOX):
-        return found
+        return detection
     try:
         box = _box_of(row, record_place(name, "rows", number))
     except AnnotationFormatError as error:
         raise PredictionError(error.what, where=error.where, expected=error.expected, found=error.found) from None
-    rest = {key: value for key, value in found.items() if key not in (*_BOX, "bbox")}
+    rest = {key: value for key, value in detection.items() if key not in (*_BOX, "bbox")}
     return rest | {"bbox": [row[key] for key in _BOX] if "bbox" not in row else box}
 
 
-def _boxes_of_image(row: Mapping[str, Any], named: Mapping[str, str], where: str) -> list[dict[str, Any]]:
-    """Return a row for each box of one image as torchmetrics and torchvision have them: corners, and columns as long.
+def _boxes_of_image(row: Mapping[str, Any], column_names: Mapping[str, str], where: str) -> list[dict[str, Any]]:
+    """Return a row for each box of an image in the form of torchmetrics and torchvision: corners, and equal columns.
 
     Parameters
     ----------
-    named : mapping of str to str
+    column_names : mapping of str to str
         What the other columns are called in the rows.
     """
-    given: list[Any] = [row.get(key) for key in ("boxes", *named)]
-    columns: list[Any] = [values_of_array(column) if hasattr(column, "tolist") else column for column in given]
+    cells_of_image: list[Any] = [row.get(key) for key in ("boxes", *column_names)]
+    columns: list[Any] = [values_of_array(column) if hasattr(column, "tolist") else column for column in cells_of_image]
     reference = {key: row[key] for key in ("image_id", "file_name") if key in row}
     fit = bool(reference) and all(isinstance(column, list | tuple) for column in columns)
     if not fit or len(set(map(len, columns))) != 1 or not all(map(_is_box, columns[0])):
         raise UsageError(
             "Malformed boxes of an image",
             where=where,
-            expected=f"image_id, boxes of x1, y1, x2, y2 (pixels), and as many {', '.join(named)}",
+            expected=f"image_id, boxes of x1, y1, x2, y2 (pixels), and as many {', '.join(column_names)}",
             found=", ".join(f"{key}: {shown(value)}" for key, value in row.items())[:300],
             hint=None if reference else "detections by image id: dict(zip(image_ids, detections))",
         )
     rows = []
     for (x1, y1, x2, y2), *cells in zip(*columns, strict=True):
-        others = dict(zip(named.values(), map(_scalar, cells), strict=True))
+        others = dict(zip(column_names.values(), map(_scalar, cells), strict=True))
         rows.append({**reference, "bbox": [x1, y1, x2 - x1, y2 - y1], **others})
     return rows
 
@@ -454,8 +433,116 @@ def _is_box(box: Any) -> bool:
 
 
 def _rows_of_image(row: Mapping[str, Any], number: int, name: str) -> list[dict[str, Any]]:
-    """Return the rows of one image's boxes, and one without a box where it has none; a label is a class's name."""
-    named = {key: key for key in ("area", "iscrowd") if key in row} | {"labels": "category"}
-    rows = _boxes_of_image(row, named, record_place(name, "images", number))
+    """Return the rows of an image's boxes, or a row without a box if it has none; labels are class names."""
+    column_names = {key: key for key in ("area", "iscrowd") if key in row} | {"labels": "category"}
+    rows = _boxes_of_image(row, column_names, record_place(name, "images", number))
     facts = {key: row[key] for key in ("image_id", *_OF_IMAGE) if key in row}
     return [box | facts for box in rows] or [{**facts, "bbox": None, "category": None}]
+
+
+_DETECTOR_FORMS = (
+    "{image_id: supervision.Detections}, {image_id: {boxes, scores, labels}}, or Ultralytics Results, one an image, "
+    "whose path names it"
+)
+
+
+def is_by_image(by_image: Any) -> bool:
+    """Return whether something holds the detections of each image: of a mapping, keys are the ids of images."""
+    if isinstance(by_image, Mapping):
+        return any(map(_is_of_image, by_image.values()))
+    return _is_object(by_image) or (
+        isinstance(by_image, Sequence) and not isinstance(by_image, str) and any(map(_is_object, by_image))
+    )
+
+
+def rows_by_image(by_image: Any) -> list[dict[str, Any]]:
+    """Return the detections of each image as `curation.sources.in_memory.results_bytes` takes them.
+
+    Parameters
+    ----------
+    by_image : mapping, or several objects
+        By image id: ``supervision.Detections`` (``xyxy``, ``confidence``, ``class_id``; of ``data["class_name"]`` the
+        names are taken), Ultralytics ``Results`` (``boxes.xyxy``, ``.conf``, ``.cls``, ``names``), or what
+        torchmetrics takes of an image (``boxes`` as x1, y1, x2, y2, ``scores``, ``labels``: category ids of the truth).
+        Without ids Ultralytics ``Results`` alone: their ``path`` names the image.
+
+    Raises
+    ------
+    UsageError
+        Something is none of these, has no image, no boxes, no scores or no classes.
+    """
+    if isinstance(by_image, Mapping):
+        return [
+            _detected_row(image, detections, f"detections[{image!r:.60}]") for image, detections in by_image.items()
+        ]
+    several = [by_image] if _is_object(by_image) else list(by_image)
+    return [_detected_row(None, detections, f"detections[{number}]") for number, detections in enumerate(several)]
+
+
+def _is_object(value: Any) -> bool:
+    return not is_view(value) and (
+        hasattr(value, "xyxy") or (hasattr(value, "boxes") and hasattr(value, "names") and hasattr(value, "path"))
+    )
+
+
+def _is_of_image(value: Any) -> bool:
+    return _is_object(value) or (isinstance(value, Mapping) and "boxes" in value and "image_id" not in value)
+
+
+def _detected_row(image: Any, detections: Any, where: str) -> dict[str, Any]:
+    """Return image, boxes, scores and labels of a detections object; labels are names if it has names."""
+    path = None
+    if isinstance(detections, Mapping):
+        return {**detections, "image_id": image}
+    if hasattr(detections, "xyxy"):
+        names = (getattr(detections, "data", None) or {}).get("class_name")
+        boxes, scores, labels = detections.xyxy, detections.confidence, detections.class_id if names is None else names
+    elif _is_object(detections):
+        result_boxes = _needed(detections.boxes, "boxes", where)
+        boxes, scores = result_boxes.xyxy, result_boxes.conf
+        labels = [
+            _name(detections.names, number, where) for number in _detection_column(result_boxes.cls, "boxes.cls", where)
+        ]
+        path = None if image is not None else str(detections.path)
+    else:
+        raise UsageError(
+            "Unsupported type of an image's detections", where=where, expected=_DETECTOR_FORMS, found=shown(detections)
+        )
+    if image is None and path is None:
+        raise UsageError(
+            "The detections do not say which image they belong to",
+            where=where, expected=_DETECTOR_FORMS, found=shown(detections),
+            hint="dict(zip(image_ids, detections)): the ids of the truth, or the stems of its files",
+        )  # fmt: skip
+    if not len(_detection_column(boxes, "boxes", where)):
+        scores = labels = []
+    columns = {"boxes": boxes, "scores": scores, "labels": labels}
+    reference = {"image_id": image} if path is None else {"file_name": path}
+    return reference | {name: _detection_column(column, name, where) for name, column in columns.items()}
+
+
+def _needed(value: Any, name: str, where: str) -> Any:
+    if value is None:
+        raise UsageError(
+            f"The detections of an image have no {name}", where=where,
+            expected="boxes, scores and classes: of supervision xyxy, confidence and class_id; of Ultralytics boxes",
+            found=f"{name}: None",
+        )  # fmt: skip
+    return value
+
+
+def _detection_column(column: Any, name: str, where: str) -> list[Any]:
+    value = _needed(column, name, where)
+    listed = values_of_array(value) if hasattr(value, "tolist") else value
+    if not isinstance(listed, Iterable) or isinstance(listed, str):
+        raise UsageError(f"The {name} of an image are not a list", where=where, expected="an array", found=shown(value))
+    return list(listed)
+
+
+def _name(names: Any, number: float, where: str) -> str:
+    try:
+        return str(names[int(number)])
+    except (LookupError, TypeError, ValueError):
+        raise UsageError(
+            "A detection has a class that its names lack", where=where, expected=shown(names), found=f"class {number}"
+        ) from None

@@ -39,11 +39,11 @@ def finder(known: Ids, kind: str, *, hint: str | None = None) -> Finder:
 
     def find(references: Ids, where: Where) -> Int32s:
         if isinstance(references, list) or not len(table):
-            found = np.array([rows().get(reference, -1) for reference in _as_list(references)], np.int32)
+            positions = np.array([rows().get(reference, -1) for reference in _as_list(references)], np.int32)
         else:
             inside = (references >= low) & (references <= high)
-            found = np.where(inside, table[np.where(inside, references, low) - low], np.int32(-1))
-        dangling = np.flatnonzero(found < 0)
+            positions = np.where(inside, table[np.where(inside, references, low) - low], np.int32(-1))
+        dangling = np.flatnonzero(positions < 0)
         if len(dangling):
             raise DanglingIdError(
                 f"A record refers to {kind} that the file does not define",
@@ -52,7 +52,7 @@ def finder(known: Ids, kind: str, *, hint: str | None = None) -> Finder:
                 found=f"{_as_list(references)[dangling[0]]!r:.80} ({len(dangling)} such records)",
                 hint=hint,
             )
-        return found
+        return positions
 
     return find
 
@@ -120,7 +120,9 @@ def sound_objects(objects: Objects, policy: BadBoxes, where: Where) -> tuple[Obj
             hint="--on-error boxes=drop leaves such records out and counts them",
         )
     keep = ~np.logical_or.reduce(list(reasons.values()))
-    return select(objects, keep), {f"box {reason}": int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
+    return objects_at(objects, keep), {
+        f"box {reason}": int(mask.sum()) for reason, mask in reasons.items() if mask.any()
+    }
 
 
 def check_label(label: str, where: str) -> None:
@@ -137,7 +139,7 @@ def _reasons(boxes: Floats, areas: Floats) -> dict[str, Bools]:
     return {"not finite": unsound, "negative in size": negative, "beyond any image": huge}
 
 
-def select(objects: Objects, keep: Bools | Int32s | Int64s) -> Objects:
+def objects_at(objects: Objects, keep: Bools | Int32s | Int64s) -> Objects:
     """Return the objects under a mask, or at some rows."""
     columns: dict[str, Any] = {column.name: getattr(objects, column.name) for column in fields(objects)}
     return replace(objects, **{name: values[keep] for name, values in columns.items() if values is not None})

@@ -18,7 +18,7 @@ from curation.sources.source import Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes
 
 OTHER_SIGN = "other-sign"
-"""The label of a sign of none of the 400 classes."""
+"""The label of a sign outside the 400 classes."""
 
 _BELOW = ("", "mtsd_v2_fully_annotated", "mtsd_fully_annotated")
 
@@ -116,22 +116,22 @@ def parse_mtsd(content: SmallFiles, *, part: str, dataset: str, bad_boxes: BadBo
     """
     split, *annotations = content.data
     keys = listed_names(content.data[split], split)
-    what, expected = "The annotation file is malformed", "width, height, ispano and objects with label and bbox"
+    message, expected = "The annotation file is malformed", "width, height, ispano and objects with label and bbox"
     photos = [
-        decode_json(content.data[name], _Photo, AnnotationFormatError, what, where=name, expected=expected)
+        decode_json(content.data[name], _Photo, AnnotationFormatError, message, where=name, expected=expected)
         for name in annotations
     ]
     signs, crossing = _signs(photos, annotations)
     classes = sorted({sign.label for sign in signs})
     number = {name: position for position, name in enumerate(classes)}
-    found = Objects.of(
+    sign_objects = Objects.of(
         [sign.image for sign in signs],
         [number[sign.label] for sign in signs],
         np.array([sign.box for sign in signs], np.float64).reshape(-1, 4),
         truncated=np.array([sign.truncated for sign in signs], np.bool_),
         occluded=np.array([sign.occluded for sign in signs], np.bool_),
     )
-    objects, dropped = sound_objects(found, bad_boxes, lambda row: signs[row].where)
+    objects, dropped = sound_objects(sign_objects, bad_boxes, lambda row: signs[row].where)
     if crossing:
         dropped["sign across the seam of a panorama: left out"] = crossing
     records = [content.record(split, [split], len(keys))]
@@ -164,13 +164,13 @@ def _signs(photos: Sequence[_Photo], names: Sequence[str]) -> tuple[list[_Object
     rows, crossing = list[_Object](), 0
     for image, (photo, name) in enumerate(zip(photos, names, strict=True)):
         for number, sign in enumerate(photo.objects):
-            box, stated = sign.bbox, sign.properties
+            box, properties = sign.bbox, sign.properties
             if box.xmin > box.xmax and (photo.ispano or box.cross_boundary is not None):
                 crossing += 1
                 continue
             size = (box.xmin, box.ymin, box.xmax - box.xmin, box.ymax - box.ymin)
             where = f"{name}: objects[{number}]"
-            rows.append(_Object(image, sign.label, size, where, stated.out_of_frame, stated.occluded))
+            rows.append(_Object(image, sign.label, size, where, properties.out_of_frame, properties.occluded))
     return rows, crossing
 
 

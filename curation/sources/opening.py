@@ -1,15 +1,22 @@
-"""`open_source`: the right reader for what lies at a path, and the cache around it."""
+"""Annotations of any form as sources, one or several by name: `open_source`, `as_source`, `open_path`, `open_slots`.
+
+Annotations are a path, a COCO dictionary, a DataFrame, a FiftyOne dataset or view, or a `Source`. Annotations in memory
+become the bytes of a COCO file (`curation.sources.in_memory`), so that one reader checks them and their digest is that
+of the file. Sources that are read from a path are cached.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Annotated, Any
 
 from curation.core.arguments import checked
+from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import MissingFileError, UsageError
 from curation.core.files import missing_path
 from curation.core.writing import add_input
@@ -19,14 +26,21 @@ from curation.sources.content import FileContent, SmallFiles, paths_below
 from curation.sources.cub200 import FILES as CUB200_FILES
 from curation.sources.cub200 import PARTS as CUB200_PARTS
 from curation.sources.cub200 import locate_cub200, parse_cub200
-from curation.sources.datasets import family, is_listed
+from curation.sources.datasets import family, is_listed, namespace_of
+from curation.sources.fiftyone_view import FILE_NAME, coco_of_view, is_named, is_view, listed_categories, load_named
 from curation.sources.imagenet import read_imagenet
+from curation.sources.in_memory import coco_bytes, encoded_json
 from curation.sources.mtsd import locate_mtsd, mtsd_names, mtsd_parts, parse_mtsd
-from curation.sources.openimages import parse_openimages
-from curation.sources.openimages.files import OpenImagesContent, is_box_file, locate_openimages, offered_parts
+from curation.sources.openimages import (
+    OpenImagesContent,
+    is_box_file,
+    locate_openimages,
+    offered_parts,
+    parse_openimages,
+)
 from curation.sources.published_list import read_listed
 from curation.sources.source import Source
-from curation.sources.source_specs import BadBoxes
+from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 from curation.sources.table import SUFFIXES, parse_table
 from curation.sources.voc import locate_voc, parse_voc, voc_names, what_else
 from curation.sources.yolo import read_yolo, yolo_file, yolo_parts
@@ -37,7 +51,7 @@ _WRITERS: dict[str, Thread] = {}
 
 
 @checked
-def open_source(
+def open_path(
     path: Path, *, dataset: str, part: str, cache: bool | Path = True, bad_boxes: BadBoxes = "error"
 ) -> Source:
     """Return the source at a path, parsed or from the cache: the same columns either way.
@@ -49,7 +63,7 @@ def open_source(
         ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it); one of ImageNet's layouts
         (see `curation.sources.imagenet`); the layouts of Open Images, CUB-200-2011 and MTSD (see the modules
         of these names); a YOLO folder (``data.yaml``, see `curation.sources.yolo.read_yolo`); a table (``.csv``,
-        ``.tsv``); or a list of ids (``.txt``), which says nothing of its images. A single file may be compressed by
+        ``.tsv``); or a list of ids (``.txt``), without boxes or classes. A single file may be compressed by
         gzip and begin with a byte order mark.
     dataset, part : str
         For example ``voc2007`` and ``test``.
@@ -74,8 +88,8 @@ def open_source(
     if family(dataset) == "imagenet" and path.exists():
         # A million names are listed anew each time: to know that a folder is unchanged is to list it.
         return frozen(read_imagenet(path, dataset=dataset, part=part))
-    own = _own_layout(path, dataset, part, bad_boxes)
-    return _open(own or _raw_files(path, dataset, part, bad_boxes), _cache(cache))
+    layout = _own_layout(path, dataset, part, bad_boxes)
+    return _open(layout or _raw_files(path, dataset, part, bad_boxes), _cache(cache))
 
 
 def _is_list(path: Path, dataset: str) -> bool:
@@ -92,8 +106,8 @@ def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
         names = [entry.stem.removeprefix("instances_") for entry in path.glob("annotations/instances_*.json")]
         if names or family(dataset) not in _PARTS_OF:
             return tuple(sorted(names))
-    if found := yolo_file(path):
-        return yolo_parts(found)
+    if yaml_file := yolo_file(path):
+        return yolo_parts(yaml_file)
     if not path.is_dir():
         return ()
     if family(dataset) in _PARTS_OF:
@@ -123,9 +137,9 @@ def _cache(cache: bool | Path) -> Cache | None:
     folder = cache if isinstance(cache, Path) else default_folder() if cache else None
     if folder is None:
         return None
-    kept = Cache(folder)
-    kept.sweep()
-    return kept
+    opened = Cache(folder)
+    opened.sweep()
+    return opened
 
 
 def _open(raw: _RawFiles, cache: Cache | None) -> Source:
@@ -217,7 +231,7 @@ _PARTS_OF: dict[str, Callable[[Path], tuple[str, ...]]] = {
 
 
 def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _RawFiles | None:
-    """Return the files of a dataset with a layout of its own, None where the path holds another layout."""
+    """Return the files of a dataset with a special layout, or None if the path has another layout."""
     # A part that was converted to COCO's layout is read as such.
     is_root = path.is_dir() and not (path / "annotations" / f"instances_{part}.json").is_file()
     kind = family(dataset)
@@ -226,10 +240,10 @@ def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _Ra
     if kind == "openimages" and (is_root or is_box_file(path)):
         paths = locate_openimages(path, part)
         return _RawFiles(
-            lambda: [str(file.absolute()) for file in locate_openimages(path, part).given().values()],
+            lambda: [str(file.absolute()) for file in locate_openimages(path, part).by_kind().values()],
             partial(OpenImagesContent, paths),
             partial(parse_openimages, **options),
-            keyed | {"names": [file.name for file in paths.given().values()]},
+            keyed | {"names": [file.name for file in paths.by_kind().values()]},
         )
     if kind == "cub200" and is_root:
         parse = partial(parse_cub200, part=part, **options)
@@ -249,11 +263,259 @@ def _in_folder(folder: Path, dataset: str, part: str) -> tuple[Path, bool]:
     if family(dataset) != "coco":
         return locate_voc(folder, dataset).absolute(), True
     offered = parts_at(folder, dataset) if (folder / "annotations").is_dir() else ()
-    found, hint = (f"annotations of {', '.join(offered)}", None) if offered else what_else(folder)
+    content, hint = (f"annotations of {', '.join(offered)}", None) if offered else what_else(folder)
     raise MissingFileError(
         f"The folder holds no annotations of {dataset} {part}".rstrip(),
         where=str(folder),
         expected=f"{instances}, or data.yaml of a YOLO folder",
-        found=found,
+        found=content,
         hint=hint,
     )
+
+
+@dataclass(frozen=True)
+class _Written:
+    """The bytes of a COCO file in memory, with the attributes of `curation.sources.content.FileContent`."""
+
+    name: str
+    data: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes that the file would have."""
+        return len(self.data)
+
+    @cached_property
+    def sha256(self) -> str:
+        """``sha256:<hex>`` of these bytes."""
+        return sha256_of_bytes(self.data)
+
+
+@checked
+def open_source(dataset: str, annotations: Annotated[Any, Path], *, part: str = "", **reading: Any) -> Source:
+    """Return what one raw dataset part says: its images, classes and boxes, as columns.
+
+    Parameters
+    ----------
+    dataset : str
+        What the ids belong to: ``coco``, ``voc2007``, ``openimages``, or a name of your own.
+    annotations : path, mapping, DataFrame, FiftyOne dataset or view, or Source
+        See `as_source`.
+    part : str
+        Such as ``val2017``; of a root that holds several.
+    **reading
+        ``cache``, ``bad_boxes``, as `curation.sources.opening.open_path` takes them; of FiftyOne
+        ``id_field`` and ``label_field``.
+
+    Examples
+    --------
+    >>> import curation
+    >>> image = {"id": 1, "file_name": "1.jpg", "width": 64, "height": 48}
+    >>> box = {"id": 1, "image_id": 1, "category_id": 7, "bbox": [2, 3, 10, 20]}
+    >>> shapes = {"images": [image], "annotations": [box], "categories": [{"id": 7, "name": "circle"}]}
+    >>> source = curation.open_source("shapes", shapes)
+    >>> len(source.images), source.categories.names
+    (1, ('circle',))
+    """
+    return as_source(annotations, dataset=dataset, part=part, **reading)
+
+
+@partial(checked, called="open_source", hint="help(curation.open_source)")
+def as_source(
+    annotations: Annotated[Any, Path],
+    *,
+    dataset: str,
+    part: str,
+    bad_boxes: BadBoxes = "error",
+    cache: bool | Path = True,
+    id_field: str = "",
+    label_field: str = "",
+) -> Source:
+    """Return the source that annotations hold, however they are given.
+
+    Parameters
+    ----------
+    annotations : path, mapping, DataFrame, several mappings, FiftyOne dataset or view, or Source
+        A path: see `curation.sources.opening.open_path`. A mapping: a COCO dictionary. A DataFrame, or a mapping a
+        row: boxes, and a mapping an image: those of an image (see `curation.sources.in_memory.coco_bytes`). A FiftyOne
+        dataset or view, itself or as ``fiftyone:NAME[#VIEW]`` of its database: detections of its samples; sizes come
+        from the metadata.
+    dataset, part : str
+    bad_boxes, cache
+        As the reader of paths takes them.
+    id_field, label_field : str
+        Of a FiftyOne dataset or view: the field that names the images, and that of the boxes (see
+        `curation.sources.fiftyone_view.coco_of_view`).
+
+    Raises
+    ------
+    UsageError
+        The annotations are of another kind, or a DataFrame lacks a column or has it twice.
+    CurationError
+        Whatever the reader finds wrong.
+    """
+    if isinstance(annotations, Source):
+        return annotations
+    if isinstance(annotations, str | Path) and is_named(annotations):
+        annotations = load_named(annotations)
+    if is_view(annotations):
+        coco = coco_of_view(annotations, namespace=namespace_of(dataset), id_field=id_field, label_field=label_field)
+        return _parsed(encoded_json(coco), bool(listed_categories(annotations)), FILE_NAME, dataset, part, bad_boxes)
+    if id_field or label_field:
+        raise UsageError(
+            "id_field and label_field are for FiftyOne datasets and views", found=type(annotations).__name__
+        )
+    if isinstance(annotations, str | Path):
+        return open_path(Path(annotations), dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes)
+    return _parsed(*coco_bytes(annotations), f"{type(annotations).__name__}.json", dataset, part, bad_boxes)
+
+
+def _parsed(data: bytes, has_category_ids: bool, name: str, dataset: str, part: str, bad_boxes: BadBoxes) -> Source:
+    content: Any = _Written(name, data)
+    source = parse_coco(content, dataset=dataset, part=part, bad_boxes=bad_boxes)
+    if has_category_ids:
+        return source
+    return replace(source, categories=replace(source.categories, numbering="none"))
+
+
+def open_slots(
+    sources: Mapping[str, Any],
+    slots: Sequence[SourceSlot],
+    reading: Reading | None = None,
+    *,
+    hint: str = "curation list",
+) -> dict[str, Source]:
+    """Return the sources that are given, by slot name.
+
+    A dataset's name stands for all its slots: of a root, those that it offers; of a file, the one that the file is.
+    ``NAME@PART`` says which part of the dataset is meant, where the slot takes any: ``--source coco@val2017=ROOT``.
+
+    Parameters
+    ----------
+    sources : mapping of str to path or annotations
+        See `as_source` for what annotations may be.
+    slots : sequence of SourceSlot
+    reading : Reading, optional
+    hint : str
+        Where to look for the names.
+
+    Raises
+    ------
+    UsageError
+        A name is neither a slot nor a dataset, or a part is not the one that the slot takes.
+    """
+    read = partial(_open_slot, reading or Reading())
+    by_name = _parts_by_name(sources)
+    names = [slot.name for slot in slots]
+    datasets = list(dict.fromkeys(slot.dataset for slot in slots))
+    for name in by_name:
+        if name not in (*names, *datasets):
+            raise UsageError(
+                "No such source here", where=f"--source {name[:100]}", expected=", ".join(names), hint=hint
+            )
+    opened: dict[str, Source] = {}
+    for slot in slots:
+        if slot.name in by_name:
+            opened[slot.name] = read(slot, *by_name[slot.name])
+    for dataset in datasets:
+        if dataset in by_name and dataset not in names:
+            of_dataset = [slot for slot in slots if slot.dataset == dataset and slot.name not in opened]
+            opened |= _expand(read, of_dataset, *by_name[dataset])
+    return opened
+
+
+def _parts_by_name(sources: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
+    by_name: dict[str, tuple[str, Any]] = {}
+    for key, value in sources.items():
+        name, _, part = key.partition("@")
+        if name in by_name:
+            raise UsageError(f"--source names {name!r} twice", where=key[:200])
+        by_name[name] = (part, Path(value) if isinstance(value, str) else value)
+    return by_name
+
+
+def _expand(read: Callable[..., Source], slots: Sequence[SourceSlot], part: str, path: Any) -> dict[str, Source]:
+    if part or not (isinstance(path, Path) and path.is_dir()):
+        # One part is meant: that of the option, else that of the file's name, else the required or only one left.
+        matching = [slot for slot in slots if slot.part == (part or _part_in_name(path))]
+        left = [slot for slot in slots if slot.required] or list(slots)
+        if not part and not matching and len(left) > 1:
+            raise UsageError(
+                "The file name does not say which part of the dataset it is",
+                where=f"--source {left[0].dataset}={path}",
+                expected=" or ".join(f"--source {slot.name}=PATH" for slot in left),
+                found=getattr(path, "name", type(path).__name__),
+            )
+        slots = (matching if part else matching or left)[:1]
+    opened: dict[str, Source] = {}
+    for slot in slots:
+        try:
+            opened[slot.name] = read(slot, part, path)
+        except MissingFileError:
+            if slot.required or len(slots) == 1:
+                raise
+    if not opened:
+        raise UsageError("The dataset has no such part", where=f"--source …@{part}={path}", hint="curation list")
+    return opened
+
+
+def _open_slot(reading: Reading, slot: SourceSlot, part: str, path: Any) -> Source:
+    if part and slot.part and part != slot.part:
+        raise UsageError(
+            f"Source {slot.name} is another part of its dataset",
+            where=f"--source {slot.name}@{part}",
+            expected=slot.part,
+            found=part,
+        )
+    return as_source(
+        path,
+        dataset=slot.dataset,
+        part=part or slot.part or _part_of(slot, path),
+        cache=reading.cache,
+        bad_boxes=reading.bad_boxes,
+    )
+
+
+def _part_of(slot: SourceSlot, path: Any) -> str:
+    """Return the part that a path stands for: named by the file, or the usual or only one of a root."""
+    if not isinstance(path, Path):
+        return slot.usual_part
+    offered = parts_at(path, slot.dataset)
+    if not offered and not path.is_dir():
+        return _part_in_name(path)
+    if slot.usual_part in offered:
+        return slot.usual_part
+    usual = slot.usual_part or slot.name
+    if len(offered) > 1:
+        likely = min(offered, key=lambda part: (not part.startswith(usual), part.startswith("train")))
+        raise UsageError(
+            "The root offers several parts",
+            where=f"--source {slot.name}={path}",
+            expected="one of them",
+            found=", ".join(offered),
+            hint=f"--source {slot.name}@{likely}={path}",
+        )
+    # A part that is named for another use is taken only on request: else it might serve both.
+    if offered and {usual, _use_of(offered[0])} in ({"train", "val"}, {"train", "test"}):
+        raise UsageError(
+            f"The root has no {usual} part",
+            where=f"--source {slot.name}={path}",
+            expected=f"a part such as {usual}",
+            found=offered[0],
+            hint=f"--source {slot.name}=PATH of another file or folder, or if you mean this part: "
+            f"--source {slot.name}@{offered[0]}={path}",
+        )
+    return offered[0] if offered else slot.usual_part
+
+
+def _use_of(part: str) -> str:
+    """Return ``train``, ``val`` or ``test`` for a part whose name begins so, else ``""``: trainval is train."""
+    return next((use for use in ("train", "val", "test") if part.startswith(use)), "")
+
+
+def _part_in_name(path: Any) -> str:
+    """Return the part that a file's name says, ``""`` for none: ``instances_val2017.json`` is val2017."""
+    if not isinstance(path, Path):
+        return ""
+    match = re.search(r"(?:^|_)((?:train|val|test)20[0-9]{2})(?=[_.]|$)", path.name)
+    return match[1] if match else ""

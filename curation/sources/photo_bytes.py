@@ -54,10 +54,10 @@ def photos_beside(source: Source, path: Path) -> list[str]:
         name if name and not name.startswith("/") and ".." not in name.split("/") else "" for name in file_names(source)
     ]
     nothing = [""] * len(names)
-    stated = [name for name in names if name]
-    if not stated or len(names) > MOST_PHOTOS:
+    present_names = [name for name in names if name]
+    if not present_names or len(names) > MOST_PHOTOS:
         return nothing
-    probes = stated[:: max(len(stated) // _PROBES, 1)]
+    probes = present_names[:: max(len(present_names) // _PROBES, 1)]
     hits = [(sum(_size(f"{folder}/{name}") >= 0 for name in probes), folder) for folder in _folders(source, path)]
     most = max(count for count, _ in hits)
     folder = next(folder for count, folder in hits if count == most)
@@ -81,10 +81,10 @@ def _folders(source: Source, path: Path) -> Iterator[str]:
 def _size(path: str) -> int:
     """Return the bytes of a regular file, -1 for anything else."""
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except (OSError, ValueError):
         return -1
-    return found.st_size if stat.S_ISREG(found.st_mode) else -1
+    return status.st_size if stat.S_ISREG(status.st_mode) else -1
 
 
 def equal_photos(paths: Sequence[str]) -> Int64s:
@@ -99,7 +99,7 @@ def equal_photos(paths: Sequence[str]) -> Int64s:
     rows = [row for row, path in enumerate(paths) if path]
     alike = [list(rows) for rows in grouped(rows, lambda row: _size(paths[row])).values()]
     for most in (_BEGINNING, _LARGEST):
-        # A name that leads two sources to one file says no more than the name.
+        # Two sources that share a file share a name; that proves nothing about bytes.
         several = [group for group in alike if len({paths[row] for row in group}) > 1]
         digest = partial(_digest, paths, most=most)
         alike = [group for rows in several for group in grouped(rows, digest).values()]

@@ -53,17 +53,17 @@ class PhotoFolder:
 
     def __init__(self, folder: Path, others: tuple[str, ...] = ()) -> None:
         if not folder.is_dir():
-            found = "a file" if folder.exists() else None
-            what = "The path of the photos is not a folder" if found else "The folder of photos does not exist"
-            raise missing_path(what, folder, expected="a folder", found=found)
+            kind = "a file" if folder.exists() else None
+            message = "The path of the photos is not a folder" if kind else "The folder of photos does not exist"
+            raise missing_path(message, folder, expected="a folder", found=kind)
         self.folder = folder
         self._suffixes = SUFFIXES + others
 
     def find(self, names: Iterable[str]) -> Path | None:
         """Return the photo that lies under one of some names, the first that does: path, file name, or stem.
 
-        Of several photos of one name it is the one at the path that the name states, else the one in those folders, as
-        far as they agree, or in the folder above all others.
+        Of several photos with the same name, the one at the path that the name states is taken, else the one in those
+        folders, as far as they agree, or in the folder above all others.
 
         Raises
         ------
@@ -110,30 +110,30 @@ class PhotoFolder:
 
     @cached_property
     def _by_name(self) -> dict[str, list[Path]]:
-        found: dict[str, list[Path]] = {}
+        paths_of: dict[str, list[Path]] = {}
         for path, name, _ in sorted(self._listed, key=lambda listed: not listed[1].lower().endswith(SUFFIXES)):
             last = name.rpartition("/")[2]
             for key in (last, last.rpartition(".")[0]) if name.lower().endswith(self._suffixes) else ():
-                found.setdefault(key, []).append(Path(path))
-        return found
+                paths_of.setdefault(key, []).append(Path(path))
+        return paths_of
 
 
 def photos_among(pictures: Iterable[tuple[str, str, str]], folder: str) -> Iterator[tuple[str, str, str]]:
     """Yield those of the `PICTURES` below a folder that are read; a `CurationWarning` counts the others."""
     passed_over: list[str] = []
-    for found in pictures:
-        if found[1].lower().endswith(SUFFIXES):
-            yield found
+    for picture in pictures:
+        if picture[1].lower().endswith(SUFFIXES):
+            yield picture
         else:
-            passed_over.append(found[1])
+            passed_over.append(picture[1])
     if passed_over:
-        what = f"{counted(len(passed_over), 'picture')} below {folder} not read: {examples(passed_over)}"
-        warnings.warn(f"{what}. Formats read: {', '.join(SUFFIXES)}", CurationWarning, stacklevel=2)
+        message = f"{counted(len(passed_over), 'picture')} below {folder} not read: {examples(passed_over)}"
+        warnings.warn(f"{message}. Formats read: {', '.join(SUFFIXES)}", CurationWarning, stacklevel=2)
 
 
 def _agreement(folders: Sequence[str], path: Path) -> int:
     """Return how many folders above a photo are those that a name states, innermost first."""
-    agree = [folder == stated for folder, stated in zip(path.parent.parts[::-1], folders, strict=False)]
+    agree = [folder == name for folder, name in zip(path.parent.parts[::-1], folders, strict=False)]
     return [*agree, False].index(False)
 
 
@@ -156,8 +156,8 @@ def photos_of_ids(
     MissingFileError
         A folder does not exist, or a photo is in none: the message says how many and names the first.
     """
-    found = find_photos(ids, photos, sources)
-    missing = [image for image in ids if image not in found]
+    path_of = find_photos(ids, photos, sources)
+    missing = [image for image in ids if image not in path_of]
     if missing:
         roots = photos if isinstance(photos, Mapping) else {"": photos}
         raise MissingFileError(
@@ -167,7 +167,7 @@ def photos_of_ids(
             found=f"no {examples(missing)}",
             hint=None if sources else FILE_NAMES,
         )
-    return found
+    return path_of
 
 
 NO_PHOTO = f"no photo of it was found ({', '.join(SUFFIXES)})"
@@ -195,14 +195,14 @@ def find_photos(
         for source in sources
         for image, name in zip(source.image_ids.tolist(), source.images.file_names.tolist(), strict=True)
     }
-    found: dict[str, Path] = {}
+    path_of: dict[str, Path] = {}
     for image in ids:
         namespace, _, native = image.partition(":")
         folder = folders.get(namespace, folders.get(""))
         path = None if folder is None else folder.find((file_names.get(image, ""), native))
         if path is not None:
-            found[image] = path
-    return found
+            path_of[image] = path
+    return path_of
 
 
 class PhotoDataset:
@@ -240,8 +240,8 @@ class PhotoDataset:
         try:
             image = decode_photo(read_photo(self.paths[image_id]))
         except BrokenPhotoError as error:
-            what = f"A photo cannot be used: {error}"
-            raise MissingFileError(what, where=str(self.paths[image_id])) from None
+            message = f"A photo cannot be used: {error}"
+            raise MissingFileError(message, where=str(self.paths[image_id])) from None
         return (image, image_id) if self.transform is None else self.transform(image, image_id)
 
 
@@ -335,7 +335,7 @@ def decode_photo(data: bytes) -> Image:
     Raises
     ------
     BrokenPhotoError
-        It is no picture, is truncated, has more than 8 bits a channel, or more than `MEGAPIXELS` million pixels.
+        It is not a picture, is truncated, has more than 8 bits a channel, or more than `MEGAPIXELS` million pixels.
     MissingExtraError
         Pillow is not installed.
     """

@@ -1,4 +1,4 @@
-"""Lists that others publish, in every form they come in: read, told apart, and normalised to the stems of their files.
+"""Published lists of images of every form, normalised to the stems of their files.
 
 One list may be written as ``imagenet_1k/val/ILSVRC2012_val_00024235.JPEG 0``, as ``ILSVRC2012_val_00024235`` or as an
 entry of a JSON array. What all of them share is the *stem*: the name of the file without folder and suffix. Stems of
@@ -43,8 +43,7 @@ from curation.sources.entries import (
     name_classes,
 )
 from curation.sources.integrity import check_unique
-from curation.sources.nested_json import read_json
-from curation.sources.records import read_table
+from curation.sources.records import read_json, read_list_table
 from curation.sources.source import Bools, FileRecord, Images, Source, texts
 from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, label_of, stems, suffix_widths, text_of
 from curation.sources.text_lines import (
@@ -52,7 +51,7 @@ from curation.sources.text_lines import (
     are_frames,
     are_numbers,
     box_line,
-    entries_of,
+    read_entries,
     read_files,
     read_names,
     require_utf8,
@@ -68,7 +67,7 @@ LIST_SUFFIXES = (".txt", ".list", ".lst", ".csv", ".tsv", ".json", ".jsonl", ".o
 """Suffixes of files that may hold a list, beside `YAML_NAMES`."""
 YAML_NAMES = ("data.yaml", "dataset.yaml", "data.yml", "dataset.yml")
 _TABLES = (".parquet", ".arrow", ".feather", ".xlsx")
-"""Suffixes of files that may hold a list and are not read, which is told."""
+"""Suffixes of files that may hold a list and are refused."""
 _NO_LISTS = ("readme", "license", "licence", "makefile", "dockerfile", "notice", "authors", "requirements")
 _NEVER_EMPTY = (".json", ".csv", ".tsv")
 """Suffixes of files whose form needs at least a bracket or a header."""
@@ -80,10 +79,10 @@ _LARGEST_YAML = 1 << 20
 
 def list_files(folder: Path) -> list[Path]:
     """Return the files below a folder that may hold lists by their suffix, hidden ones left out, sorted by path."""
-    return files_of(folder)[0]
+    return files_below_folder(folder)[0]
 
 
-def files_of(folder: Path) -> tuple[list[Path], Counter[str]]:
+def files_below_folder(folder: Path) -> tuple[list[Path], Counter[str]]:
     """Return the files of `list_files`, and how many other files of each suffix lie below the folder.
 
     Hidden files, and files such as README that accompany lists, are not counted.
@@ -109,8 +108,8 @@ def first_line(path: Path) -> str:
 
 
 def _may_be_list(name: str) -> bool:
-    named = Path(name.lower().removesuffix(".gz"))
-    return named.name in YAML_NAMES or named.suffix in (*LIST_SUFFIXES, *_TABLES)
+    path = Path(name.lower().removesuffix(".gz"))
+    return path.name in YAML_NAMES or path.suffix in (*LIST_SUFFIXES, *_TABLES)
 
 
 def _accompanies_lists(name: str) -> bool:
@@ -135,7 +134,7 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
     EmptyListError
         It has no entry.
     AnnotationFormatError
-        It is no text, or JSON of no known form.
+        It is not text, or JSON of an unknown form.
     """
     try:
         size = path.stat().st_size
@@ -146,8 +145,8 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
             "The file is too large to be a list", where=str(path), expected=f"at most {MAX_BYTES:,} bytes",
             found=f"{size:,}",
         )  # fmt: skip
-    given = InputFile(path, kind="list")
-    data, where, suffix = given.data, str(path), Path(path.name.lower().removesuffix(".gz")).suffix
+    file = InputFile(path, kind="list")
+    data, where, suffix = file.data, str(path), Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix in _TABLES:
         raise AnnotationFormatError(
             "Tables of this kind are not read", where=where, expected="text, CSV or JSON", hint="export it as CSV"
@@ -163,8 +162,8 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
     elif b"\0" in data:
         raise DamagedFileError("The file is not text", where=where, found=f"a zero byte at {data.index(0):,}")
     else:
-        read = read_table(data, where, suffix) or _from_text(data, path)
-    return PublishedFile(path, size=given.size, sha256=given.sha256.removeprefix("sha256:"), **read)
+        read = read_list_table(data, where, suffix) or _from_text(data, path)
+    return PublishedFile(path, size=file.size, sha256=file.sha256.removeprefix("sha256:"), **read)
 
 
 def _from_text(data: bytes, path: Path) -> dict[str, Any]:
@@ -188,10 +187,10 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     cells = cells_of(data)
     if are_numbers(cells):
         return {"form": "id list", "lists": (_of_numbers(data, len(cells), ended=ended),)}
-    lines, refused, odd = entries_of(data)
+    lines, refused, odd = read_entries(data)
     known: dict[Form, Any] = {"imglist": lines.is_imglist, "voc list": lines.is_voc}
-    found: list[Form] = [form for form, hits in known.items() if hits.sum() >= SHARE * max(len(lines), 1)]
-    form = found[0] if found else "id list"
+    forms: list[Form] = [form for form, hits in known.items() if hits.sum() >= SHARE * max(len(lines), 1)]
+    form = forms[0] if forms else "id list"
     if len(lines) and (read := _of_columns(lines, form, path.name)) is not None:
         if read.get("lists"):
             [listed] = read["lists"]
@@ -213,7 +212,7 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
         short, reason = _is_cut_path(lines), "its path is cut"
         without = short
     else:
-        # An entry that is not written as the others has no label, and is told.
+        # An entry whose form differs from the others has no label, and is reported.
         fits, reason = known[form], "it has no label"
         entries = compute.if_else(arrow_of(fits), lines.before, lines.cells)
         labels, without = np.where(fits, lines.labels, NO_LABEL).astype(np.int32), ~fits
@@ -226,8 +225,8 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     if form == "imglist" and not FILE_NAME.search(entries[0].as_py()):
         folders = encoded(entries)
         if are_frames(folders, lines.cells):
-            form, whole = "frames", text_of(lines.cells)
-            listed = replace(listed, paths=whole, labels=None, by_columns=True, columns={"sequence": folders})
+            form, paths = "frames", text_of(lines.cells)
+            listed = replace(listed, paths=paths, labels=None, by_columns=True, columns={"sequence": folders})
     return {"form": form, "lists": (listed,)}
 
 
@@ -259,7 +258,7 @@ def _of_columns(lines: Lines, form: Form, name: str) -> dict[str, Any] | None:
 
 
 def _is_cut_path(lines: Lines) -> Bools:
-    """Return which line is no file: the last, where it alone is none."""
+    """Return which line is a cut path: the last one, if all others are files."""
     cut = np.zeros(len(lines), np.bool_)
     if len(cut) >= _FEWEST and [bool(FILE_NAME.search(lines.cells[row].as_py())) for row in (0, -1)] == [True, False]:
         cut[-1] = suffix_widths(lines.cells, ANY_FILE)[:-1].all()
@@ -268,29 +267,29 @@ def _is_cut_path(lines: Lines) -> Bools:
 
 def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:
     """Read the lists that a ``data.yaml`` names, below their folder; folders of images are not walked."""
-    given = safe_yaml(data, str(path))
+    content = safe_yaml(data, str(path))
     lists, files, notes = list[PublishedList](), list[Path](), list[str]()
-    base = path.parent / str(given.get("path") or "")
+    base = path.parent / str(content.get("path") or "")
     for key in _YAML_PARTS:
-        value = given.get(key)
+        value = content.get(key)
         for name in value if isinstance(value, list) else [value] if value else []:
             target = base / str(name)
             target = target if target.exists() else path.parent / str(name)
-            shown = f"{key}: {ascii(str(name))[:200]}"
+            entry = f"{key}: {ascii(str(name))[:200]}"
             if not target.resolve().is_relative_to(root.resolve()):
-                notes.append(f"{shown} leads out of the folder and was not read")
+                notes.append(f"{entry} leads out of the folder and was not read")
             elif target.is_dir():
-                notes.append(f"{shown} is a folder, which is not walked")
+                notes.append(f"{entry} is a folder, which is not walked")
             elif not target.is_file():
-                notes.append(f"{shown} is missing")
+                notes.append(f"{entry} is missing")
             elif target.name.lower() in YAML_NAMES:
-                notes.append(f"{shown} is not a list")
+                notes.append(f"{entry} is not a list")
             else:
                 read = read_published(target)
                 photos = [path for listed in read.lists for path in listed.paths.decode().split("\n")[:-1]]
                 files += [target, *(base / label_of(photo) for photo in photos)]
                 lists += [replace(listed, name="/".join(filter(None, (key, listed.name)))) for listed in read.lists]
-    names = given.get("names")
+    names = content.get("names")
     names = list(names.values()) if isinstance(names, dict) else names if isinstance(names, list) else []
     if not (lists or names or notes):
         raise AnnotationFormatError("The YAML names no lists", where=str(path), expected=", ".join(_YAML_PARTS))
@@ -315,14 +314,14 @@ def safe_yaml(data: bytes, where: str, error: type[CurationError] = AnnotationFo
             # Far deeper ones take time that grows with the square of their depth.
             if depth > _DEEPEST_YAML:
                 raise ValueError(f"it nests deeper than {_DEEPEST_YAML} levels")
-        given = yaml.safe_load(data)
-        if not isinstance(given, dict):
-            raise ValueError(type(given).__name__)
-        return given
-    except (yaml.YAMLError, ValueError, RecursionError) as found:
+        content = yaml.safe_load(data)
+        if not isinstance(content, dict):
+            raise ValueError(type(content).__name__)
+        return content
+    except (yaml.YAMLError, ValueError, RecursionError) as reason:
         raise error(
             "The YAML cannot be read", where=where, expected="an object with train, val, test and names, without tags",
-            found=str(found)[:200],
+            found=str(reason)[:200],
         ) from None  # fmt: skip
 
 
@@ -335,7 +334,7 @@ def read_listed(path: Path, *, dataset: str, part: str) -> Source:
     Raises
     ------
     MissingFileError, UsageError, AnnotationFormatError
-        See `read_published` and `only_list`; or a line is no id of the dataset.
+        See `read_published` and `only_list`; or a line is not an id of the dataset.
     DuplicateIdError
         An image is listed twice.
     """
@@ -378,7 +377,7 @@ def only_list(file: PublishedFile) -> PublishedList:
     Raises
     ------
     AnnotationFormatError
-        It holds none or several, or a line is no entry as the others are.
+        It holds no list or several, or the form of a line differs from the others.
     """
     if len(file.lists) == 1 and not file.lists[0].odd:
         return file.lists[0]
@@ -423,7 +422,7 @@ def natives_of(listed: PublishedList, namespace: str, where: str) -> Sequence[st
     return natives
 
 
-def ids_of(listed: PublishedList, namespace: str, where: str) -> list[str]:
+def listed_image_ids(listed: PublishedList, namespace: str, where: str) -> list[str]:
     """Return the id of each entry, ``dtd:banded/banded_0002``, in the order of the list.
 
     Of a dataset that nothing is known of, an id keeps the last folder where there is one: stems may repeat.
@@ -443,13 +442,13 @@ def ids_of(listed: PublishedList, namespace: str, where: str) -> list[str]:
 
 def _paths_below_root(listed: PublishedList, where: str) -> bytes:
     paths = listed.paths.replace(b"\\", b"/")
-    if found := _CLIMBING.search(paths):
-        row = paths.count(b"\n", 0, found.start())
+    if match := _CLIMBING.search(paths):
+        row = paths.count(b"\n", 0, match.start())
         raise AnnotationFormatError(
             "A path of the list leaves its root",
             where=f"{where}, line {listed.lines[row]}",
             expected="a path below the root of the dataset",
-            found=ascii(paths[found.start() :].split(b"\n", 1)[0].decode("utf-8", "replace"))[:80],
+            found=ascii(paths[match.start() :].split(b"\n", 1)[0].decode("utf-8", "replace"))[:80],
         )
     return paths
 

@@ -1,10 +1,16 @@
-"""Tables of images: CSV and its kin with or without a header, and one JSON object a line or an array of them."""
+"""Lists of images in tables and in JSON.
+
+Tables are CSV, TSV and the like with or without a header. JSON is an array, an object of arrays at any depth, an array
+of objects, one object a line, COCO JSON, or classes.
+"""
 
 from __future__ import annotations
 
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import compress
 from operator import attrgetter
 from typing import Any
 
@@ -12,10 +18,24 @@ import msgspec
 import numpy as np
 
 from curation.core.columns import values_of
-from curation.core.errors import AnnotationFormatError
+from curation.core.errors import AnnotationFormatError, DamagedFileError
+from curation.core.json_text import refuse_repeated_keys
 from curation.core.wording import slug
-from curation.sources.entries import SHARE, SHOWN, Column, OddLine, PublishedList, coded, column_of, name_classes
-from curation.sources.stems import FILE_NAME, normalised, text_of
+from curation.sources.entries import (
+    LONGEST_LINE,
+    MOST_CLASS_NAMES,
+    SHARE,
+    SHOWN,
+    WNID,
+    EmptyListError,
+    OddLine,
+    PublishedList,
+    TextColumn,
+    coded,
+    column_of,
+    name_classes,
+)
+from curation.sources.stems import FILE_NAME, normalised_lines, text_of
 from curation.sources.text_lines import require_utf8
 
 PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
@@ -50,7 +70,7 @@ _HEAD = 1 << 16
 _SAMPLE = 200
 
 
-def read_table(data: bytes, where: str, suffix: str) -> dict[str, Any] | None:
+def read_list_table(data: bytes, where: str, suffix: str) -> dict[str, Any] | None:
     """Return the lists of a table; None where the text is none.
 
     Raises
@@ -65,10 +85,10 @@ def read_table(data: bytes, where: str, suffix: str) -> dict[str, Any] | None:
         rows = [row for row in _cells(sample[1:], mark) if len(row) == len(header)]
         if not any(header) or (len(header) == 1 and (mark != "," or not _heads_alone(header[0], rows))):
             continue
-        whole = len(rows) >= SHARE * (len(sample) - 1)
+        is_regular = len(rows) >= SHARE * (len(sample) - 1)
         columns = list(zip(*rows, strict=True)) or [()] * len(header)
         heads = not any(map(FILE_NAME.search, header))
-        if heads and (whole or any(name in PATH_COLUMNS for name in header)) and _images_in(header, columns):
+        if heads and (is_regular or any(name in PATH_COLUMNS for name in header)) and _images_in(header, columns):
             if len(set(header)) < len(header):
                 raise AnnotationFormatError(
                     "The table names a column twice", where=where, found=ascii(",".join(header))[:200]
@@ -78,7 +98,7 @@ def read_table(data: bytes, where: str, suffix: str) -> dict[str, Any] | None:
         numbers = (
             mark == "\t" and len(header) == 2 and all(len(files) == 2 or row[1].strip("-").isdigit() for row in rows)
         )
-        if whole and files and len(header) > 1 and not numbers:
+        if is_regular and files and len(header) > 1 and not numbers:
             names = [f"column {number}" for number in range(1, len(header) + 1)]
             return _from_cells(data, mark, names, where, headed=False)
     header = max(headers.values(), key=len)
@@ -91,12 +111,12 @@ def read_table(data: bytes, where: str, suffix: str) -> dict[str, Any] | None:
 
 
 def read_objects(rows: Sequence[Any], where: str) -> dict[str, Any]:
-    """Return the lists of an array of JSON objects, as of one a line: lines are positions in the array."""
+    """Return the lists of an array of JSON objects; their lines are positions in the array."""
     return read_json_lines(msgspec.json.Encoder().encode_lines(rows), where)
 
 
 def read_json_lines(data: bytes, where: str) -> dict[str, Any]:
-    """Return the lists of one JSON object a line; a line that is none is told."""
+    """Return the lists of a text with a JSON object a line; other lines are reported."""
     import pyarrow
 
     sample = data[:_HEAD].split(b"\n")
@@ -137,9 +157,9 @@ def _keys(rows: Sequence[Any]) -> tuple[list[str], list[str], bool]:
     return list(keys), nested, any(key.lower() in _BOX for row in rows[:_SAMPLE] for key in row)
 
 
-def names_images(given: Sequence[Any]) -> bool:
+def names_images(array: Sequence[Any]) -> bool:
     """Return whether an array holds objects that name images, and no scores of them."""
-    rows = given[:_SAMPLE]
+    rows = array[:_SAMPLE]
     if not all(isinstance(row, dict) for row in rows):
         return False
     header = list(dict.fromkeys(key for row in rows for key in row))
@@ -164,7 +184,7 @@ def _cells(lines: Sequence[str], mark: str) -> list[list[str]]:
     try:
         return [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=mark)] or [[]]
     except csv.Error:
-        # A carriage return stands in a line, or a cell is too long.
+        # A line holds a carriage return, or a cell is too long.
         return [[]]
 
 
@@ -188,9 +208,9 @@ def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[
         key, filled = slug(name), {cell for cell in cells if cell}
         files = _has_files(cells)
         old = PATH_COLUMNS.index(name) if name in PATH_COLUMNS else len(PATH_COLUMNS)
-        named = key in _NAMED_SO or key.endswith(("_path", "_file"))
+        is_image_name = key in _NAMED_SO or key.endswith(("_path", "_file"))
         good = files or old < len(PATH_COLUMNS)
-        if not good and filled and (named or key in _ANY_IDS):
+        if not good and filled and (is_image_name or key in _ANY_IDS):
             others = sum(map(bool, map(_OTHER_LIST.search, filled))) > len(filled) / 2
             few = others or (len(filled) < SHARE * len(cells) and not boxes)
             counted = key in _ANY_IDS and all(cell.isdigit() for cell in filled)
@@ -205,8 +225,8 @@ def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[
 def _name_rank(name: str) -> tuple[bool, int]:
     """Return whether a column is called like what is made of an image, and how far its name is from an image's."""
     key = slug(name)
-    named = 0 if key in _NAMED_SO else 1 if _SPEAKS_OF_IMAGES.search(key) else 2
-    return bool(_COMPANIONS.search(key)), named
+    distance = 0 if key in _NAMED_SO else 1 if _SPEAKS_OF_IMAGES.search(key) else 2
+    return bool(_COMPANIONS.search(key)), distance
 
 
 def _from_cells(data: bytes, mark: str, header: Sequence[str], where: str, *, headed: bool = True) -> dict[str, Any]:
@@ -251,7 +271,7 @@ def _lists_of(
     table: Any, numbers: Any, odd: list[OddLine], short: int, where: str, *, headed: bool = True,
     nested: Sequence[str] = (), boxes: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the lists of a table of texts: the images of a column, and what the others say of them.
+    """Return the lists of a table of texts: the images of a column, and the other columns beside them.
 
     Columns of `nested` values, and those of measures, only tell rows apart.
     """
@@ -260,10 +280,10 @@ def _lists_of(
     header = [name for name in table.column_names if name not in nested]
     sample = {name: table[name].slice(0, _CHUNK).to_pylist() for name in header}
     images = [header[position] for position in _images_in(header, list(sample.values()))]
-    told = [name for name in header if name in images[:1] or not _decimal(sample[name])]
-    cells = {name: table[name].combine_chunks() for name in told} if images else {}
-    if cells and len(told) < len(table.column_names):
-        rest = [table[name].combine_chunks() for name in table.column_names if name not in told]
+    used_columns = [name for name in header if name in images[:1] or not _decimal(sample[name])]
+    cells = {name: table[name].combine_chunks() for name in used_columns} if images else {}
+    if cells and len(used_columns) < len(table.column_names):
+        rest = [table[name].combine_chunks() for name in table.column_names if name not in used_columns]
         cells[_REST] = compute.binary_join_element_wise(*rest, "\t")
     for name, column in cells.items():
         if compute.any(compute.match_substring(column, "\n")).as_py():
@@ -274,9 +294,9 @@ def _lists_of(
         good = compute.and_(compute.utf8_is_printable(paths), compute.greater(compute.binary_length(paths), 0))
         if not compute.all(good).as_py():
             cells = {name: column.filter(good) for name, column in cells.items()}
-            kept = good.to_numpy(zero_copy_only=False)
-            odd = odd + [OddLine(int(number), _NO_IMAGE, "") for number in numbers[~kept]]
-            numbers = numbers[kept]
+            is_good = good.to_numpy(zero_copy_only=False)
+            odd = odd + [OddLine(int(number), _NO_IMAGE, "") for number in numbers[~is_good]]
+            numbers = numbers[is_good]
     if not images or not len(numbers):
         name = images[0] if images else "a column of images"
         raise AnnotationFormatError("The table names no image", where=where, expected=f"rows below {name}")
@@ -290,16 +310,16 @@ def _lists_of(
 
 
 def _decimal(cells: Sequence[str]) -> bool:
-    """Return whether a column holds measures, which are many and tell nothing of an image's kin."""
-    found = [cell for cell in cells[:_SAMPLE] if cell]
-    return bool(found) and all(map(_DECIMAL.fullmatch, found)) and len(set(found)) > len(_FLAGS)
+    """Return whether a column holds measures: many decimal numbers, which group no images."""
+    filled = [cell for cell in cells[:_SAMPLE] if cell]
+    return bool(filled) and all(map(_DECIMAL.fullmatch, filled)) and len(set(filled)) > len(_FLAGS)
 
 
 def _doubts(images: Sequence[str], sample: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return that another column may be meant, where names do not tell which of several columns of files it is."""
     first, *others = [name for name in images if _has_files(sample[name])] or [""]
     values = {name: len(set(sample[name])) for name in (first, *others) if name}
-    # Columns that tell the same images apart, such as a name and its path, are no doubt.
+    # Columns that distinguish the same images, such as a name and its path, cause no doubt.
     alike = [
         name
         for name in others
@@ -307,8 +327,10 @@ def _doubts(images: Sequence[str], sample: Mapping[str, Sequence[str]]) -> tuple
     ]
     if not alike and not (others and _name_rank(first)[0]):
         return ()
-    told = ", ".join(map(ascii, alike or others))[:200]
-    return (f"its images may be those of the column {told}; {first!a} was read: name the column of images file_name",)
+    columns = ", ".join(map(ascii, alike or others))[:200]
+    return (
+        f"its images may be those of the column {columns}; {first!a} was read: name the column of images file_name",
+    )
 
 
 def _choice(images: Sequence[str]) -> tuple[str, ...]:
@@ -322,28 +344,30 @@ def _described(
     cells: dict[str, Any], lines: Any, header: Sequence[str], images: Sequence[str], oddities: dict[str, Any], *,
     headed: bool, boxes: bool,
 ) -> Iterator[PublishedList]:  # fmt: skip
-    """Yield lists with what stands beside their images: classes, second files, labels in columns, parts."""
+    """Yield lists with the columns beside their images: classes, second files, labels, parts."""
     paths = cells.pop(images[0])
     rest = values_of(cells.pop(_REST).dictionary_encode().indices) if _REST in cells else None
-    beside = {name: coded(column) for name, column in cells.items()}
-    keys = {name: slug(name) if headed else "" for name in beside}
+    coded_columns = {name: coded(column) for name, column in cells.items()}
+    keys = {name: slug(name) if headed else "" for name in coded_columns}
 
-    def named(known: Sequence[str]) -> str | None:
-        return next((name for wanted in known for name in keys if keys[name] == wanted), None)
+    def column_with(known: Sequence[str]) -> str | None:
+        return next((name for key in known for name in keys if keys[name] == key), None)
 
-    label, part = named(_CLASS_COLUMNS), named(_PARTS)
-    if not headed and len(beside) == 1 and len(images) == 1:
-        [label] = beside
+    label, part = column_with(_CLASS_COLUMNS), column_with(_PARTS)
+    if not headed and len(coded_columns) == 1 and len(images) == 1:
+        [label] = coded_columns
     second = next(
         (name for name in images[1:] if name in keys and (_COMPANIONS.search(keys[name]) or not headed)), None
     )
-    if part is not None and len(beside[part][0]) > _MOST_PARTS:
+    if part is not None and len(coded_columns[part][0]) > _MOST_PARTS:
         part = None
-    flags = [name for name, (values, _) in beside.items() if set(values) <= _FLAGS and name != part]
-    groups, group_of = beside[label] if label is not None else ([], None)
+    flags = [name for name, (values, _) in coded_columns.items() if set(values) <= _FLAGS and name != part]
+    groups, group_of = coded_columns[label] if label is not None else ([], None)
     counts = None
     if label is None and len(flags) >= _FEWEST_FLAGS:
-        hot = np.stack([np.isin(beside[name][0], ("1", "1.0"))[beside[name][1]] for name in flags], axis=1)
+        hot = np.stack(
+            [np.isin(coded_columns[name][0], ("1", "1.0"))[coded_columns[name][1]] for name in flags], axis=1
+        )
         if (hot.sum(1) == 1).all():
             groups, group_of = flags, hot.argmax(1).astype(np.int32)
         else:
@@ -353,20 +377,261 @@ def _described(
     if boxes or (headed and _BOX & set(map(slug, header))):
         counts = np.ones(len(lines), np.int32)
     columns = {
-        name or f"column {header.index(name) + 1}": column_of(*beside[name])
-        for name in beside
+        name or f"column {header.index(name) + 1}": column_of(*coded_columns[name])
+        for name in coded_columns
         if name not in (label, second, part, *flags)
     }
-    values, of = beside[part] if part is not None else ([""], np.zeros(len(lines), np.int32))
+    values, part_of = coded_columns[part] if part is not None else ([""], np.zeros(len(lines), np.int32))
     for number, value in enumerate(values):
-        rows = of == number
+        rows = part_of == number
         yield PublishedList(
             f"{part}={value}" if part is not None else "", text_of(paths.filter(rows)), lines[rows],
             groups=tuple(groups), group_of=None if group_of is None else group_of[rows],
             label_counts=None if counts is None else counts[rows],
-            companions=None if second is None else normalised(text_of(cells[second].filter(rows))),
-            columns={name: Column(column.values, column.of[rows]) for name, column in columns.items()},
+            companions=None if second is None else normalised_lines(text_of(cells[second].filter(rows))),
+            columns={name: TextColumn(column.values, column.of[rows]) for name, column in columns.items()},
             rest=None if rest is None else rest[rows],
-            # Lines of a table that are no entry belong to no part of it: the first tells them.
+            # Lines of a table that are not entries belong to none of its parts: the first part reports them.
             **(oddities if not number else {}),
+        )  # fmt: skip
+
+
+_GROUPS = 50
+_PART_NAME = re.compile(r"(?:.*[._/-])?(?:train|val|valid|validation|test)(?:[._/-].*|ing|[0-9]*)", re.IGNORECASE)
+_SPLIT_NAME = re.compile(r"train|val|test|split|known|\bi?ood\b|\bid\b|all", re.IGNORECASE)
+_DEEPEST = 32
+_LARGEST_WALKED = 256 << 20
+_MOST_LISTS = 4096
+_FORMS = (
+    "an array of texts, of objects that name images, an object of such arrays at any depth, COCO JSON, "
+    "one object a line, known_classes and unknown_classes, or an object of texts"
+)
+
+
+class _Image(msgspec.Struct, frozen=True):
+    id: int | str = ""
+    file_name: str = ""
+
+
+class _Coco(msgspec.Struct, frozen=True):
+    images: list[_Image]
+    annotations: msgspec.Raw = msgspec.Raw(b"[]")
+
+    @property
+    def annotated(self) -> bool:
+        """Whether there is an annotation."""
+        return bytes(self.annotations)[:1] == b"[" and bytes(self.annotations)[1:].strip() != b"]"
+
+
+def read_json(data: bytes, where: str, suffix: str = "") -> dict[str, Any]:
+    """Return what a JSON text holds.
+
+    Raises
+    ------
+    EmptyListError
+        It lists nothing.
+    DamagedFileError
+        It is no JSON.
+    AnnotationFormatError
+        It is of no known form.
+    """
+    line, _, others = data[:_LARGEST_WALKED].lstrip().partition(b"\n")
+    if (
+        line[:1] == b"{"
+        and line.rstrip()[-1:] == b"}"
+        and (suffix in (".jsonl", ".odgt") or others.lstrip(b" \r\n\t")[:1] == b"{")
+    ):
+        return read_json_lines(data, where)
+    try:
+        return _json_lists(data, where)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        if isinstance(error, msgspec.ValidationError) and len(data) <= _LARGEST_WALKED:
+            refuse_repeated_keys(data, where, AnnotationFormatError)
+            try:
+                read = _walked(msgspec.json.decode(data), where)
+            except (msgspec.MsgspecError, UnicodeError, RecursionError):
+                read = None
+            if read is not None:
+                return read
+        kind = AnnotationFormatError if isinstance(error, msgspec.ValidationError) else DamagedFileError
+        raise kind("The JSON is of no known form", where=where, expected=_FORMS, found=str(error)[:200]) from None
+
+
+def _json_lists(data: bytes, where: str) -> dict[str, Any]:
+    if data[:LONGEST_LINE].lstrip()[:1] == b"[":
+        return _from_array(msgspec.json.decode(data, type=list[str | int]), where)
+    keys = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    refuse_repeated_keys(data, where, AnnotationFormatError)
+    if "images" in keys and bytes(keys["images"])[:1] == b"[" and keys.keys() & {"annotations", "categories"}:
+        coco = msgspec.json.decode(data, type=_Coco)
+        return _from_coco(coco.images, where) | {"annotated": coco.annotated}
+    if keys.keys() >= {"known_classes", "unknown_classes"}:
+        roles = {role: msgspec.json.decode(keys[f"{role}_classes"]) for role in ("known", "unknown")}
+        return {"form": "class roles", "classes": dict(_roles(roles, "", where))}
+    if all(bytes(value)[:1] == b"[" for value in keys.values()) and keys:
+        return _from_arrays(msgspec.json.decode(data, type=dict[str, list[str | int]]), where)
+    mapping = msgspec.json.decode(data, type=dict[str, str | dict[str, str]])
+    renamed = {
+        key: value
+        for outer, inner in mapping.items()
+        for key, value in ([(outer, inner)] if isinstance(inner, str) else [(f"{outer}/{k}", inner[k]) for k in inner])
+    }
+    return {"form": "map", "renamed": renamed}
+
+
+def _walked(value_tree: Any, where: str) -> dict[str, Any] | None:
+    """Return the lists at any depth, named by the keys that lead to them, or None if there are none."""
+    parts = list[dict[str, Any]]()
+    for keys, value in _arrays(value_tree, ()):
+        name = "/".join(keys)
+        if isinstance(value, Mapping):
+            read = _from_arrays(value, where)
+        elif _are_pairs(value):
+            raise AnnotationFormatError(
+                "The arrays pair images, and do not list them", where=where, expected="one image an entry",
+                found=ascii(value[0])[:200],
+            )  # fmt: skip
+        elif isinstance(value[0], Mapping):
+            read = read_objects(value, where)
+        else:
+            read = _from_array(value, where)
+        lists = tuple(replace(part, name="/".join(filter(None, (name, part.name)))) for part in read.get("lists", ()))
+        classes = {"/".join(filter(None, (name, key))): names for key, names in read.get("classes", {}).items()}
+        parts.append(read | {"lists": lists, "classes": classes})
+    lists = tuple(listed for read in parts for listed in read["lists"])
+    if len(lists) > _MOST_LISTS:
+        raise AnnotationFormatError(
+            "The JSON holds too many lists", where=where, expected=f"at most {_MOST_LISTS:,}", found=f"{len(lists):,}"
+        )
+    if lists:
+        forms = {read["form"] for read in parts if read["lists"]}
+        notes = tuple(note for read in parts for note in read.get("notes", ()))
+        return {"form": forms.pop() if len(forms) == 1 else "json lists", "lists": lists, "notes": notes}
+    classes = {key: names for read in parts for key, names in read["classes"].items()}
+    return {"form": "class roles", "classes": classes} if classes else None
+
+
+def _arrays(value_tree: Any, keys: tuple[str, ...], *, numbers: bool = True) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield arrays of entries and objects of such; arrays of numbers count only outside other arrays."""
+    if len(keys) > _DEEPEST:
+        raise RecursionError
+    kinds = str | int if numbers else str
+    if isinstance(value_tree, dict):
+        filled = {key: value for key, value in value_tree.items() if value or not isinstance(value, list)}
+        if filled and all(_is_array(value, kinds) for value in filled.values()):
+            yield keys, filled
+        else:
+            for key, value in value_tree.items():
+                yield from _arrays(value, (*keys, key), numbers=numbers)
+    elif isinstance(value_tree, list) and value_tree:
+        if rows := _rows_as_objects(value_tree):
+            yield keys, rows
+        elif _is_array(value_tree, kinds) or _are_pairs(value_tree) or names_images(value_tree):
+            yield keys, value_tree
+        elif isinstance(value_tree[0], dict | list):
+            for position, value in enumerate(value_tree):
+                yield from _arrays(value, (*keys, str(position)), numbers=False)
+
+
+def _rows_as_objects(rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return rows ``["cat/1.jpg", 0, "cat"]``, of which some cells are files, as objects; nothing for others."""
+    if not all(isinstance(row, list) and len(row) == len(rows[0]) for row in rows):
+        return []
+    files = [all(FILE_NAME.search(str(cell)) for cell in column) for column in zip(*rows, strict=True)]
+    if len({*files}) < 2:
+        return []
+    kinds = ["file_name" if is_file else "label" for is_file in files]
+    keys = [kind if kinds.index(kind) == at else f"column {at + 1}" for at, kind in enumerate(kinds)]
+    return [dict(zip(keys, row, strict=True)) for row in rows]
+
+
+def _is_array(array: Any, kinds: Any) -> bool:
+    return isinstance(array, list) and bool(array) and all(isinstance(value, kinds) for value in array)
+
+
+def _are_pairs(array: Sequence[Any]) -> bool:
+    return all(_is_array(pair, str) and len(pair) > 1 for pair in array)
+
+
+def _from_array(array: Sequence[str | int], where: str) -> dict[str, Any]:
+    if not array:
+        raise EmptyListError("The list is empty", where=where, expected="at least one entry")
+    texts = [text for text in array if isinstance(text, str)]
+    if len(texts) == len(array) <= MOST_CLASS_NAMES and name_classes(texts):
+        return {"form": "class names", "classes": {"": tuple(texts)}}
+    return {"form": "json array", "lists": (_listed("", array, where),)}
+
+
+def _from_coco(images: Sequence[_Image], where: str) -> dict[str, Any]:
+    listed = _listed("", [image.file_name or image.id for image in images], where)
+    ids = len({image.id for image in images})
+    notes = (f"image ids repeat: {len(images):,} images have {ids:,} ids",) if ids < len(images) else ()
+    return {"form": "coco json", "lists": (listed,), "notes": notes}
+
+
+def _from_arrays(arrays: Mapping[str, Sequence[str | int]], where: str) -> dict[str, Any]:
+    """Read an object of arrays: one list in classes where its keys are classes, else one list a key."""
+    wnids = all(WNID.fullmatch(key) for key in arrays)
+    if wnids or (len(arrays) > _GROUPS and not all(_SPLIT_NAME.search(key) for key in arrays)):
+        groups = np.repeat(np.arange(len(arrays), dtype=np.int32), [*map(len, arrays.values())])
+        flat = _listed("", [text for array in arrays.values() for text in array], where)
+        return {"form": "json groups", "lists": (replace(flat, groups=tuple(arrays), group_of=groups[flat.lines - 1]),)}
+    if columns := _columns(arrays):
+        rows = _rows_as_objects([*map(list, zip(*map(arrays.__getitem__, columns), strict=True))])
+        classes = {key: tuple(map(str, arrays[key])) for key in arrays if key not in columns}
+        return read_objects(rows, where) | {"classes": classes}
+    lists = tuple(_listed(key, arrays[key], where) for key in arrays if arrays[key])
+    if not lists:
+        raise EmptyListError("The lists are empty", where=where, expected="at least one entry")
+    parts = all(_PART_NAME.fullmatch(key) for key in arrays)
+    if {"known", "unknown"} <= arrays.keys() or (
+        not parts and all(name_classes([str(text) for text in arrays[listed.name]]) for listed in lists)
+    ):
+        return {"form": "class roles", "classes": {key: tuple(map(str, arrays[key])) for key in arrays}}
+    empty = ", ".join(key for key in arrays if not arrays[key])
+    return {"form": "json lists", "lists": lists, "notes": (f"empty: {ascii(empty)[1:-1][:200]}",) if empty else ()}
+
+
+def _columns(arrays: Mapping[str, Sequence[str | int]]) -> tuple[str, str] | None:
+    """Return the keys of files and of their labels, where arrays are columns: ``image_names``, ``image_labels``."""
+    files = [key for key, array in arrays.items() if array and all(FILE_NAME.search(str(text)) for text in array)]
+    labels = [
+        key for key, array in arrays.items() if array and "label" in key and all(isinstance(n, int) for n in array)
+    ]
+    both = [(name, label) for name in files for label in labels if len(arrays[name]) == len(arrays[label])]
+    return both[0] if len(files) == len(labels) == len(both) == 1 else None
+
+
+def _listed(name: str, values: Sequence[str | int], where: str) -> PublishedList:
+    """Return entries of JSON as a list; empty and unprintable entries are left out and reported."""
+    texts = [str(value).strip() for value in values]
+    fits = np.array([0 < len(text) <= LONGEST_LINE and text.isprintable() for text in texts], np.bool_)
+    good = np.flatnonzero(fits).astype(np.int32)
+    odd = [
+        OddLine(row + 1, "it is empty, too long or not printable", ascii(texts[row])[:60])
+        for row in np.flatnonzero(~fits).tolist()
+    ]
+    if not texts:
+        raise EmptyListError("The list is empty", where=where, expected="texts that name images")
+    if not len(good):
+        raise AnnotationFormatError(
+            "No text names an image", where=where, expected="printable texts", found=f"{odd[0].reason}: {odd[0].text}"
+        )
+    return PublishedList(
+        name, "".join(f"{text}\n" for text in compress(texts, fits)).encode(), good + 1, odd=len(odd),
+        odd_lines=tuple(odd[:SHOWN]), integers=any(isinstance(value, int) for value in values),
+    )  # fmt: skip
+
+
+def _roles(classes: Any, role: str, where: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the classes of each role; unknown ones may be nested by difficulty."""
+    if isinstance(classes, dict):
+        for key, value in classes.items():
+            yield from _roles(value, f"{role}/{key}" if role else key, where)
+    elif isinstance(classes, list) and all(isinstance(name, str | int) for name in classes):
+        yield role, tuple(map(str, classes))
+    else:
+        raise AnnotationFormatError(
+            "The classes of a role are not an array", where=where, expected="names or numbers of classes",
+            found=f"{role}: {ascii(classes)[:80]}",
         )  # fmt: skip

@@ -14,7 +14,7 @@ from curation.core.columns import distinct
 from curation.core.errors import PresenceOnlyError, UnitBoxesError
 from curation.core.ids import native_number
 from curation.core.wording import short_repr
-from curation.sources.datasets import facts_of, namespace_of
+from curation.sources.datasets import licence_facts, namespace_of
 from curation.sources.identity import ImageIndex
 
 Int32s = npt.NDArray[np.int32]
@@ -67,7 +67,7 @@ _UNSTATED: dict[str, Callable[[int], Any]] = {
 """What those hold that may be None, for objects that do not state them."""
 
 FEDERATED = ("absent", "partly boxed")
-"""What a federated dataset says of an image and a class: it shows none of it, or not all of it is boxed."""
+"""Federated labels of an image and a class: the class is absent, or not all of its objects have boxes."""
 
 
 def _equal(record: Any, other: Any) -> bool:
@@ -112,13 +112,13 @@ class Images:
         return len(self.native)
 
     @classmethod
-    def of(cls, natives: Sequence[str] | Texts, **stated: Any) -> Images:
+    def of(cls, natives: Sequence[str] | Texts, **columns: Any) -> Images:
         """Return the columns of some images; by default ids are the native ones: numbers if all of them are."""
         n, native = len(natives), np.asarray(natives, np.str_)
         blank: dict[str, Any] = {name: np.zeros(n, np.int32) for name in ("widths", "heights")}
-        blank |= {"file_names": [""] * n} | stated
+        blank |= {"file_names": [""] * n} | columns
         if "numbers" not in blank:
-            numbers = None if "text_ids" in blank else numbers_of(natives)
+            numbers = None if "text_ids" in blank else native_numbers(natives)
             blank["numbers"] = np.arange(n, dtype=np.int64) if numbers is None else numbers
             if numbers is None:
                 blank.setdefault("text_ids", texts(native.tolist()))
@@ -167,7 +167,7 @@ class Categories:
 
     @property
     def category_ids(self) -> tuple[int | None, ...]:
-        """Return the category id of each class, None where nobody numbers the classes."""
+        """Return the category id of each class, None where the classes have no numbers."""
         return self.numbers if self.numbering != "none" else (None,) * len(self.numbers)
 
     def index(self) -> dict[str, int]:
@@ -220,7 +220,7 @@ class Objects:
         return len(self.image)
 
     @classmethod
-    def of(cls, image: npt.ArrayLike, category: npt.ArrayLike, boxes: Floats, **stated: Any) -> Objects:
+    def of(cls, image: npt.ArrayLike, category: npt.ArrayLike, boxes: Floats, **columns: Any) -> Objects:
         """Return the columns of some objects; of the others, those that are not given get what absence means.
 
         Areas are ``w*h``, numbers count from 1, flags are False and poses 0.
@@ -228,7 +228,7 @@ class Objects:
         absent: dict[str, Any] = {"areas": boxes[:, 2] * boxes[:, 3]}
         absent |= {name: blank(len(boxes)) for name, blank in _BLANK.items()}
         return cls(
-            image=np.asarray(image, np.int32), category=np.asarray(category, np.int32), boxes=boxes, **absent | stated
+            image=np.asarray(image, np.int32), category=np.asarray(category, np.int32), boxes=boxes, **absent | columns
         )
 
     @classmethod
@@ -236,11 +236,11 @@ class Objects:
         """Return objects one behind the other; what some tables alone state is blank in the others."""
         columns: dict[str, Any] = {}
         for name in cls.__slots__:
-            stated = [getattr(table, name) for table in tables]
-            if any(column is not None for column in stated):
+            parts = [getattr(table, name) for table in tables]
+            if any(column is not None for column in parts):
                 filled = [
                     _UNSTATED[name](len(table)) if column is None else column
-                    for table, column in zip(tables, stated, strict=True)
+                    for table, column in zip(tables, parts, strict=True)
                 ]
                 columns[name] = np.concatenate(filled) if len(filled) > 1 else filled[0]
         return cls(**columns)
@@ -295,7 +295,7 @@ class Source:
     @classmethod
     def of(cls, dataset: str, part: str, *, namespace: str | None = None, **facts: Any) -> Source:
         """Return a source under the terms of its dataset, by default in the dataset's own namespace."""
-        terms = facts_of(dataset)
+        terms = licence_facts(dataset)
         space = namespace or namespace_of(dataset)
         return cls(
             dataset, part, space, licence=terms.licence, media_redistributable=terms.media_redistributable, **facts
@@ -311,14 +311,14 @@ class Source:
         """
         names = sorted(set(labels))
         number = {name: position for position, name in enumerate(names)}
-        shown = np.fromiter(map(number.__getitem__, labels), np.int32, len(labels))
+        class_of = np.fromiter(map(number.__getitem__, labels), np.int32, len(labels))
         return cls.of(
             dataset,
             part,
             images=images,
             categories=Categories(tuple(range(len(names))), tuple(names), ("",) * len(names), numbering="none"),
             objects=None,
-            presence=np.stack([np.arange(len(labels), dtype=np.int32), shown], axis=1),
+            presence=np.stack([np.arange(len(labels), dtype=np.int32), class_of], axis=1),
             files=(file,),
             **facts,
         )
@@ -376,9 +376,9 @@ class Source:
         objects = self.require_objects(purpose)
         if not self.unit_boxes:
             return objects
-        wanted = np.zeros(len(self.images), np.bool_)
-        wanted[slice(None) if images is None else images] = True
-        unsized = distinct(objects.image[(wanted & (self.images.widths == 0))[objects.image]])
+        is_needed = np.zeros(len(self.images), np.bool_)
+        is_needed[slice(None) if images is None else images] = True
+        unsized = distinct(objects.image[(is_needed & (self.images.widths == 0))[objects.image]])
         if len(unsized):
             raise UnitBoxesError(
                 f"{purpose} needs boxes in pixels",
@@ -411,7 +411,7 @@ def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:
     return array
 
 
-def numbers_of(natives: Sequence[str] | Texts) -> Int64s | None:
+def native_numbers(natives: Sequence[str] | Texts) -> Int64s | None:
     """Return native ids as numbers (``2008_000008``: 2008000008), or None where they are not distinct numbers."""
     numbers = [native_number(native) for native in natives]
     return None if None in numbers or len(set(numbers)) < len(numbers) else np.array(numbers, np.int64)

@@ -19,7 +19,7 @@ Sources = Annotated[
     "a raw dataset: its root, an annotation file, or a table; NAME is a source of the benchmark, or a dataset whose "
     "root holds several of them; PART chooses among the parts of a root or table (repeatable)",
 ]
-"""Raw datasets by name: paths, or annotations in memory (see `curation.sources.coerce.as_source`)."""
+"""Raw datasets by name: paths, or annotations in memory (see `curation.sources.opening.as_source`)."""
 
 
 class SourceSlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,7 +30,7 @@ class SourceSlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name : str
         As in ``--source NAME=PATH``.
     dataset, part : str
-        What the reader is told: ``voc2007`` and ``test``. `part` may be ``""`` where the protocol takes several.
+        Arguments of the reader: ``voc2007`` and ``test``. `part` may be ``""`` where the protocol takes several.
     required : bool
     meaning : str
         One line for ``curation list``.
@@ -48,7 +48,7 @@ class SourceSlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How raw files are read (see `curation.sources.opening.open_source`).
+    """How raw files are read (see `curation.sources.opening.open_path`).
 
     Attributes
     ----------
@@ -63,12 +63,12 @@ class Reading:
 
 
 def named_slots(names: Iterable[str], *, parts: bool = True) -> list[SourceSlot]:
-    """Return slots for names of one's own: ``coco-val2017`` and ``coco@val2017`` are of dataset ``coco``.
+    """Return slots for names of the user: ``coco-val2017`` and ``coco@val2017`` are of dataset ``coco``.
 
     Parameters
     ----------
     names : iterable of str
-        As they stand before the ``=`` of ``--source NAME[@PART]=PATH``.
+        The texts before the ``=`` of ``--source NAME[@PART]=PATH``.
     parts : bool
         Whether what follows the hyphen is the part of the dataset, or any word.
     """

@@ -1,4 +1,4 @@
-"""Names of images without what stands around them: the stem of a path is its file without folder and suffix.
+"""Stems of image names: the stem of a path is its file name without folder and suffix.
 
 Lists are texts with one path a line, and stay so; Arrow works on all lines at once.
 """
@@ -26,7 +26,7 @@ FILE_SUFFIXES = (
     *IMAGE_SUFFIXES, "ppm", "pgm", "nii", "dcm", "npy", "npz", "h5", "mat", "avi", "mp4", "webm", "wav", "flac", "ply",
     "bin", "obj", "off",
 )  # fmt: skip
-"""Suffixes by which a word is known as a file; those that are no photo's belong to its stem."""
+"""Suffixes by which a word is known as a file; suffixes other than those of images belong to the stem."""
 FILE_NAME = re.compile(r"[^/\\]\.(?:" + "|".join(map(re.escape, FILE_SUFFIXES)) + r")\Z", re.IGNORECASE)
 
 # Patterns of lines, as Arrow's regular expressions are written.
@@ -64,26 +64,26 @@ def text_of(cells: Any) -> bytes:
     return bytes(compute.binary_join_element_wise(cells, between, after).buffers()[2] or b"")
 
 
-def matches(cells: Any, pattern: str) -> Bools:
+def match_pattern(cells: Any, pattern: str) -> Bools:
     """Return in which texts of an Arrow array a pattern is found, shape (n,)."""
     from pyarrow import compute
 
-    found: Bools = values_of(compute.match_substring_regex(cells, pattern))
-    return found
+    is_match: Bools = values_of(compute.match_substring_regex(cells, pattern))
+    return is_match
 
 
 def holding(cells: Any, characters: str) -> Bools:
-    """Return which texts of an Arrow array, no slice of one, hold one of some ASCII characters, shape (n,)."""
+    """Return which texts of an Arrow array (not a slice) hold any of some ASCII characters, shape (n,)."""
     edges = np.frombuffer(cells.buffers()[1] or bytes(4), np.int32)[: len(cells) + 1]
     text = np.frombuffer(cells.buffers()[2] or b"", np.uint8)
-    found = np.diff(edges) > 0
+    holds = np.diff(edges) > 0
     for start in range(0, len(cells), _ROWS):
-        own = edges[start : start + _ROWS + 1]
-        marks = np.zeros(own[-1] - own[0] + 1, np.bool_)
+        span = edges[start : start + _ROWS + 1]
+        marks = np.zeros(span[-1] - span[0] + 1, np.bool_)
         for character in characters:
-            marks[:-1] |= text[own[0] : own[-1]] == ord(character)
-        found[start : start + _ROWS] &= np.logical_or.reduceat(marks, own[:-1] - own[0])
-    return found
+            marks[:-1] |= text[span[0] : span[-1]] == ord(character)
+        holds[start : start + _ROWS] &= np.logical_or.reduceat(marks, span[:-1] - span[0])
+    return holds
 
 
 def suffix_widths(cells: Any, pattern: str) -> Int64s:
@@ -91,11 +91,11 @@ def suffix_widths(cells: Any, pattern: str) -> Int64s:
     from pyarrow import compute
 
     ends = compute.binary_slice(cells.view("binary"), -1 - _WIDEST_SUFFIX, None).dictionary_encode()
-    found, lengths = compute.find_substring_regex(ends.dictionary, pattern), compute.binary_length(ends.dictionary)
-    widths = values_of(lengths) - values_of(found) - 1
-    widths[values_of(found) < 0] = 0
-    of: Int64s = widths[values_of(ends.indices)]
-    return of
+    starts, lengths = compute.find_substring_regex(ends.dictionary, pattern), compute.binary_length(ends.dictionary)
+    widths = values_of(lengths) - values_of(starts) - 1
+    widths[values_of(starts) < 0] = 0
+    width_of: Int64s = widths[values_of(ends.indices)]
+    return width_of
 
 
 def stems(paths: bytes, *, parents: int = 0) -> bytes:
@@ -129,7 +129,7 @@ def _stems_of_block(paths: bytes, parents: int) -> bytes:
         shorter = compute.binary_slice(names.view("binary"), 0, -width).view("string")
         names = compute.if_else(arrow_of(widths == width), shorter, names)
     if b"COCO_" in paths:
-        is_coco = arrow_of(matches(names, _COCO_NAME))
+        is_coco = arrow_of(match_pattern(names, _COCO_NAME))
         names = compute.if_else(is_coco, compute.replace_substring_regex(names, _COCO_PREFIX, ""), names)
     if parents:
         folders = parts.values.take(arrow_of(np.maximum(last - 1, first)))
@@ -138,14 +138,14 @@ def _stems_of_block(paths: bytes, parents: int) -> bytes:
     return text_of(names)
 
 
-def normalised(paths: bytes) -> bytes:
+def normalised_lines(paths: bytes) -> bytes:
     r"""Return each line of a text as a path, compared whole: slashes single and forward, no ``./`` before it.
 
     Case, suffix and ``..`` stay. A byte order mark, carriage returns and blanks at both ends go.
 
     Examples
     --------
-    >>> normalised(b" ./a\\b//c.jpg \r\n../d.JPG\n").split(b"\n")
+    >>> normalised_lines(b" ./a\\b//c.jpg \r\n../d.JPG\n").split(b"\n")
     [b'a/b/c.jpg', b'../d.JPG', b'']
     """
     paths = _with_single_slashes(paths)
@@ -159,7 +159,7 @@ def _with_single_slashes(paths: bytes) -> bytes:
     return re.sub(rb"/{2,}", b"/", paths) if b"//" in paths else paths
 
 
-def distinct(texts: bytes) -> bytes:
+def distinct_lines(texts: bytes) -> bytes:
     """Return the lines of a text each once, sorted by code point, a line feed after each."""
     from pyarrow import compute
 
@@ -187,7 +187,7 @@ def blocks_of(text: bytes, size: int = _BLOCK) -> Iterator[bytes]:
 
 
 def firsts(breaks: Int64s) -> Int64s:
-    """Return where lines begin, from where their line feeds stand."""
+    """Return the beginnings of lines from the positions of their line feeds."""
     return np.concatenate([[0], breaks[:-1] + 1]).astype(np.int64)
 
 

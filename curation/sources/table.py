@@ -13,7 +13,7 @@ from curation.core.columns import distinct
 from curation.core.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
 from curation.core.ids import native_of
 from curation.core.tables import csv_header
-from curation.sources.content import FileContent, check_name
+from curation.sources.content import FileContent, check_image_name
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family, namespace_of
 from curation.sources.integrity import check_label, check_unique
 from curation.sources.source import Categories, FileRecord, Images, Source
@@ -38,7 +38,7 @@ _BLOCK = 1 << 26
 def parse_table(content: FileContent, *, dataset: str, part: str) -> Source:
     """Return a presence-only source: which classes each image shows, no boxes.
 
-    The table has a header. Its image column is called ``image``, ``image_id`` or ``file_name``. Classes stand one a row
+    The table has a header. Its image column is called ``image``, ``image_id`` or ``file_name``. Classes are one a row
     (``class``, ``category``, ``label``, ``category_id``) or several in a cell (``classes``, ``categories``,
     ``labels``, ``category_ids``, ``category_ids_91``): numbers separated by blanks, names by ``;`` or ``|``. An empty
     cell states that the image is in the dataset and shows no class.
@@ -75,10 +75,10 @@ def parse_table(content: FileContent, *, dataset: str, part: str) -> Source:
         check_unique(natives, "image", where)
     # A hundred thousand images show a few thousand combinations of classes: each cell is read once.
     cell_of, cells = chosen[class_column].factorize()
-    stated = [_several(cell) if many else [cell] if cell else [] for cell in cells]
+    cell_classes = [_several(cell) if many else [cell] if cell else [] for cell in cells]
     first_rows = np.unique(cell_of, return_index=True)[1]
-    categories, class_of = _classes(dataset, stated, lambda cell: where(first_rows[cell]))
-    classes = [[class_of[value] for value in values] for values in stated]
+    categories, class_of = _classes(dataset, cell_classes, lambda cell: where(first_rows[cell]))
+    classes = [[class_of[value] for value in values] for values in cell_classes]
     position = {native: number for number, native in enumerate(dict.fromkeys(natives))}
     pairs = [
         position[native] * len(categories) + number
@@ -86,10 +86,12 @@ def parse_table(content: FileContent, *, dataset: str, part: str) -> Source:
         for number in classes[cell]
     ]
     files = [name if _is_file_name(name) else "" for name in names]
-    named = {file.replace("\\", "/"): native for file, native in zip(files, natives, strict=True) if file}
+    native_of_file = {file.replace("\\", "/"): native for file, native in zip(files, natives, strict=True) if file}
     if namespace != "coco":
         hint = "the id of an image is the stem of its file: give each an id of its own, in a column image_id"
-        check_unique([*named.values()], "image name", lambda row: f"{content.name}: {[*named][row]}", hint=hint)
+        check_unique(
+            [*native_of_file.values()], "image name", lambda row: f"{content.name}: {[*native_of_file][row]}", hint=hint
+        )
     first = dict(zip(reversed(natives), reversed(files), strict=True))
     return Source.of(
         dataset,
@@ -103,7 +105,7 @@ def parse_table(content: FileContent, *, dataset: str, part: str) -> Source:
 
 
 def read_texts(content: FileContent | InputFile, error: type[CurationError] = AnnotationFormatError) -> pd.DataFrame:
-    """Return a table with a header as texts without blanks around them; what is no table is an `error`."""
+    """Return the cells of a table with a header as trimmed texts; raise `error` for anything else."""
     import pyarrow
     from pyarrow import compute
     from pyarrow import csv as arrow_csv
@@ -136,25 +138,25 @@ def read_texts(content: FileContent | InputFile, error: type[CurationError] = An
 
 
 def _column(table: pd.DataFrame, names: Sequence[str], kind: str, where: str) -> str:
-    found = [name for name in names if name in table]
+    present = [name for name in names if name in table]
     # A file name beside an id says the same twice; two class columns would be two different statements.
-    if len(found) == 1 or (found and kind == "image"):
-        return found[0]
+    if len(present) == 1 or (present and kind == "image"):
+        return present[0]
     raise AnnotationFormatError(
-        f"The table has {'no' if not found else 'more than one'} {kind} column",
+        f"The table has {'no' if not present else 'more than one'} {kind} column",
         where=f"{where}: header",
         expected=f"one column called {', '.join(names)}",
-        found=", ".join(found or table.columns)[:200],
+        found=", ".join(present or table.columns)[:200],
     )
 
 
-def _rows_of_part(table: pd.DataFrame, part: str, taken: set[str], where: str) -> pd.DataFrame:
+def _rows_of_part(table: pd.DataFrame, part: str, used_columns: set[str], where: str) -> pd.DataFrame:
     """Return the rows of the wanted part by the column that tells the table's parts apart; else all rows."""
-    others = [name for name in table.columns if name not in taken]
-    named = [name for name in others if _PART_COLUMN.match(name)]
+    others = [name for name in table.columns if name not in used_columns]
+    part_columns = [name for name in others if _PART_COLUMN.match(name)]
     holding = [name for name in others if part and (table[name] == part).any()]
     # A column that is called so outranks one that holds the same word by chance.
-    chosen = [name for name in holding if name in named] or holding
+    chosen = [name for name in holding if name in part_columns] or holding
     if len(chosen) > 1:
         raise UsageError(
             "Two columns of the table hold the name of the part",
@@ -165,11 +167,11 @@ def _rows_of_part(table: pd.DataFrame, part: str, taken: set[str], where: str) -
         )
     if chosen:
         return table[table[chosen[0]] == part]
-    if named and (part or any(table[name].nunique() > 1 for name in named)):
-        values = (f"{name}: {', '.join(sorted(set(table[name]))[:10])}" for name in named)
+    if part_columns and (part or any(table[name].nunique() > 1 for name in part_columns)):
+        values = (f"{name}: {', '.join(sorted(set(table[name]))[:10])}" for name in part_columns)
         raise UsageError(
             f"The table holds no rows of part {part[:80]!r}" if part else "The table holds several parts",
-            where=f"{where}: column {', '.join(named)}"[:300],
+            where=f"{where}: column {', '.join(part_columns)}"[:300],
             expected="one of the values of such a column",
             found="; ".join(values)[:300],
             hint="--source NAME@PART=PATH chooses the rows of a part",
@@ -192,15 +194,15 @@ def _is_file_name(text: str) -> bool:
 def _native(text: str, namespace: str, where: str) -> str:
     name = PurePosixPath(text.replace("\\", "/")).stem if _is_file_name(text) else text
     native = native_of(_COCO_PREFIX.sub("", name) if namespace == "coco" else name, namespace)
-    check_name(native, where)
+    check_image_name(native, where)
     return native
 
 
 def _classes(
-    dataset: str, stated: Sequence[Sequence[str]], where: Callable[[int], str]
+    dataset: str, cell_classes: Sequence[Sequence[str]], where: Callable[[int], str]
 ) -> tuple[Categories, Mapping[str, int]]:
     """Return the classes of a table, and the position of each by what a cell calls it: its name, or its number."""
-    first = {value: row for row, values in reversed(list(enumerate(stated))) for value in values}
+    first = {value: row for row, values in reversed(list(enumerate(cell_classes))) for value in values}
     if family(dataset) == "coco":
         numbers, names, supercategories = zip(*COCO_CATEGORIES, strict=True)
         categories = Categories(numbers, names, supercategories)

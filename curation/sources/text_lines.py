@@ -1,29 +1,39 @@
-"""Lines of a text as columns: what stands before a label, and the words of lines with several.
+"""Lines of a text as columns: the entry before a label, and the words of lines with several words.
 
 Of lines with several words a word is a file by its suffix. ``COVID 70 COVID(70).png COVID-19 sirm`` has one: the image
-is that word, what stands before it is one field, and the class follows. In ``2011_09_26/drive_0001 5 l`` all columns
+is that word, the text before it is a field, and the class follows. In ``2011_09_26/drive_0001 5 l`` all columns
 name the image together.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from curation.core.columns import arrow_of, distinct, values_of
-from curation.core.errors import DamagedFileError
-from curation.sources.entries import LONGEST_LINE, NO_LABEL, SHARE, SHOWN, Column, Form, OddLine, PublishedList, encoded
+from curation.core.errors import AnnotationFormatError, DamagedFileError
+from curation.sources.entries import (
+    LONGEST_LINE,
+    NO_LABEL,
+    SHARE,
+    SHOWN,
+    Form,
+    OddLine,
+    PublishedList,
+    TextColumn,
+    encoded,
+)
 from curation.sources.stems import (
     ANY_FILE,
     blocks_of,
     cells_of,
     firsts,
     holding,
-    matches,
-    normalised,
+    match_pattern,
+    normalised_lines,
     suffix_widths,
     text_of,
 )
@@ -40,7 +50,7 @@ _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _FEWEST_NUMBERS = 4
 """Of a box; lines of lists hold fewer."""
 _BOX_SHARE = 0.25
-"""Of the lines of a file of boxes: names of images and counts may stand between them."""
+"""Share of the lines of a file of boxes; other lines may be names of images and counts."""
 _FLAG_WORDS = {"0", "1", "-1"}
 _HEAD, _SAMPLED_LINES = 1 << 16, 200
 _COMMENT = r"^#(?:$|\w*[\s:])"
@@ -49,7 +59,7 @@ _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f]"
 
 @dataclass(frozen=True)
 class Lines:
-    """The entries of a text; `before` is what would stand before a label."""
+    """The entries of a text; `before` is the text before a label."""
 
     cells: Any
     numbers: Int32s
@@ -65,7 +75,7 @@ class Lines:
 
     def odd(self, rows: Bools, reason: str) -> list[OddLine]:
         """Return what is shown of some lines, the first few."""
-        return [OddLine(int(self.numbers[row]), reason, _shown(self.cells, row)) for row in _first(rows)]
+        return [OddLine(int(self.numbers[row]), reason, _excerpt(self.cells, row)) for row in _first(rows)]
 
     def at(self, rows: Bools) -> Lines:
         """Return some of the lines."""
@@ -73,11 +83,11 @@ class Lines:
 
 
 def _first(rows: Bools) -> list[int]:
-    found: list[int] = np.flatnonzero(rows)[:SHOWN].tolist()
-    return found
+    positions: list[int] = np.flatnonzero(rows)[:SHOWN].tolist()
+    return positions
 
 
-def _shown(cells: Any, row: int) -> str:
+def _excerpt(cells: Any, row: int) -> str:
     text: str = cells[row].as_py()
     return text[:60]
 
@@ -99,7 +109,7 @@ def require_utf8(data: bytes, where: str) -> None:
 
 
 def box_line(data: bytes) -> int | None:
-    """Return how many numbers a line of a file of boxes holds; None if the text is no such file.
+    """Return how many numbers a line of a file of boxes holds, or None for any other text.
 
     Such lines hold four numbers or more, which are not all flags, and name no file: annotations of YOLO, VisDrone, MOT,
     KITTI, DOTA and WIDER, and tables of detections.
@@ -121,7 +131,7 @@ def _box_numbers(line: str) -> int:
     return 0 if names_file else len(numbers)
 
 
-def entries_of(data: bytes) -> tuple[Lines, int, list[OddLine]]:
+def read_entries(data: bytes) -> tuple[Lines, int, list[OddLine]]:
     """Return the lines that can be entries, how many filled ones cannot, and the first of these."""
     from pyarrow import concat_arrays
 
@@ -142,7 +152,7 @@ def _entries_of_block(cells: Any, number: int) -> tuple[Lines, int, list[OddLine
 
     trimmed = compute.ascii_trim(cells, " \t\r")
     raw, widths = (values_of(compute.binary_length(column)) for column in (cells, trimmed))
-    filled = (widths > 0) & ~matches(trimmed, _COMMENT)
+    filled = (widths > 0) & ~match_pattern(trimmed, _COMMENT)
     printable = values_of(compute.ascii_is_printable(trimmed)).copy()
     others = compute.replace_substring(trimmed.filter(arrow_of(~printable)), "\t", " ")
     printable[~printable] = values_of(compute.utf8_is_printable(others))
@@ -151,13 +161,13 @@ def _entries_of_block(cells: Any, number: int) -> tuple[Lines, int, list[OddLine
     reasons = {
         "the line is too long": raw > LONGEST_LINE,
         f"its name is longer than {_LONGEST_NAME} characters": is_long,
-        "it holds a control character": ~printable & (printable.all() or matches(trimmed, _CONTROL)),
+        "it holds a control character": ~printable & (printable.all() or match_pattern(trimmed, _CONTROL)),
         "it is not printable": ~printable,
         "it names a folder": values_of(compute.or_(*(compute.ends_with(trimmed, slash) for slash in _SLASHES))),
     }
     strange = filled & np.logical_or.reduce(list(reasons.values()))
     odd = [
-        OddLine(number + row + 1, next(why for why, rows in reasons.items() if rows[row]), _shown(trimmed, row))
+        OddLine(number + row + 1, next(why for why, rows in reasons.items() if rows[row]), _excerpt(trimmed, row))
         for row in _first(strange)
     ]
     rows = np.flatnonzero(filled & ~strange)
@@ -171,7 +181,7 @@ def _has_long_name(text: str) -> bool:
 
 
 def _with_labels(cells: Any, numbers: Int32s) -> Lines:
-    """Split numbers off that stand behind entries, and tell of which kind lines are."""
+    """Split trailing numbers off entries, and classify the lines."""
     from pyarrow import compute
 
     if not holding(cells, _BLANKS).any():
@@ -193,9 +203,9 @@ def _with_labels(cells: Any, numbers: Int32s) -> Lines:
 
 
 def _are_paths(cells: Any) -> Bools:
-    found = holding(cells, _SLASHES)
-    found[~found] = suffix_widths(cells.filter(arrow_of(~found)), ANY_FILE) > 0
-    return found
+    is_path = holding(cells, _SLASHES)
+    is_path[~is_path] = suffix_widths(cells.filter(arrow_of(~is_path)), ANY_FILE) > 0
+    return is_path
 
 
 _NUMERIC, _INTEGER = r"^[0-9+\-.,eE]+$", "^-?[0-9]+$"
@@ -203,11 +213,11 @@ _ARE_WORDS = bytes(char not in b" \t\r\n" for char in range(256))
 _BLANKS_TO_BREAKS = bytes.maketrans(b" \t\r", b"\n\n\n")
 _SIDES = {"l", "r", "left", "right"}
 _FRAMES = 0.7
-"""Of the lines, or fewer, have folders of their own where what stands beside them are frames."""
-_HEADER, _BOTH_NAMED = 2, 4
+"""At most this share of the lines has a distinct folder in a list of frames."""
+_HEADER = 2
 _FEW_CLASSES = 20
 _SAMPLE = 100_000
-"""Lines by which pairs are told from files with companions."""
+"""Lines that are read to distinguish pairs from files with companions."""
 
 
 class _Words:
@@ -227,9 +237,9 @@ class _Words:
         apart = np.frombuffer(text.translate(_BLANKS_TO_BREAKS), np.uint8)
         spelled = cells_of(_gathered(apart, (self.starts, self.ends + 1))).dictionary_encode()
         each, index = spelled.dictionary, spelled.indices.to_numpy()
-        self.is_integer = matches(each, _INTEGER)[index]
+        self.is_integer = match_pattern(each, _INTEGER)[index]
         numeric, is_file, is_one, is_flag = (
-            matches(each, pattern)[index] for pattern in (_NUMERIC, ANY_FILE, "^1$", "^-?[01]$")
+            match_pattern(each, pattern)[index] for pattern in (_NUMERIC, ANY_FILE, "^1$", "^-?[01]$")
         )
         words, count = np.arange(len(self.starts), dtype=np.int32), self.last - self.first + 1
         self.count, self.files = count, self.sums(is_file)
@@ -249,11 +259,11 @@ class _Words:
         return np.add.reduceat(marks, self.first, dtype=np.int32)
 
     def _lowest(self, words: Int32s, marks: Bools) -> Int32s:
-        found: Int32s = np.minimum.reduceat(np.where(marks, words, np.int32(len(words))), self.first)
-        return found
+        lowest: Int32s = np.minimum.reduceat(np.where(marks, words, np.int32(len(words))), self.first)
+        return lowest
 
     def texts(self, start: str, end: str = "") -> Any:
-        """Return what stands from one word of the entries to another: ``file+`` is the word behind the file."""
+        """Return the text from a word of the entries to another: ``file+`` is the word after the file."""
         rows = self.rows
         here, there = (
             getattr(self, name.rstrip("+-"))[rows] + name.count("+") - name.count("-") for name in (start, end or start)
@@ -264,7 +274,7 @@ class _Words:
         closing = self.breaks[rows]
         return cells_of(_gathered(self.buffer, (starts, ends), (closing, closing + 1)))
 
-    def encoded(self, start: str, end: str = "") -> Column:
+    def encoded(self, start: str, end: str = "") -> TextColumn:
         """Return the same as a column."""
         return encoded(self.texts(start, end))
 
@@ -289,7 +299,7 @@ def _gathered(buffer: Any, *spans: tuple[Any, Any]) -> bytes:
 
 
 def read_files(lines: Lines) -> dict[str, Any] | None:
-    """Return a list whose lines name files beside other words; None where the lines are no such."""
+    """Return a list whose lines name files beside other words, or None for other lines."""
     table = _Words(lines)
     files, after, before = table.files, table.after, table.file - table.first
     header = np.arange(len(files)) < (0 if files[0] else 1 + (not files[1:_HEADER].any()))
@@ -318,21 +328,16 @@ def read_files(lines: Lines) -> dict[str, Any] | None:
 
 
 def _two_files(table: _Words, files: Int32s) -> dict[str, Any]:
-    """Return files with their companions, or pairs of them, where files that stand first stand second too."""
+    """Return files with their companions; pairs, whose first files occur as second files too, are refused."""
     table.leave_out(files == 1, "it names one file, the others two")
     cells, second = table.texts("first", "first_file"), table.texts("first_file+", "second_file")
     left, right = (set(texts.slice(0, _SAMPLE).to_pylist()) for texts in (cells, second))
     if len(left) < SHARE * min(len(cells), _SAMPLE) and not left.isdisjoint(right):
-        members = zip(cells.to_pylist(), second.to_pylist(), strict=True)
-        return _paired(table, "".join(f"{left}\n{right}\n" for left, right in members))
-    return table.read("two files", cells, companions=normalised(text_of(second)))
-
-
-def _paired(table: _Words, members: str, **columns: Any) -> dict[str, Any]:
-    """Return both members of each pair, which share their line."""
-    read = table.read("pairs", cells_of(members.encode()), pairs=True, **columns)
-    [pairs] = read["lists"]
-    return read | {"lists": (replace(pairs, lines=np.repeat(pairs.lines, 2)),)}
+        raise AnnotationFormatError(
+            "The lines pair images, and do not list them", where=f"line {table.lines.numbers[0]}",
+            expected="one image a line", found=_excerpt(table.lines.cells, 0),
+        )  # fmt: skip
+    return table.read("two files", cells, companions=normalised_lines(text_of(second)))
 
 
 def _flags(table: _Words, after: Int32s) -> dict[str, Any]:
@@ -349,13 +354,13 @@ def _numbered(table: _Words) -> dict[str, Any]:
     return table.read("imglist", paths, labels=_labels(numbers))
 
 
-def _labels(column: Column) -> Int32s:
+def _labels(column: TextColumn) -> Int32s:
     values = [int(text) if _LABEL.fullmatch(text) else NO_LABEL for text in column.values]
     return np.array([*values, NO_LABEL], np.int32)[column.of]
 
 
 def _classes(table: _Words, after: Int32s, *, fielded: bool, numbers: bool) -> dict[str, Any] | None:
-    """Return files with a class, a field before them that is no part of their path, and a source."""
+    """Return files with a class, a field before them outside their path, and a source."""
     label, rest = table.encoded("file+"), table.encoded("file++", "last")
     columns = _fields(table, label) if fielded else {}
     if numbers and not columns:
@@ -365,24 +370,26 @@ def _classes(table: _Words, after: Int32s, *, fielded: bool, numbers: bool) -> d
     elif len(rest.values):
         label = table.encoded("file+", "last")
     table.leave_out(table.rows & (after == 0), "it has no label")
-    own = label.of[-1]
+    last_label = label.of[-1]
     if (
-        own >= 0
-        and (label.of == own).sum() == 1
-        and any(value != label.values[own] and value.startswith(label.values[own]) for value in label.values)
+        last_label >= 0
+        and (label.of == last_label).sum() == 1
+        and any(
+            value != label.values[last_label] and value.startswith(label.values[last_label]) for value in label.values
+        )
     ):
         table.leave_out(np.arange(len(table.rows)) == np.flatnonzero(table.rows)[-1], "its label may be cut")
     paths = table.texts("file" if columns.keys() - {"source"} else "first", "file")
     if numbers:
         return table.read("imglist", paths, labels=_labels(label), columns=columns)
     if len(label.values) > max(_FEW_CLASSES, len(label.of) / 2):
-        # What differs on most lines is no class.
+        # Texts that differ on most lines are not classes.
         return table.read("file and labels", paths, columns=columns)
     return table.read("file and labels", paths, groups=label.values, group_of=label.of, columns=columns)
 
 
-def _fields(table: _Words, label: Column) -> dict[str, Column]:
-    """Return what stands before the files if it is a column, and no part of a path that holds blanks."""
+def _fields(table: _Words, label: TextColumn) -> dict[str, TextColumn]:
+    """Return the text before the files if it is a column, and not a part of a path with blanks."""
     cells, files = table.texts("first", "file-"), len(table.texts("file").unique())
     before = encoded(cells)
     if len(before.values) < 2 or holding(cells, _SLASHES).any():
@@ -395,23 +402,23 @@ def _fields(table: _Words, label: Column) -> dict[str, Column]:
     return {"number" if counted else "patient": before}
 
 
-def _are_apart(label: Column, rest: Column) -> bool:
+def _are_apart(label: TextColumn, rest: TextColumn) -> bool:
     """Return whether two words behind a file are a class and a source, and no class of two words.
 
     Words of a name follow each other: ``hot`` has ``dog`` behind it. A class has several sources, or none too.
     """
-    found = distinct(_both(label, rest)[label.of >= 0]) // (len(rest.values) + 1)
-    sources = np.bincount(found, minlength=len(label.values))
+    label_of = distinct(_both(label, rest)[label.of >= 0]) // (len(rest.values) + 1)
+    sources = np.bincount(label_of, minlength=len(label.values))
     counts = np.bincount(label.of[label.of >= 0], minlength=len(label.values))
     return bool(counts[sources > 1].sum() >= len(label.of) / 2)
 
 
-def _both(first: Column, second: Column) -> Int64s:
+def _both(first: TextColumn, second: TextColumn) -> Int64s:
     return first.of * np.int64(len(second.values) + 1) + second.of + 1
 
 
 def read_names(lines: Lines) -> dict[str, Any] | None:
-    """Return a list of frames of sequences, or of pairs, whose lines name no file; None where they are no such."""
+    """Return a list of frames of sequences, whose lines name no file; None for other lines."""
     table = _Words(lines)
     if table.files.any():
         return None
@@ -428,31 +435,10 @@ def read_names(lines: Lines) -> dict[str, Any] | None:
         if are_sides if width == 3 else are_frames(folders, cells):
             table.leave_out(~table.rows, "it has other columns than the other lines")
             return table.read("frames", cells, by_columns=True, columns=columns)
-    return _named_pairs(table)
+    return None
 
 
-def _named_pairs(table: _Words) -> dict[str, Any] | None:
-    lines = [text.split() for text in table.lines.cells.to_pylist()]
-    members = [*map(_pair, lines)]
-    table.rows = np.array([*map(bool, members)])
-    others, header = ~table.rows, len(lines[0]) < _HEADER + 1 and all(map(str.isdecimal, lines[0]))
-    others[0] &= not header
-    named = header or any(pair and len(line) == _BOTH_NAMED for pair, line in zip(members, lines, strict=True))
-    if not named or table.rows.sum() < max(SHARE * (len(lines) - header), 1):
-        return None
-    table.leave_out(others, "it is not a pair")
-    return _paired(table, "".join(members), by_columns=True)
-
-
-def _pair(words: list[str]) -> str:
-    """Return both photos of a pair of LFW, ``NAME 1 4`` or ``NAME 1 NAME2 3``, a line each; else an empty text."""
-    if len(words) == _BOTH_NAMED - 1 and words[1] != words[2]:
-        words = [*words[:2], words[0], words[2]]
-    fits = len(words) == _BOTH_NAMED and [word.isdecimal() for word in words] == [False, True, False, True]
-    return "{} {}\n{} {}\n".format(*words) if fits else ""
-
-
-def are_frames(folders: Column, entries: Any) -> bool:
-    """Return whether folders repeat, and are told apart by what stands beside them."""
+def are_frames(folders: TextColumn, entries: Any) -> bool:
+    """Return whether folders repeat, and the words after them distinguish the entries."""
     lines = len(folders.of)
     return len(folders.values) <= _FRAMES * lines and len(entries.unique()) >= SHARE * lines

@@ -20,7 +20,7 @@ from curation.core.errors import AnnotationFormatError, ForeignClassError, Missi
 from curation.core.files import inside, read_bytes
 from curation.core.reading import utf8_text
 from curation.core.wording import counted
-from curation.sources.content import SmallFiles, check_name, record_of_many
+from curation.sources.content import SmallFiles, check_image_name, record_of_many
 from curation.sources.datasets import VOC_NAMES, family, namespace_of
 from curation.sources.integrity import Where, check_unique, sound_objects
 from curation.sources.source import POSES, Categories, Images, Objects, Source
@@ -83,20 +83,20 @@ def locate_voc(root: Path, dataset: str) -> Path:
         if (folder / _XML).is_dir() and (folder / VOC_SETS).is_dir():
             return folder
     expected = f"{_XML}/ and {VOC_SETS}/ in {', '.join(str(folder) for folder in tried)}"
-    found, hint = what_else(root)
+    content, hint = what_else(root)
     if years:
-        raise MissingFileError("VOC folder not found", where=str(root), expected=expected, found=found, hint=hint)
+        raise MissingFileError("VOC folder not found", where=str(root), expected=expected, found=content, hint=hint)
     raise MissingFileError(
         "The folder is not a dataset root",
         where=str(root),
         expected=f"annotations/instances_PART.json, or {expected}",
-        found=found,
+        found=content,
         hint=hint,
     )
 
 
 def what_else(root: Path) -> tuple[str, str | None]:
-    """Return what a folder looks like that is no root of a dataset, and what to give instead."""
+    """Return the kind of a folder that is not the root of a dataset, and a hint what to give instead."""
     files = sorted(islice((file for form in ("*.json", "*/*.json") for file in root.glob(form)), 1000))
     if (root / "manifest.json") in files:
         return "a manifest", "--source takes the annotations that the manifest was made from"
@@ -121,12 +121,12 @@ def voc_names(root: Path, part: str) -> tuple[str, ...]:
             expected=f"one of {', '.join(offered[:20])}" if offered else "an image set",
         )
     lines = utf8_text(read_bytes(path, kind="image set"), where, AnnotationFormatError, "The image set is not UTF-8")
-    named = (line.strip() for line in lines.split("\n") if line.strip())
-    stems = tuple(line if _is_one_name(root, line) else line.split()[0] for line in named)
+    entries = (line.strip() for line in lines.split("\n") if line.strip())
+    stems = tuple(line if _is_one_name(root, line) else line.split()[0] for line in entries)
     if not stems:
         _refuse("The image set is empty", where, "no image names")
     for row, stem in enumerate(stems):
-        check_name(stem, f"{where}: line {row + 1}")
+        check_image_name(stem, f"{where}: line {row + 1}")
     check_unique(stems, "image name", lambda row: f"{where}: image {row + 1}")
     # Resolving links costs more than reading the file, so a name without a dot or separator is not resolved.
     for stem in stems:
@@ -142,7 +142,7 @@ def _is_one_name(root: Path, line: str) -> bool:
 
 
 class VocRecord(NamedTuple):
-    """The fields of one annotation file as texts; an element that is absent has no entry.
+    """The fields of an annotation file as texts; an absent element has no entry.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class VocRecord(NamedTuple):
         ``filename``, ``width``, ``height``.
     objects : list of dict of str to str
         One an ``object`` element: ``name``, ``pose``, ``truncated``, ``difficult``, ``occluded``, ``xmin``, ``ymin``,
-        ``xmax``, ``ymax``. What stands below ``part`` (person layout) is not among them.
+        ``xmax``, ``ymax``. Fields below ``part`` (person layout) are left out.
     """
 
     image: dict[str, str]
@@ -168,7 +168,7 @@ def _tree(data: bytes) -> Element:
 
 
 def decode_voc(data: bytes, name: str) -> VocRecord:
-    """Return the fields of one VOC annotation file.
+    """Return the fields of a VOC annotation file.
 
     Raises
     ------
@@ -181,14 +181,14 @@ def decode_voc(data: bytes, name: str) -> VocRecord:
     try:
         root = _tree(data)
     except DefusedXmlException as error:
-        what = "The annotation file declares a document type or an entity"
-        _refuse(what, name, type(error).__name__, "plain XML")
+        message = "The annotation file declares a document type or an entity"
+        _refuse(message, name, type(error).__name__, "plain XML")
     except (ExpatError, ParseError, ValueError, LookupError) as error:
-        what = "The annotation file is not well-formed XML"
-        _refuse(what, name, str(error), "a whole VOC annotation")
+        message = "The annotation file is not well-formed XML"
+        _refuse(message, name, str(error), "a whole VOC annotation")
     if root.tag != "annotation":
-        what = "The file is not a VOC annotation"
-        _refuse(what, name, f"<{root.tag[:60]}>", "an element <annotation>")
+        message = "The file is not a VOC annotation"
+        _refuse(message, name, f"<{root.tag[:60]}>", "an element <annotation>")
     if data.count(b"/") >= _DEEPEST:
         _check_depth(root, name)
     sizes = (child for size in root.iterfind("size") for child in size)
@@ -206,8 +206,8 @@ def _check_depth(root: Element, name: str) -> None:
     for _ in range(_DEEPEST - 1):
         level = [child for element in level for child in element]
     if level:
-        what = "The annotation file is nested too deep"
-        _refuse(what, name, f"<{level[0].tag[:60]}>", f"{_DEEPEST} levels")
+        message = "The annotation file is nested too deep"
+        _refuse(message, name, f"<{level[0].tag[:60]}>", f"{_DEEPEST} levels")
 
 
 def _fields(elements: Iterable[Element], names: Collection[str], where: str) -> dict[str, str]:
@@ -219,8 +219,8 @@ def _fields(elements: Iterable[Element], names: Collection[str], where: str) -> 
             if element.tag in fields:
                 _refuse(f"<{element.tag}> stands twice", where, text[:60], "each field once")
             if len(text) > _LONGEST_TEXT:
-                what = f"The text of <{element.tag}> is too long"
-                _refuse(what, where, f"{len(text):,}", f"{_LONGEST_TEXT} characters")
+                message = f"The text of <{element.tag}> is too long"
+                _refuse(message, where, f"{len(text):,}", f"{_LONGEST_TEXT} characters")
             fields[element.tag] = text
     return fields
 
@@ -257,8 +257,8 @@ def _converted(fields: dict[str, str], kind: type[_Kind], where: str) -> _Kind:
 
 def _with_defaults(fields: dict[str, str]) -> dict[str, str]:
     """Return the fields of an object: flags without a text are as absent ones, and poses are in lower case."""
-    stated = {name: text for name, text in fields.items() if text or name not in _FLAGS}
-    return stated | {"pose": fields.get("pose", "").lower()}
+    filled = {name: text for name, text in fields.items() if text or name not in _FLAGS}
+    return filled | {"pose": fields.get("pose", "").lower()}
 
 
 def parse_voc(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
@@ -290,7 +290,7 @@ def parse_voc(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBox
         pose=np.array([_POSITION[row.pose] for row in rows], np.int8),
         **{flag: np.array([getattr(row, flag) not in _UNSET for row in rows], np.bool_) for flag in _FLAGS},
     )
-    kept, dropped = sound_objects(objects, bad_boxes, where)
+    sound, dropped = sound_objects(objects, bad_boxes, where)
     return Source.of(
         dataset,
         part,
@@ -301,7 +301,7 @@ def parse_voc(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBox
             heights=np.array([image.height for image in images], np.int32),
         ),
         categories=categories,
-        objects=kept,
+        objects=sound,
         files=(
             content.record(listed, [listed], len(names)),
             record_of_many(f"{_XML}/*.xml", {name: content.data[name] for name in names}, len(objects)),
@@ -312,18 +312,18 @@ def parse_voc(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBox
 
 def _categories(names: Sequence[str], dataset: str, where: Where) -> Categories:
     known = VOC_NAMES if dataset in ("voc2007", "voc2012") else ()
-    found = Counter(names)
-    strangers = sorted(set(found) - set(known))
+    counts = Counter(names)
+    strangers = sorted(set(counts) - set(known))
     if known and strangers:
         first = next(row for row, name in enumerate(names) if name in strangers)
         raise ForeignClassError(
             f"An object has a class that {dataset} does not have",
             where=where(first),
             expected=", ".join(known),
-            found=", ".join(f"{name[:60]!r} ({found[name]} objects)" for name in strangers[:10]),
+            found=", ".join(f"{name[:60]!r} ({counts[name]} objects)" for name in strangers[:10]),
         )
     return Categories.counted(known or strangers, numbering="known" if known else "none")
 
 
-def _refuse(what: str, where: str, found: str, expected: str | None = None) -> NoReturn:
-    raise AnnotationFormatError(what, where=where, expected=expected, found=found[:200])
+def _refuse(message: str, where: str, value: str, expected: str | None = None) -> NoReturn:
+    raise AnnotationFormatError(message, where=where, expected=expected, found=value[:200])

@@ -18,7 +18,7 @@ from curation.core.engines.addresses import files_below
 from curation.core.errors import AnnotationFormatError, CurationError, MissingFileError, PathEscapeError
 from curation.core.ids import native_of
 from curation.core.reading import InputFile, filled_lines
-from curation.sources.content import SmallFiles, check_name, record_of_many
+from curation.sources.content import SmallFiles, check_image_name, record_of_many
 from curation.sources.datasets import namespace_of
 from curation.sources.integrity import check_label, check_unique, sound_objects
 from curation.sources.photos import SUFFIXES, size_of_photo
@@ -86,17 +86,21 @@ def missing_yaml(folder: Path) -> tuple[str, str] | None:
 
 def yolo_parts(path: Path) -> tuple[str, ...]:
     """Return the parts that a ``data.yaml`` names photos of."""
-    stated = safe_yaml(InputFile(path, kind="data.yaml").data, str(path))
-    return tuple(part for part in _PARTS if stated.get(part))
+    content = safe_yaml(InputFile(path, kind="data.yaml").data, str(path))
+    return tuple(part for part in _PARTS if content.get(part))
 
 
 def yolo_names(data: bytes, where: str, error: type[CurationError] = AnnotationFormatError) -> tuple[str, ...]:
     """Return the names of the classes that a ``data.yaml`` numbers from 0."""
-    stated = safe_yaml(data, where, error).get("names")
-    names = [stated.get(number) for number in range(len(stated))] if isinstance(stated, dict) else stated
+    names_entry = safe_yaml(data, where, error).get("names")
+    names = (
+        [names_entry.get(number) for number in range(len(names_entry))]
+        if isinstance(names_entry, dict)
+        else names_entry
+    )
     if not isinstance(names, list) or not names or not all(isinstance(name, str | int) for name in names):
         expected = "names: a list, or a mapping of 0, 1, 2, … to a name each"
-        raise error("The YAML does not name the classes", where=where, expected=expected, found=f"{stated!r:.100}")
+        raise error("The YAML does not name the classes", where=where, expected=expected, found=f"{names_entry!r:.100}")
     texts = tuple(map(str, names))
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
@@ -117,8 +121,8 @@ def label_lines(
             if not all(map(math.isfinite, values)) or not values[0].is_integer():
                 raise ValueError
         except ValueError:
-            what, found = "A line of a label file cannot be read", repr(line[:80])
-            raise error(what, where=f"{where}: line {number}", expected=expected, found=found) from None
+            message, line_text = "A line of a label file cannot be read", repr(line[:80])
+            raise error(message, where=f"{where}: line {number}", expected=expected, found=line_text) from None
         yield number, values
 
 
@@ -163,31 +167,33 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     """
     from tqdm import tqdm
 
-    named = yolo_file(path)
-    if named is None:
+    yaml_path = yolo_file(path)
+    if yaml_path is None:
         raise MissingFileError("The folder holds no data.yaml", where=str(path), expected=" or ".join(YAML_NAMES))
-    yaml = InputFile(named, kind="data.yaml")
-    stated, names = safe_yaml(yaml.data, str(named)), yolo_names(yaml.data, str(named))
+    yaml = InputFile(yaml_path, kind="data.yaml")
+    content, names = safe_yaml(yaml.data, str(yaml_path)), yolo_names(yaml.data, str(yaml_path))
     for name in names:
-        check_label(name, str(named))
-    if isinstance(count := stated.get("nc"), int) and count != len(names):
-        what, found = "The YAML names another number of classes than it states", f"{len(names)} names"
-        raise AnnotationFormatError(what, where=str(named), expected=f"nc: {count}", found=found)
-    n_keypoint_values = _keypoint_values(stated, str(named))
-    root = Path(os.path.normpath(named.absolute())).parent
-    photos = _photos(stated, named, root, part)
+        check_label(name, str(yaml_path))
+    if isinstance(count := content.get("nc"), int) and count != len(names):
+        message, count_text = "The YAML names another number of classes than it states", f"{len(names)} names"
+        raise AnnotationFormatError(message, where=str(yaml_path), expected=f"nc: {count}", found=count_text)
+    n_keypoint_values = _keypoint_values(content, str(yaml_path))
+    root = Path(os.path.normpath(yaml_path.absolute())).parent
+    photos = _photos(content, yaml_path, root, part)
     labels = {photo: label_of(photo) for photo in photos}
     files = SmallFiles(root, [label for label in labels.values() if (root / label).is_file()])
     if not files.data:
         expected = f"such as {next(iter(labels.values()))}, for {len(photos):,} photos"
         hint = "labels/ lies beside images/, and has the same folders and stems"
-        raise MissingFileError("No photo of the part has a label file", where=str(named), expected=expected, hint=hint)
+        raise MissingFileError(
+            "No photo of the part has a label file", where=str(yaml_path), expected=expected, hint=hint
+        )
     natives = [native_of(PurePosixPath(photo).stem, namespace_of(dataset)) for photo in photos]
     check_unique(natives, "stem", lambda row: photos[row])
     for native, photo in zip(natives, photos, strict=True):
-        check_name(native, photo)
-    shown = tqdm(photos, "photo sizes", leave=False, disable=None)
-    sizes = np.array([size_of_photo(root / photo) for photo in shown], np.int32).reshape(-1, 2)
+        check_image_name(native, photo)
+    progress = tqdm(photos, "photo sizes", leave=False, disable=None)
+    sizes = np.array([size_of_photo(root / photo) for photo in progress], np.int32).reshape(-1, 2)
     written = [
         (image, f"{label}: line {number}", values)
         for image, label in enumerate(labels.values())
@@ -202,17 +208,17 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
         [_box(values, len(names), n_keypoint_values, where) for _, where, values in lines], np.float64
     ).reshape(-1, 4)
     image = np.array([image for image, _, _ in lines], np.int32)
-    if not n_keypoint_values and stated.get("task") != "segment":
-        _refuse_oriented_boxes([values for *_, values in lines], sizes[image], str(named), stated.get("task"))
+    if not n_keypoint_values and content.get("task") != "segment":
+        _refuse_oriented_boxes([values for *_, values in lines], sizes[image], str(yaml_path), content.get("task"))
     used = [int(values[0]) for _, _, values in lines]
     labelled = {*used}
     numbers = [number for number, name in enumerate(names) if name != placeholder(number) or number in labelled]
     category_of = {number: category for category, number in enumerate(numbers)}
     objects = Objects.of(image, [category_of[number] for number in used], boxes * np.tile(sizes, 2)[image])
-    kept, dropped = sound_objects(objects, bad_boxes, lambda row: lines[row][1])
+    sound, dropped = sound_objects(objects, bad_boxes, lambda row: lines[row][1])
     if len(written) > len(lines):
         dropped = dropped | {"repeated lines of label files": len(written) - len(lines)}
-    if ".txt" not in str(stated.get(part)) and (spare := _without_photo(root, labels)):
+    if ".txt" not in str(content.get(part)) and (spare := _without_photo(root, labels)):
         dropped = dropped | {"label files without a photo": spare}
     listing = "".join(f"{w} {h} {photo}\n" for (w, h), photo in zip(sizes, photos, strict=True)).encode()
     return Source.of(
@@ -222,9 +228,9 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
         categories=Categories(
             tuple(numbers), tuple(names[number] for number in numbers), ("",) * len(numbers), numbering="yolo"
         ),
-        objects=kept,
+        objects=sound,
         files=(
-            FileRecord(named.name, yaml.sha256, yaml.size, len(names)),
+            FileRecord(yaml_path.name, yaml.sha256, yaml.size, len(names)),
             record_of_many("labels/*.txt", files.data, len(lines)),
             record_of_many("widths and heights of the photos", {"sizes": listing}, len(photos)),
         ),
@@ -232,31 +238,33 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     )
 
 
-def _photos(stated: Mapping[str, Any], named: Path, root: Path, part: str) -> list[str]:
+def _photos(content: Mapping[str, Any], yaml_path: Path, root: Path, part: str) -> list[str]:
     """Return the photos of a part, as paths below the root, in the order of folders and lists."""
-    offered = [key for key in _PARTS if stated.get(key)]
+    offered = [key for key in _PARTS if content.get(key)]
     part = part or (offered[0] if len(offered) == 1 else "")
     if part not in offered:
         raise MissingFileError(
             f"The YAML names no photos of part {part!r}" if part else "The YAML names several parts",
-            where=str(named),
+            where=str(yaml_path),
             expected=f"one of {', '.join(offered)}" if offered else "train, val or test: a folder of photos",
-            found=f"keys {', '.join(map(str, stated))}"[:200],
+            found=f"keys {', '.join(map(str, content))}"[:200],
             hint=f"--source NAME@{offered[0]}=FOLDER; of --truth FOLDER: --image-set {offered[0]}" if offered else None,
         )
-    value = stated[part]
-    found: list[str] = []
+    value = content[part]
+    photos: list[str] = []
     for entry in value if isinstance(value, list) else [value]:
-        path = _listed_path(stated, named, root, str(entry), part)
+        path = _listed_path(content, yaml_path, root, str(entry), part)
         name = path.relative_to(root).as_posix()
         if path.is_dir():
-            found += [str(PurePosixPath(name) / photo) for _, photo, _ in files_below(str(path), _SUFFIXES)]
+            photos += [str(PurePosixPath(name) / photo) for _, photo, _ in files_below(str(path), _SUFFIXES)]
         else:
-            found += _listed_photos(root, path)
-    if not found:
-        what, expected = f"There are no photos of part {part!r}", f"files *{', *'.join(_SUFFIXES)}"
-        raise MissingFileError(what, where=f"{named}: {part}", expected=expected, found=f"none below {value}"[:200])
-    return found
+            photos += _listed_photos(root, path)
+    if not photos:
+        message, expected = f"There are no photos of part {part!r}", f"files *{', *'.join(_SUFFIXES)}"
+        raise MissingFileError(
+            message, where=f"{yaml_path}: {part}", expected=expected, found=f"none below {value}"[:200]
+        )
+    return photos
 
 
 def _listed_photos(root: Path, path: Path) -> list[str]:
@@ -278,34 +286,34 @@ def _listed_photos(root: Path, path: Path) -> list[str]:
     return [_below(root, name, f"{path}: line {number}") for name, (number, _) in zip(names, lines, strict=True)]
 
 
-def _listed_path(stated: Mapping[str, Any], named: Path, root: Path, entry: str, part: str) -> Path:
+def _listed_path(content: Mapping[str, Any], yaml_path: Path, root: Path, entry: str, part: str) -> Path:
     """Return the folder or list that an entry means: below ``path``, or below the folder of the file.
 
     Tools write paths of the machine that trained, and ``../train/images`` for what lies below the folder.
     """
     inner = re.sub(r"\A(?:\.\./)+", "", entry)
     tried = dict.fromkeys(
-        os.path.normpath(root / relative) for relative in (Path(str(stated.get("path") or "")) / entry, entry, inner)
+        os.path.normpath(root / relative) for relative in (Path(str(content.get("path") or "")) / entry, entry, inner)
     )
     below = [Path(name) for name in tried if Path(name).is_relative_to(root)]
-    found = next((path for path in below if path.exists() and (path != root or entry in (".", "./"))), None)
-    if found is None:
+    existing = next((path for path in below if path.exists() and (path != root or entry in (".", "./"))), None)
+    if existing is None:
         raise MissingFileError(
             f"The photos of part {part!r} are not below the folder of the YAML",
-            where=f"{named}: {part}: {entry}"[:300],
+            where=f"{yaml_path}: {part}: {entry}"[:300],
             expected=" or ".join(map(str, below))[:300] or f"a folder of photos below {root}",
             hint="data.yaml lies in the folder that holds images/ and labels/; leave out path: or write path: .",
         )
-    return found
+    return existing
 
 
 def _below(root: Path, name: str, where: str) -> str:
     """Return a photo that a list names, below the root; links are followed, since of a photo the size alone is read."""
-    found = Path(os.path.normpath(root / name))
-    if not found.is_relative_to(root) or "\0" in name:
-        what = "A path leads outside its folder"
-        raise PathEscapeError(what, where=where, expected="a path below it", found=name[:200])
-    return found.relative_to(root).as_posix()
+    path = Path(os.path.normpath(root / name))
+    if not path.is_relative_to(root) or "\0" in name:
+        message = "A path leads outside its folder"
+        raise PathEscapeError(message, where=where, expected="a path below it", found=name[:200])
+    return path.relative_to(root).as_posix()
 
 
 def _without_photo(root: Path, labels: Mapping[str, str]) -> int:
@@ -315,9 +323,9 @@ def _without_photo(root: Path, labels: Mapping[str, str]) -> int:
     return len({label for label in held - {*labels.values()} if PurePosixPath(label).name != CLASS_NAMES})
 
 
-def _keypoint_values(stated: Mapping[str, Any], where: str) -> int:
+def _keypoint_values(content: Mapping[str, Any], where: str) -> int:
     """Return how many values of keypoints follow each box: the product of ``kpt_shape``, 0 without it."""
-    shape = stated.get("kpt_shape")
+    shape = content.get("kpt_shape")
     if shape is None:
         return 0
     if not (isinstance(shape, list) and [*map(type, shape)] == [int, int] and shape[0] > 0 and shape[1] in (2, 3)):

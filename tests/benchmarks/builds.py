@@ -66,7 +66,7 @@ def build(folder: Path, clock: Clock, benchmark: str, cached: bool) -> list[int]
     from curation.benchmarks.building import read_parameters
     from curation.benchmarks.registry import find_benchmark
     from curation.manifest.manifest import write_manifest
-    from curation.sources.opening import open_source
+    from curation.sources.opening import open_path
 
     train, validation = coco_file(folder), folder / "instances_val2017.json"
     files = {
@@ -80,7 +80,7 @@ def build(folder: Path, clock: Clock, benchmark: str, cached: bool) -> list[int]
     rule = find_benchmark(benchmark)
     with clock:
         sources = {
-            name: open_source(path, dataset=dataset, part=part, cache=cache)
+            name: open_path(path, dataset=dataset, part=part, cache=cache)
             for name, (path, dataset, part) in files[benchmark].items()
         }
         manifest = rule.build(sources, read_parameters(rule, {}))

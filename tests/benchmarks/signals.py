@@ -48,7 +48,7 @@ def cut_cluster_qr(folder: Path, clock: Clock) -> float:
     """Return the normalized cut of scikit-learn's spectral clustering."""
     from sklearn.cluster import SpectralClustering
 
-    from curation.signals.cooccurrence.search import normalized_cut_value
+    from curation.signals.cooccurrence.graph import normalized_cut_value
 
     graph = _graph(folder)
     with clock:

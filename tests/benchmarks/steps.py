@@ -32,10 +32,10 @@ def presence(folder: Path, clock: Clock, rows: int, workers: int) -> int:
 
 def open_images(folder: Path, clock: Clock) -> int:
     """Return how many images a box CSV of Open Images names, read with every check and its digest."""
-    from curation.sources.opening import open_source
+    from curation.sources.opening import open_path
 
     with clock:
-        source = open_source(folder / "openimages", dataset="openimages", part="train", cache=False)
+        source = open_path(folder / "openimages", dataset="openimages", part="train", cache=False)
     return len(source.images)
 
 

@@ -82,8 +82,7 @@ def test_a_leaf_that_the_hierarchy_lacks_is_told(action: str, tmp_path: Path, sh
         ["show", "dog.n.01", "--leaves", "/nowhere"],
         ["similarity", "dog.n.01", "xyzzy"],
         ["find", "dog", "--set", "names=x"],
-        ["find", "dog", "--edges", "x", "--set", "wordnet=y"],
-        ["find", "dog", "--set", "wordnet=/nowhere"],
+        ["find", "dog", "--set", "wordnet=nltk"],
     ],
 )
 def test_wrong_use(wrong: list[str], shell: Shell) -> None:

@@ -26,10 +26,9 @@ from curation.evaluation.figures import precision_recall_curves
 from curation.evaluation.measures import Measured
 from curation.evaluation.open_world_figures import impact_figure, unknown_figure
 from curation.evaluation.oscr import oscr_figure, score_histograms
-from curation.signals.cooccurrence.cut import normalized_cut
-from curation.signals.cooccurrence.from_file import matrix_figure
+from curation.signals.cooccurrence.cut import matrix_figure, normalized_cut
 from curation.signals.cooccurrence.graph import ClassGraph
-from curation.signals.similarity.set_similarity import similarity_histograms
+from curation.signals.similarity.neighbors import similarity_histograms
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 from tests.evaluation.owod_cases import example, measured
 from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAPS, INTERVALS, RESULT, bins

@@ -17,7 +17,7 @@ from curation.core.errors import PredictionError
 from curation.evaluation.problem import GroundTruth
 from curation.evaluation.readers import Policy
 from curation.evaluation.truth import ground_truth
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from tests.evaluation.ood_reference import EXAMPLE
 from tests.evaluation.ood_worlds import columns, hexadecimal, plain, results_content, truth_content, write
 
@@ -26,7 +26,7 @@ ROW: dict[str, Any] = {"image_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5, "ood_s
 
 def truth(folder: Path, name: Any = plain) -> GroundTruth:
     path = write(folder / "truth.json", truth_content(EXAMPLE, name))
-    return ground_truth(open_source(path, dataset="coco", part="ood", cache=False), NO_KNOWN).truth
+    return ground_truth(open_path(path, dataset="coco", part="ood", cache=False), NO_KNOWN).truth
 
 
 def read(folder: Path, content: Any, name: Any = plain, policy: Policy | None = None, **more: Any) -> ReadOodDetections:

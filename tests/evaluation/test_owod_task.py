@@ -6,7 +6,7 @@ import pytest
 
 from curation.core.errors import EvaluationError, MissingFileError
 from curation.evaluation.problem import ClassRoles, choose_tasks, known_classes, task_of_truth, tasks_of_file
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.source import Source
 
 
@@ -21,7 +21,7 @@ def source_of(folder: Path, *names: str, shown: tuple[int, ...] = (1,)) -> Sourc
     }
     path = folder / "truth.json"
     path.write_text(json.dumps(data), encoding="utf-8")
-    return open_source(path, dataset="coco", part="test", cache=False)
+    return open_path(path, dataset="coco", part="test", cache=False)
 
 
 def file_of(folder: Path, *tasks: dict[str, Any]) -> Path:

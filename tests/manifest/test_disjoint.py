@@ -30,7 +30,7 @@ from curation.extensions.audit.run import audit
 from curation.manifest.built_from import built_from
 from curation.manifest.disjoint import Evidence, source_overlaps
 from curation.manifest.manifest import Manifest
-from curation.sources.coerce import open_slots
+from curation.sources.opening import open_slots
 from curation.sources.source_specs import Reading
 from tests.real_files import real_files
 from tests.shell import Shell

@@ -14,7 +14,7 @@ from curation.manifest.importing import read_published
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import compare_with_published, verify_sources
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.source import Source
 from tests.real_files import real_files
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.shared
 
 @cache
 def opened(path: Path, dataset: str, part: str) -> Source:
-    return open_source(path, dataset=dataset, part=part)
+    return open_path(path, dataset=dataset, part=part)
 
 
 @cache

@@ -12,7 +12,7 @@ from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC, read_recorded
 from curation.benchmarks.registry import find_benchmark
 from curation.manifest.manifest import Manifest
 from curation.review.decisions.resolution import recorded_digest
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import OI_NAMES, coco, listed, source_of
 from tests.real_files import provided, real_files
@@ -44,7 +44,7 @@ def sources(shared: Path, selection: dict[str, Any]) -> dict[str, Source]:
     flat += [*selection["KEEP_TO_NEAR_IDS"]["openimages"], *selection["REMOVE_IDS"]["openimages"]]
     start = dict.fromkeys(sorted(set(flat)))
     every = start | dict.fromkeys(sorted({*chosen["openimages"], *chosen["openimages_near"]}))
-    val = open_source(shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017")
+    val = open_path(shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017")
     return {
         "coco-val2017": val,
         "coco-train2017": coco("train2017", dict.fromkeys(sorted({*chosen["coco"], *chosen["coco_near"]}), ("kite",))),

@@ -55,7 +55,7 @@ def test_superclasses_are_the_published_numbers() -> None:
 
 @real_files("openimages")
 def check_superclasses_are_those_of_the_real_tree(shared: Path) -> None:
-    from curation.signals.hierarchy.class_trees import superclass
+    from curation.signals.hierarchy.hierarchy import superclass
 
     tree = shared / "data/openimages/bbox_labels_600_hierarchy.json"
     for word, root in {"animal": "/m/0jbk", "vehicle": "/m/07yv9"}.items():
@@ -295,12 +295,10 @@ def test_signs_that_one_split_alone_shows_have_a_role() -> None:
 
 @real_files("cub200_and_signs")
 def check_cub_s_real_metadata(shared: Path) -> None:
-    from curation.sources.opening import open_source
+    from curation.sources.opening import open_path
 
     folder = shared / "data/cub200"
-    sources = {
-        f"cub-{part}": open_source(folder, dataset="cub200", part=part, cache=False) for part in ("train", "test")
-    }
+    sources = {f"cub-{part}": open_path(folder, dataset="cub200", part=part, cache=False) for part in ("train", "test")}
     counts = []
     for case in (1, 2, 3, 4):
         manifest = built(sources, problem="cub", rotation=case)

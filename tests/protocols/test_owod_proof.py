@@ -12,7 +12,7 @@ from curation.benchmarks.registry import find_benchmark
 from curation.core.errors import ProtocolError
 from curation.manifest.header import TaskEntry
 from curation.manifest.manifest import Manifest
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.source import Categories, Source
 from tests.protocols.drawn_source import Draw, drawn_source
 from tests.real_files import real_files
@@ -163,12 +163,12 @@ def check_a_declared_manifest_is_completed_and_proven(shared: Path, split: str) 
         members[0] |= {image for image in val if not any(image in inside for inside in members)}
     else:
         members = [set(lines(f"owdetr/t{task}_train.txt")) for task in (1, 2, 3, 4)]
-    test = open_source(shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017")
+    test = open_path(shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017")
     sources = {"coco-val2017": test}
     declared = BENCHMARK.declare(sources, read_parameters(BENCHMARK, {"split": split}))  # type: ignore[misc]
     sources["coco-train2017"] = _exact(shared, drawn_source, members, SPLITS[split].tasks)
     if split == "reowod":
-        sources["val-list"] = open_source(published / "reowod/all_task_val.txt", dataset="coco", part="val")
+        sources["val-list"] = open_path(published / "reowod/all_task_val.txt", dataset="coco", part="val")
     manifest, missed = complete(declared, sources)
     assert missed == ()
     folder = {"reowod": "reowod", "s-owodb": "owdetr"}[split]

@@ -10,7 +10,7 @@ from curation.benchmarks.owod.splits import SPLITS
 from curation.benchmarks.registry import find_benchmark
 from curation.core.canonical import sha256_of_lines
 from curation.manifest.manifest import Manifest, read_manifest
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.source import Source
 from tests.real_files import provided, real_files
 
@@ -28,10 +28,10 @@ REMOVED = """
 def sources(shared: Path) -> dict[str, Source]:
     data = shared / "data"
     return {
-        "coco-train2017": open_source(data / "coco/presence_2014_2017.csv", dataset="coco", part="train2017"),
-        "coco-val2017": open_source(data / "coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017"),
-        "val-list": open_source(data / "owod/published/reowod/all_task_val.txt", dataset="coco", part="val"),
-        "voc2007-test": open_source(data / "voc2007/test_with_difficult.json", dataset="voc2007", part="test"),
+        "coco-train2017": open_path(data / "coco/presence_2014_2017.csv", dataset="coco", part="train2017"),
+        "coco-val2017": open_path(data / "coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017"),
+        "val-list": open_path(data / "owod/published/reowod/all_task_val.txt", dataset="coco", part="val"),
+        "voc2007-test": open_path(data / "voc2007/test_with_difficult.json", dataset="voc2007", part="test"),
     }
 
 

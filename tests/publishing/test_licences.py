@@ -9,7 +9,7 @@ from curation.core.ids import ImageId
 from curation.extensions.audit.target import known_exhaustive
 from curation.manifest.header import FileEntry, SourceEntry
 from curation.publishing.licences import STATED, TERMS, require_labels, terms_of
-from curation.sources.datasets import facts_of, family, is_known, named_by_file, namespace_of, users_name
+from curation.sources.datasets import family, is_known, licence_facts, named_by_file, namespace_of, users_name
 
 REBUILT = "sha256:e33b6e99c79325e460f1141ac6c8eacf63efe2a8f79df22268c2710a54b41ab4"
 """Digest of instances_val2017_rebuilt.json, from which packaged manifests were made."""
@@ -65,9 +65,9 @@ def test_licences_that_bind_the_next_one_to_noncommercial_use_or_no_changes_are_
 
 def test_the_table_agrees_with_what_manifests_say_of_their_sources() -> None:
     for name, terms in TERMS.items():
-        assert not facts_of(name).media_redistributable
+        assert not licence_facts(name).media_redistributable
         assert terms.url.startswith("http")
-        stated = facts_of(name).licence
+        stated = licence_facts(name).licence
         for spdx, words in (("CC-BY-4.0", "CC BY 4.0"), ("CC-BY-NC-SA-4.0", "CC BY-NC-SA 4.0")):
             assert (terms.annotations == spdx) == (f"annotations {words}" in stated or f"photos {words}" in stated)
         assert (terms.labels == "no") == (name in ("mtsd", "bdd100k") or name.endswith("_lists"))
@@ -91,7 +91,7 @@ def test_a_name_that_begins_like_that_of_a_known_dataset_is_another(known: str, 
     assert family(name) == name
     assert namespace_of(name) == name == users_name(name)
     assert (is_known(name), named_by_file(name), known_exhaustive(name)) == (False, False, ())
-    assert facts_of(name).licence == "not stated"
+    assert licence_facts(name).licence == "not stated"
     assert terms_of(entry(name)).annotations == "not stated"
     assert terms_of(entry(name), {"given": "CC0-1.0"}).annotations == "CC0-1.0"
 

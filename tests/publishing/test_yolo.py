@@ -17,7 +17,7 @@ from curation.core.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.plan import Plan, write_plan
 from curation.publishing.formats.yolo import normalised, plan_yolo
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.source import Source
 
 
@@ -234,7 +234,7 @@ def test_an_export_is_read_back_by_its_own_reader(
     for photo, size in (("train/images/a.jpg", (50, 40)), ("images/b.jpg", (60, 30))):
         (tmp_path / "out" / photo).parent.mkdir(parents=True, exist_ok=True)
         image.new("L", size).save(tmp_path / "out" / photo)
-    back = open_source(tmp_path / "out", dataset="toy", part="test")
+    back = open_path(tmp_path / "out", dataset="toy", part="test")
     assert back.images.file_names.tolist() == ["train/images/a.jpg", "images/b.jpg"]
     objects = back.require_objects("a test")
     assert np.bincount(objects.image, minlength=2).tolist() == [1, 1]

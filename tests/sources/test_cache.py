@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.core import writing
+from curation.core.writing import PARTIAL, _host
 from curation.sources import cache as cache_module
-from curation.sources.cache import Cache, Memo, Stamp, cache_key, default_folder, frozen
+from curation.sources.cache import Cache, Stamp, cache_key, default_folder, frozen
 from curation.sources.coco import read_coco
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.source import Source, texts
 
 KEY = cache_key("sha256:" + "0" * 64, {"dataset": "coco"})
@@ -85,7 +85,7 @@ def test_a_source_with_boxes_comes_back_whole(tmp_path: Path, source: Source) ->
 def test_a_presence_only_source_comes_back_whole(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("image,class\nb.jpg,dog\na.jpg,\n")
-    source = open_source(path, dataset="mine", part="test", cache=False)
+    source = open_path(path, dataset="mine", part="test", cache=False)
     cache, _ = stored(tmp_path, source)
     assert_same(cache.load(KEY, 100), source)
 
@@ -230,10 +230,10 @@ def test_leftovers_of_killed_processes_are_removed_and_those_of_living_ones_not(
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
     dead = [
-        folder / f".{path.stem}.partial-{writing._host()}-{process.pid}-aa{suffix}"
+        folder / f".{path.stem}{PARTIAL}{_host()}-{process.pid}-aa{suffix}"
         for folder, suffix in ((path.parent, ".npz"), (digests, ".json"))
     ]
-    living = path.with_name(f".{path.stem}.partial-{writing._host()}-{os.getppid()}-bb.npz")
+    living = path.with_name(f".{path.stem}{PARTIAL}{_host()}-{os.getppid()}-bb.npz")
     for leftover in (*dead, living):
         leftover.write_bytes(b"half")
     cache.sweep()
@@ -267,45 +267,45 @@ def settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_an_unchanged_file_is_remembered(tmp_path: Path, settled: Path) -> None:
-    memo = Memo(tmp_path / "memo")
-    assert memo.find(Stamp([str(settled)])) is None
-    memo.record(Stamp([str(settled)]), DIGEST, 2)
-    assert memo.find(Stamp([str(settled)])) == (DIGEST, 2)
+    cache = Cache(tmp_path / "cache")
+    assert cache.remembered(Stamp([str(settled)])) is None
+    cache.remember(Stamp([str(settled)]), DIGEST, 2)
+    assert cache.remembered(Stamp([str(settled)])) == (DIGEST, 2)
 
 
 def test_a_changed_touched_or_replaced_file_is_not(tmp_path: Path, settled: Path) -> None:
-    memo = Memo(tmp_path / "memo")
-    memo.record(Stamp([str(settled)]), DIGEST, 2)
+    cache = Cache(tmp_path / "cache")
+    cache.remember(Stamp([str(settled)]), DIGEST, 2)
     facts = settled.stat()
     settled.write_text("[]")
     # The size is the same and the times are set back: the change time cannot be.
     os.utime(settled, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-    assert memo.find(Stamp([str(settled)])) is None
+    assert cache.remembered(Stamp([str(settled)])) is None
 
 
 def test_a_file_that_changed_a_moment_ago_is_not_trusted(tmp_path: Path) -> None:
     path = tmp_path / "file.json"
     path.write_text("{}")
-    memo = Memo(tmp_path / "memo")
-    memo.record(Stamp([str(path)]), DIGEST, 2)
-    assert memo.find(Stamp([str(path)])) is None
+    cache = Cache(tmp_path / "cache")
+    cache.remember(Stamp([str(path)]), DIGEST, 2)
+    assert cache.remembered(Stamp([str(path)])) is None
 
 
 def test_one_changed_file_among_many_counts(tmp_path: Path, settled: Path) -> None:
     other = tmp_path / "other.xml"
     other.write_text("<a/>")
-    memo = Memo(tmp_path / "memo")
-    memo.record(Stamp([str(settled), str(other)]), DIGEST, 6)
-    assert memo.find(Stamp([str(settled), str(other)])) == (DIGEST, 6)
-    assert memo.find(Stamp([str(other), str(settled)])) is None
+    cache = Cache(tmp_path / "cache")
+    cache.remember(Stamp([str(settled), str(other)]), DIGEST, 6)
+    assert cache.remembered(Stamp([str(settled), str(other)])) == (DIGEST, 6)
+    assert cache.remembered(Stamp([str(other), str(settled)])) is None
     other.write_text("<b/>")
-    assert memo.find(Stamp([str(settled), str(other)])) is None
+    assert cache.remembered(Stamp([str(settled), str(other)])) is None
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[1, 2]", b'{"listing": 3}', b"\xff\xfe", b'{"digest": "sha256:'])
 def test_a_damaged_entry_is_no_entry(tmp_path: Path, settled: Path, data: bytes) -> None:
-    memo = Memo(tmp_path / "memo")
-    memo.record(Stamp([str(settled)]), DIGEST, 2)
-    (entry,) = (tmp_path / "memo").iterdir()
+    cache = Cache(tmp_path / "cache")
+    cache.remember(Stamp([str(settled)]), DIGEST, 2)
+    (entry,) = (tmp_path / "cache" / "digests").iterdir()
     entry.write_bytes(data)
-    assert memo.find(Stamp([str(settled)])) is None
+    assert cache.remembered(Stamp([str(settled)])) is None

@@ -23,7 +23,7 @@ from curation.core.errors import (
 from curation.sources import coco
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.source import Source
 from tests.real_files import real_files
 
@@ -352,7 +352,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
 def test_options_are_checked(tmp_path: Path) -> None:
     path = write(tmp_path, instances())
     with pytest.raises(UsageError):
-        open_source(path, dataset="coco", part="", bad_boxes="ignore")  # type: ignore[arg-type]
+        open_path(path, dataset="coco", part="", bad_boxes="ignore")  # type: ignore[arg-type]
     with pytest.raises(ImageIdError):
         read_coco(path, namespace="Not A Namespace")
 
@@ -511,7 +511,7 @@ def test_what_lvis_says_of_images_and_classes(tmp_path: Path) -> None:
     found = read_coco(path).federated
     assert found is not None
     assert found.tolist() == [[0, 1, 0], [0, 0, 0], [1, 2, 1]]
-    for cached in (open_source(path, dataset="coco", part="", cache=tmp_path / "cache") for _ in range(2)):
+    for cached in (open_path(path, dataset="coco", part="", cache=tmp_path / "cache") for _ in range(2)):
         assert cached.federated is not None
         assert cached.federated.tolist() == found.tolist()
     content["images"] = [{"id": 7}, {"id": 3}]

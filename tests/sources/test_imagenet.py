@@ -10,7 +10,7 @@ import pytest
 from curation.core.errors import AnnotationFormatError, DuplicateIdError, MissingFileError, UsageError
 from curation.core.ids import ilsvrc2012_classes
 from curation.sources.imagenet import NO_NAMES, class_of_images, read_imagenet, stem
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.source import Source
 from tests.real_files import real_files
 
@@ -35,7 +35,7 @@ def draw(root: Path, names: dict[str, list[str]] = NAMES) -> Path:
 def test_class_folders_under_a_root_or_alone(tmp_path: Path) -> None:
     draw(tmp_path / "train")
     for path in (tmp_path, tmp_path / "train"):
-        source = open_source(path, dataset="imagenet", part="train", cache=False)
+        source = open_path(path, dataset="imagenet", part="train", cache=False)
         assert shown(source) == IMAGES
         assert source.image_ids.tolist()[0] == "imagenet:n02114367_5"
         assert source.categories.names == (WOLF, FOX)

@@ -66,9 +66,6 @@ TABLE = "uid,img_path,mask_path,patient_id,split,dx\n1,i/a.png,m/a.png,p 1,train
             "s/1/0000000005", "s/1/0000000006", "s/2/0000000005",
         ]),
         ("a.txt", "s/1 5\ns/1 6\ns/2 5\n", "frames", ["s/1/5", "s/1/6", "s/2/5"]),
-        ("a.txt", "1\t1\nAnn 1 4\nAnn 1 Bob 3\n", "pairs", ["Ann/1", "Ann/4", "Ann/1", "Bob/3"]),
-        ("a.txt", "10 300\nAnn 1 4\nBob 2 3\n", "pairs", ["Ann/1", "Ann/4", "Bob/2", "Bob/3"]),
-        ("a.json", '[["012", "345"], ["012", "6"]]', "pairs", ["012", "345", "012", "6"]),
         ("a.tsv", "image\tlabel\na b.png\t1\nc.png\t2\n", "csv", ["a b.png", "c.png"]),
         ("a.csv", "id,breed\n00ab,collie\n01cd,beagle\n", "csv", ["00ab", "01cd"]),
         ("a.csv", "n,what\n7,x/a.dcm\n8,x/b.DCM\n", "csv", ["x/a.dcm", "x/b.DCM"]),
@@ -80,7 +77,6 @@ TABLE = "uid,img_path,mask_path,patient_id,split,dx\n1,i/a.png,m/a.png,p 1,train
         ("a.odgt", '{"fpath_img": "a.jpg", "fpath_segm": "a.png"}\n', "json lines", ["a.jpg"]),
         ("a.json", '[["a.jpg", "cat"], ["b.jpg", "dog"]]', "json lines", ["a.jpg", "b.jpg"]),
         ("a.json", '{"train": [["x/a.jpg", 0, "cat"], ["x/b.jpg", 1, "dog"]]}', "json lines", ["x/a.jpg", "x/b.jpg"]),
-        ("a.json", '[["a.jpg", "b.jpg"], ["b.jpg", "c.jpg"]]', "pairs", ["a.jpg", "b.jpg", "b.jpg", "c.jpg"]),
         ("a.csv", "ImageID,LabelName,XMin\n0a,/m/1,0.1\n0a,/m/1,0.2\n0a,/m/2,0.3\n", "csv", ["0a"] * 3),
         ("a.odgt", '{"ID": "2,a", "gtboxes": [{"a": 1}]}\n{"ID": "8,b"}\n', "json lines", ["2,a", "8,b"]),
     ],
@@ -130,11 +126,19 @@ def test_frames_have_no_labels(tmp_path: Path) -> None:
     assert list_of(tmp_path, "s/1 5\ns/2 6\ns/3 5\n").labels is not None
 
 
-def test_members_of_a_pair_share_their_line(tmp_path: Path) -> None:
-    one = list_of(tmp_path, "Ann 1 4\nAnn 1 Bob 3\n")
-    assert (one.pairs, one.lines.tolist()) == (True, [1, 1, 2, 2])
-    files = list_of(tmp_path, "a.jpg b.jpg 1\nb.jpg c.jpg 0\na.jpg c.jpg 0\n")
-    assert (files.pairs, files.companions, files.lines.tolist()) == (True, None, [1, 1, 2, 2, 3, 3])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.txt", "Ann 1 4\nAnn 1 Bob 3\n"),
+        ("a.txt", "10 300\nAnn 1 4\nBob 2 3\n"),
+        ("a.txt", "a.jpg b.jpg 1\nb.jpg c.jpg 0\na.jpg c.jpg 0\n"),
+        ("a.json", '[["012", "345"], ["012", "6"]]'),
+        ("a.json", '[["a.jpg", "b.jpg"], ["b.jpg", "c.jpg"]]'),
+    ],
+)
+def test_pairs_are_no_list(tmp_path: Path, name: str, text: str) -> None:
+    with pytest.raises(AnnotationFormatError, match=r"pair images|not a list of images"):
+        list_of(tmp_path, text, name)
 
 
 def test_a_column_of_parts_makes_a_list_of_each(tmp_path: Path) -> None:
@@ -158,7 +162,6 @@ def test_a_column_of_parts_makes_a_list_of_each(tmp_path: Path) -> None:
         ({"training": [{"image": "a.nii.gz", "label": "b.nii.gz"}], "test": ["c.nii.gz"]}, ["training", "test"]),
         ({"a": {"b": {"n01440764": ["1.jpg"], "n01443537": ["2.jpg"]}}}, ["a/b"]),
         ({"a": {"b": [1, 2]}, "c": 3}, ["a/b"]),
-        ({"x": [{"train": [["1", "2"], ["1", "3"]]}]}, ["x/0/train"]),
     ],
 )  # fmt: skip
 def test_json_of_any_depth(tmp_path: Path, given: object, names: list[str]) -> None:

@@ -18,14 +18,14 @@ from curation.core.errors import (
 )
 from curation.evaluation.problem import classes_of_source
 from curation.evaluation.truth import ground_truth
-from curation.sources.opening import open_source, parts_at
+from curation.sources.opening import open_path, parts_at
 from curation.sources.source import Objects, Source
 from tests.real_files import real_files
 from tests.sources.openimages_files import DESCRIPTIONS, HEADER, ROWS, write_boxes, write_openimages
 
 
 def read_openimages(path: Path, part: str = "", **options: Any) -> Source:
-    return open_source(path, dataset="openimages", part=part, cache=False, **options)
+    return open_path(path, dataset="openimages", part=part, cache=False, **options)
 
 
 def objects_of(source: Source) -> Objects:
@@ -193,7 +193,7 @@ def test_a_malformed_row_is_refused_under_every_policy(tmp_path: Path, row: str,
 def test_a_box_file_without_a_column_is_refused(tmp_path: Path) -> None:
     write_boxes(tmp_path, [], header=HEADER.replace(",YMax", ""))
     with pytest.raises(AnnotationFormatError, match="lacks a column"):
-        open_source(tmp_path / "train-annotations-bbox.csv", dataset="openimages", part="", cache=False)
+        open_path(tmp_path / "train-annotations-bbox.csv", dataset="openimages", part="", cache=False)
 
 
 def test_columns_that_a_file_lacks_are_told(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_files_are_found_in_the_layouts_in_use(tmp_path: Path) -> None:
 def test_opening_goes_through_the_cache_and_back(tmp_path: Path) -> None:
     root = write_openimages(tmp_path / "oi")
     (root / "train-image-sizes.csv").write_text("image_id,width,height\n00166893b16a03ab,1024,683\n")
-    first, second = (open_source(root, dataset="openimages", part="train", cache=tmp_path / "cache") for _ in "ab")
+    first, second = (open_path(root, dataset="openimages", part="train", cache=tmp_path / "cache") for _ in "ab")
     assert len(list((tmp_path / "cache").glob("*.npz"))) == 1
     assert (first.files, first.categories, first.dropped) == (second.files, second.categories, second.dropped)
     assert second.unit_boxes
@@ -246,21 +246,21 @@ def test_opening_goes_through_the_cache_and_back(tmp_path: Path) -> None:
         one, other = (getattr(objects_of(source), column.name) for source in (first, second))
         assert (one is None and other is None) or (one.dtype == other.dtype and one.tolist() == other.tolist())
     (root / "train-image-sizes.csv").unlink()
-    unsized = open_source(root, dataset="openimages", part="train", cache=tmp_path / "cache")
+    unsized = open_path(root, dataset="openimages", part="train", cache=tmp_path / "cache")
     assert unsized.images.widths.tolist() == [0, 0]
-    by_file = open_source(root / "train-annotations-bbox.csv", dataset="openimages", part="", cache=False)
+    by_file = open_path(root / "train-annotations-bbox.csv", dataset="openimages", part="", cache=False)
     assert by_file.part == "train"
     assert by_file.categories == first.categories
 
 
 def test_a_plain_table_and_coco_json_of_open_images_keep_their_readers(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("image,class\n00166893b16a03ab,Dog\n")
-    assert open_source(tmp_path / "table.csv", dataset="openimages", part="", cache=False).objects is None
+    assert open_path(tmp_path / "table.csv", dataset="openimages", part="", cache=False).objects is None
     (tmp_path / "annotations").mkdir()
     (tmp_path / "annotations" / "instances_train.json").write_text(
         '{"images":[{"id":"00166893b16a03ab"}],"annotations":[],"categories":[]}'
     )
-    source = open_source(tmp_path, dataset="openimages", part="train", cache=False)
+    source = open_path(tmp_path, dataset="openimages", part="train", cache=False)
     assert source.image_ids.tolist() == ["openimages:00166893b16a03ab"]
     assert parts_at(tmp_path, "openimages") == ("train",)
 

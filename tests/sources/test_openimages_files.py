@@ -6,8 +6,7 @@ import pytest
 
 from curation.core.errors import AnnotationFormatError, DuplicateIdError
 from curation.sources.content import FileContent
-from curation.sources.openimages.files import is_box_file, read_descriptions, read_image_list, read_sizes
-from curation.sources.openimages.streamed_csv import StreamedCsv
+from curation.sources.openimages import StreamedCsv, is_box_file, read_descriptions, read_listed_ids, read_sizes
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -54,12 +53,12 @@ def test_sizes_are_whole_and_positive(tmp_path: Path) -> None:
 
 def test_an_image_is_listed_once_and_by_its_id(tmp_path: Path) -> None:
     with pytest.raises(DuplicateIdError) as caught:
-        read_image_list(StreamedCsv(write(tmp_path, "ImageID\n" + "".join(f"{n % 3:016x}\n" for n in range(4)))))
+        read_listed_ids(StreamedCsv(write(tmp_path, "ImageID\n" + "".join(f"{n % 3:016x}\n" for n in range(4)))))
     assert caught.value.where == "table.csv: row 5"
     assert "row 2" in str(caught.value.found)
     for strange in ("00166893B16A03AB", "166893b16a03ab", "../../../../etc/a", "é00166893b16a03"):
         with pytest.raises(AnnotationFormatError, match="image id"):
-            read_image_list(StreamedCsv(write(tmp_path, f"ImageID\n{strange}\n")))
+            read_listed_ids(StreamedCsv(write(tmp_path, f"ImageID\n{strange}\n")))
 
 
 def test_a_box_file_is_known_by_its_header(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.core.errors import AnnotationFormatError, BoxError, DanglingIdError
-from curation.sources.openimages import BoxRows, read_boxes, streamed_csv
-from curation.sources.openimages.streamed_csv import StreamedCsv
+from curation.sources import openimages
+from curation.sources.openimages import BoxRows, StreamedCsv, read_boxes
 from tests.sources.openimages_files import HEADER, ROWS, write_boxes
 
 KEYS = ("/m/01g317", "/m/0bt9lr", "/m/01yrx", "/m/0123456789abcdefgh", "/t/x")
@@ -44,7 +44,7 @@ def test_any_rows_are_what_python_reads_wherever_blocks_end(
 ) -> None:
     text = "".join(f"{one}{end}" for one in lines)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streamed_csv, "_BLOCK", block)
+        patch.setattr(openimages, "_CSV_BLOCK", block)
         found = rows_of(tmp_path_factory.mktemp("boxes"), text)
     cells = [row for row in csv.reader(io.StringIO(text)) if row]
     ids = list(dict.fromkeys(row[0] for row in cells))
@@ -74,7 +74,7 @@ def test_one_changed_character_is_refused_or_changes_its_cell_alone(
 
 @pytest.mark.parametrize("bad", [ROWS[0][:60], ROWS[0] + ",0", ROWS[0].replace("0.195312", "wide"), HEADER])
 def test_a_refused_row_is_named_wherever_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: str) -> None:
-    monkeypatch.setattr(streamed_csv, "_BLOCK", 1000)
+    monkeypatch.setattr(openimages, "_CSV_BLOCK", 1000)
     rows = [ROWS[0]] * 1000
     rows[700] = bad
     path = write_boxes(tmp_path, rows)

@@ -13,9 +13,9 @@ import pytest
 from curation.core.errors import AnnotationFormatError, DuplicateIdError, UsageError
 from curation.sources import published_list
 from curation.sources.entries import NO_LABEL, ListDigests
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.published_list import read_published
-from curation.sources.stems import distinct, stems
+from curation.sources.stems import distinct_lines, stems
 from tests.real_files import real_files
 
 
@@ -64,10 +64,10 @@ def test_one_folder_is_kept_before_a_stem() -> None:
 
 
 def test_distinct_is_sorted_by_code_point() -> None:
-    assert distinct("b\n\uff5e\na\nB\n\U0001f600\nb\n".encode()).decode() == "B\na\nb\n\uff5e\n\U0001f600\n"
+    assert distinct_lines("b\n\uff5e\na\nB\n\U0001f600\nb\n".encode()).decode() == "B\na\nb\n\uff5e\n\U0001f600\n"
     many = [b"%d" % (n * 7919 % 150_000) for n in range(200_000)] + [b"a\xc3\xa9 long one", b"0"]
-    assert distinct(b"\n".join(many) + b"\n") == b"\n".join(sorted(set(many))) + b"\n"
-    assert distinct(b"") == b""
+    assert distinct_lines(b"\n".join(many) + b"\n") == b"\n".join(sorted(set(many))) + b"\n"
+    assert distinct_lines(b"") == b""
 
 
 def test_disguises_keep_the_digest(tmp_path: Path) -> None:
@@ -283,12 +283,12 @@ def check_forms_of_published_files(shared: Path) -> None:
 
 def test_a_list_of_ids_is_a_source_in_its_order(tmp_path: Path) -> None:
     path = written(tmp_path / "list.txt", "\ufeff000000000139\r\ncoco:000000000009\n\nimages/25.jpg\n7")
-    source = open_source(path, dataset="coco", part="val", cache=False)
+    source = open_path(path, dataset="coco", part="val", cache=False)
     assert source.images.native.tolist() == ["000000000139", "000000000009", "000000000025", "000000000007"]
     assert source.images.numbers.tolist() == [139, 9, 25, 7]
     assert (source.objects, len(source.class_pairs()[0])) == (None, 0)
     assert (source.files[0].name, source.files[0].rows) == ("list.txt", 4)
-    voc = open_source(written(path, "2008_000008\n2008_000015\n"), dataset="voc2012", part="val", cache=False)
+    voc = open_path(written(path, "2008_000008\n2008_000015\n"), dataset="voc2012", part="val", cache=False)
     assert voc.image_ids.tolist() == ["voc2012:2008_000008", "voc2012:2008_000015"]
 
 
@@ -306,4 +306,4 @@ def test_a_list_of_ids_is_a_source_in_its_order(tmp_path: Path) -> None:
 )
 def test_what_is_no_list_of_ids(tmp_path: Path, content: bytes, error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
-        open_source(written(tmp_path / "list.txt", content), dataset="coco", part="val", cache=False)
+        open_path(written(tmp_path / "list.txt", content), dataset="coco", part="val", cache=False)

@@ -8,7 +8,7 @@ import pytest
 from curation.benchmarks.registry import find_benchmark
 from curation.core.arguments import pairs
 from curation.core.errors import MissingFileError, UsageError
-from curation.sources.coerce import open_slots
+from curation.sources.opening import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, SourceSlot, require_slots
 from tests.small_world import SmallWorld, write_small_world

@@ -8,8 +8,8 @@ import pyarrow
 import pytest
 
 from curation.core.errors import AnnotationFormatError, MissingFileError, SourceError
-from curation.sources.openimages import streamed_csv
-from curation.sources.openimages.streamed_csv import StreamedCsv
+from curation.sources import openimages
+from curation.sources.openimages import StreamedCsv
 
 
 def write(tmp_path: Path, data: bytes) -> Path:
@@ -67,7 +67,7 @@ def test_a_compressed_table_is_the_same_table(tmp_path: Path) -> None:
 
 
 def test_an_endless_line_is_refused_before_it_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streamed_csv, "_BLOCK", 1000)
+    monkeypatch.setattr(openimages, "_CSV_BLOCK", 1000)
     with pytest.raises(AnnotationFormatError, match="cannot be read"):
         texts(StreamedCsv(write(tmp_path, b"a\n" + b"x" * 100_000)))
 

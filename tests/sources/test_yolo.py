@@ -14,7 +14,7 @@ import pytest
 import curation
 from curation.cli import main
 from curation.core.errors import CurationError
-from curation.sources.opening import open_source, parts_at
+from curation.sources.opening import open_path, parts_at
 
 image = pytest.importorskip("PIL.Image")
 SIZES = {"a_1": (200, 100), "b_2": (50, 400), "c_3": (64, 64)}
@@ -53,7 +53,7 @@ def test_boxes_sizes_and_classes_are_those_of_the_files(images: str, labels: str
     if val == "val.txt":
         (root / val).write_text("".join(f"./{images}/{stem}.png\n" for stem in SIZES))
     for path in (root, root / "data.yaml"):
-        source = open_source(path, dataset="toy", part="val")
+        source = open_path(path, dataset="toy", part="val")
         assert source.image_ids.tolist() == [f"toy:{stem}" for stem in SIZES]
         assert [*zip(source.images.widths, source.images.heights, strict=True)] == [*SIZES.values()]
         assert (source.categories.names, source.categories.numbers) == (("cat", "dog"), (0, 1))
@@ -70,7 +70,7 @@ def test_label_files_without_a_photo_are_counted(tmp_path: Path) -> None:
     root = write_yolo(tmp_path)
     (root / "labels/val/gone.txt").write_text("0 0.5 0.5 0.1 0.1\n")
     (root / "labels/val/classes.txt").write_text("cat\ndog\n")
-    assert open_source(root, dataset="toy", part="val").dropped == {"label files without a photo": 1}
+    assert open_path(root, dataset="toy", part="val").dropped == {"label files without a photo": 1}
 
 
 def test_a_line_that_is_written_again_is_one_object(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_line_that_is_written_again_is_one_object(tmp_path: Path) -> None:
     first, second = "0 0.5 0.5 0.25 0.25\n", "1 0.5 0.5 0.25 0.25\n"
     (root / "labels/val/c_3.txt").write_text(f"{first}{second}0 0.50 .5 0.250 0.25\n{second}{first}")
     (root / "labels/val/b_2.txt").write_text(first)
-    source = open_source(root, dataset="toy", part="val")
+    source = open_path(root, dataset="toy", part="val")
     objects = source.require_objects("a test")
     assert [*zip(objects.image, objects.category, strict=True)] == [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1)]
     assert source.dropped == {"repeated lines of label files": 3}
@@ -88,7 +88,7 @@ def test_a_line_that_is_written_again_is_one_object(tmp_path: Path) -> None:
 def test_a_polygon_is_the_box_around_it(tmp_path: Path) -> None:
     root = write_yolo(tmp_path)
     (root / "labels/val/c_3.txt").write_text("1 0.25 0.5 0.5 0.25 0.75 0.5 0.5 0.75\n")
-    objects = open_source(root, dataset="toy", part="val").require_objects("a test")
+    objects = open_path(root, dataset="toy", part="val").require_objects("a test")
     assert objects.boxes[-1].tolist() == [16, 16, 32, 32]
 
 
@@ -275,7 +275,7 @@ def test_boxes_are_shares_of_the_photo_as_its_orientation_tag_shows_it(photos: P
     cv2 = pytest.importorskip("cv2")
     photos.write("images/val", "labels/val")
     (photos.folder / "data.yaml").write_text(f"val: images/val\n{NAMES}")
-    source = open_source(photos.folder, dataset="toy", part="val")
+    source = open_path(photos.folder, dataset="toy", part="val")
     # As OpenCV reads the photos, which Ultralytics trains on.
     shapes = [cv2.imread(str(path)).shape for path in sorted((photos.folder / "images/val").iterdir())]
     assert [*zip(source.images.heights, source.images.widths, strict=True)] == [shape[:2] for shape in shapes]
@@ -379,7 +379,7 @@ def test_oriented_boxes_are_refused_by_name(seed: int, in_pixels: bool, photos: 
     # What the error suggests: the box around the corners.
     assert "task: segment" in str(caught.value.hint)
     yaml.write_text(f"val: images/val\ntask: segment\n{NAMES}")
-    objects = open_source(photos.folder, dataset="toy", part="val").require_objects("a test")
+    objects = open_path(photos.folder, dataset="toy", part="val").require_objects("a test")
     for path, first in ((photos.folder / "labels/val/000.txt", 0), (photos.folder / "labels/val/011.txt", 44)):
         shares = np.array([line.split()[1:] for line in path.read_text().splitlines()], float).reshape(-1, 4, 2)
         points = shares * photos.sizes[first // 4]

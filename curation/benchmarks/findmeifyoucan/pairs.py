@@ -25,8 +25,8 @@ from curation.review.decisions.decision import Decision, check_decision
 from curation.review.decisions.files import read_decisions
 from curation.review.decisions.resolution import recorded_form, resolve
 from curation.signals.hierarchy import open_wordnet
+from curation.signals.hierarchy.class_lists import DATASETS, synset_map
 from curation.signals.hierarchy.hierarchy import descendants
-from curation.signals.hierarchy.synset_maps import DATASETS, synset_map
 from curation.sources.datasets import family, namespace_of
 from curation.sources.source_specs import SourceSlot
 

@@ -23,7 +23,7 @@ from curation.core.canonical import canonical_json, sha256_of_bytes
 from curation.core.errors import MissingFileError, ProtocolError
 from curation.core.files import inside, read_bytes
 from curation.manifest.header import LabelView, Paper, PartRole
-from curation.signals.hierarchy.class_trees import SUPERCLASS_RULES, superclass
+from curation.signals.hierarchy.hierarchy import SUPERCLASS_RULES, superclass
 
 _ROOM = __package__
 FACTS = facts_of(_ROOM)
@@ -66,7 +66,7 @@ def read_superclass(text: str) -> str:
     """Return a super-class as a manifest holds it: a word, or the JSON list of its label names.
 
     ``animal`` or ``vehicle``; ``FILE#/m/02xwb`` for the node of an Open Images tree; ``FILE#/m/02xwb#RULE`` under
-    another definition of sub-class (`curation.signals.hierarchy.class_trees.SUPERCLASS_RULES`); or the list itself.
+    another definition of sub-class (`curation.signals.hierarchy.hierarchy.SUPERCLASS_RULES`); or the list itself.
     """
     if text in SUPERCLASSES:
         return text

@@ -24,8 +24,8 @@ from curation.core.reading import read_declaration
 from curation.core.tables import printable
 from curation.core.wording import slug
 from curation.manifest.header import NAME, PART_NAME, ClassEntry, ClassRole, TaskEntry
-from curation.sources.coerce import open_slots
 from curation.sources.datasets import namespace_of, users_name
+from curation.sources.opening import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 

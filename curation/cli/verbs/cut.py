@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from curation.cli.output import Answer, Line, Table
 from curation.cli.outputs import output_folder
 from curation.core.errors import UsageError
-from curation.signals.cooccurrence.from_file import ClassGroups, group_classes
+from curation.signals.cooccurrence.cut import ClassGroups, group_classes
 
 _SHOWN = 60
 _FILES = output_folder(("cut.json", "clusters.csv"), ("matrix",))

@@ -50,13 +50,7 @@ def find(word: str, /, *, of: Hierarchy) -> Answer:
 
 def similarity(found: Annotated[Nearness, nearness], /) -> Answer:
     """Print how near two nodes are, as NLTK defines it."""
-    data = {
-        "first": found.first,
-        "second": found.second,
-        "lowest_common": found.lowest_common,
-        **found.values,
-        **({"origin": found.origin} if found.origin else {}),
-    }
+    data = {"first": found.first, "second": found.second, "lowest_common": found.lowest_common, **found.values}
     rows = (
         ("lowest common hypernym", found.lowest_common or "none: the two share no ancestor"),
         *(

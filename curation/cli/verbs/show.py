@@ -12,7 +12,7 @@ from curation.core.writing import write_text
 from curation.manifest.composition import Composition, compose
 from curation.manifest.locate import load_manifest
 from curation.manifest.tables import manifest_data, manifest_tables
-from curation.sources.coerce import open_slots
+from curation.sources.opening import open_slots
 from curation.sources.source_specs import Reading, Sources
 
 

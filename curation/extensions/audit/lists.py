@@ -19,7 +19,7 @@ from curation.core.wording import counted, short_repr
 from curation.extensions.audit.identity import Images, first_rows, images_of
 from curation.manifest.header import LabelView
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
-from curation.sources.published_list import YAML_NAMES, files_of, first_line, read_published
+from curation.sources.published_list import YAML_NAMES, files_below_folder, first_line, read_published
 from curation.sources.source import Bools, Int32s, Source
 
 MAX_FILE_BYTES = 512 << 20
@@ -113,9 +113,7 @@ class AuditedList:
         return len(self.members)
 
     def count_lines(self, rows: Bools | None = None) -> int:
-        """Return how many lines entries are on, of all or of some rows: a pair is on one."""
-        if self.read.pairs:
-            return len(distinct(self.lines if rows is None else self.lines[rows]))
+        """Return how many lines entries are on, of all or of some rows."""
         return len(self) if rows is None else int(rows.sum())
 
     @cached_property
@@ -221,7 +219,7 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
     labels: dict[str, Path] = {}
     unread: dict[str, Unread] = {}
     files: dict[str, PublishedFile] = {}
-    paths, others = files_of(folder)
+    paths, others = files_below_folder(folder)
     for path, file in _published(folder, paths, but):
         name = path.relative_to(folder).as_posix()
         if isinstance(file, Unread):

@@ -25,8 +25,8 @@ from curation.manifest.built_from import built_from
 from curation.manifest.header import LabelView
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import HEADER_FILE, Manifest
-from curation.sources.coerce import as_source, open_slots
 from curation.sources.datasets import is_known
+from curation.sources.opening import as_source, open_slots
 from curation.sources.published_list import LIST_SUFFIXES
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, SourceSlot

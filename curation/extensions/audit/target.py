@@ -23,7 +23,7 @@ from curation.manifest.disjoint import DISJOINT, ImageColumns, Shared, is_on_sid
 from curation.manifest.header import ClassEntry, LabelView, PartEntry, SourceEntry
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
 from curation.sources.entries import PublishedList
-from curation.sources.integrity import select
+from curation.sources.integrity import objects_at
 from curation.sources.source import Bools, Categories, Int32s, Int64s, Objects, Source, Texts
 
 if TYPE_CHECKING:
@@ -417,7 +417,7 @@ def _in_classes(source: Source, classes: Sequence[ClassEntry]) -> Source:
         # Pairs of image and class are objects without size or flag.
         image, category = source.class_pairs()
         objects = Objects.of(image, category, np.zeros((len(image), 4)))
-    mine = select(objects, position[objects.category] >= 0)
+    mine = objects_at(objects, position[objects.category] >= 0)
     return replace(
         source,
         objects=replace(mine, category=position[mine.category]),

@@ -30,7 +30,7 @@ from curation.evaluation.problem import (
     GroundTruth,
     Int64s,
 )
-from curation.sources.identity import NUMBERINGS, ImageIndex, end_of, normalised, without_suffix
+from curation.sources.identity import NUMBERINGS, ImageIndex, end_of, normalised_path, without_suffix
 
 Mapped = Callable[[Any], Id | None]
 """What an id becomes; None where the mend knows nothing of it, and it stays."""
@@ -208,7 +208,7 @@ def image_map(value: str, truth: Objects) -> Mapped:
 
 
 def _name_of(path: str, value: str) -> str:
-    name = end_of(normalised(path), 0)
+    name = end_of(normalised_path(path), 0)
     return without_suffix(name) if value == "stem" else name
 
 

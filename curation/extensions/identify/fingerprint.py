@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.sources.entries import NO_LABEL, PublishedList
-from curation.sources.stems import blocks_of, distinct
+from curation.sources.stems import blocks_of, distinct_lines
 
 Hashes = npt.NDArray[np.uint64]
 SKETCH = 1024
@@ -113,7 +113,7 @@ class Fingerprint:
 
     @cached_property
     def _numbers(self) -> bytes:
-        return distinct(_ZEROS.sub(b"", self.listed.distinct_stems))
+        return distinct_lines(_ZEROS.sub(b"", self.listed.distinct_stems))
 
     @property
     def mixes_lengths(self) -> bool:

@@ -48,7 +48,7 @@ from curation.extensions.image_ood.measures import (
 )
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.signals.hierarchy.class_lists import read_classes
+from curation.signals.hierarchy.class_lists import read_class_sets
 from curation.signals.hierarchy.related_classes import Kin
 
 PUBLISHED = "published"
@@ -77,7 +77,7 @@ class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     by_class : str
         The OOD set whose every class is a set of its own; its groups are then ``classes`` (the mean) and it as a whole.
     known : str
-        Classes of the ID set where no manifest names them, as `curation.signals.hierarchy.class_lists.read_classes`
+        Classes of the ID set where no manifest names them, as `curation.signals.hierarchy.class_lists.read_class_sets`
         takes them.
     algorithm : int
         Version of the results.
@@ -257,7 +257,7 @@ def _kin_left_out(
         raise UsageError("Duplicate name of a list", where=f"--without {name}", hint="choose another name")
     known = () if manifest is None else [entry.name for entry in manifest.header.classes if entry.role == "known"]
     if not known and benchmark.known:
-        known = [wnid for entry in read_classes(benchmark.known) for wnid in entry.classes]
+        known = [wnid for entry in read_class_sets(benchmark.known) for wnid in entry.classes]
     return {name: kin_left_out([scored for run in runs.values() for scored in run.oods.values()], known, which)}
 
 

@@ -28,7 +28,7 @@ from curation.review.app.verdicts import checked_reviewer
 from curation.review.decisions.decision import Stage
 from curation.review.proposals.proposal import read_proposals
 from curation.signals.similarity.embeddings import Embeddings, open_embeddings
-from curation.sources.coerce import open_slots
+from curation.sources.opening import open_slots
 from curation.sources.photos import FURTHER_SUFFIXES, PhotoFolder
 from curation.sources.source_specs import Reading, Sources, named_slots
 

@@ -35,8 +35,8 @@ from curation.manifest.header import (
 from curation.manifest.manifest import Manifest
 from curation.review.decisions.decision import Decision
 from curation.review.decisions.resolution import Resolution
-from curation.sources.datasets import facts_of, namespace_of
-from curation.sources.published_list import ids_of, only_list, read_published
+from curation.sources.datasets import licence_facts, namespace_of
+from curation.sources.published_list import listed_image_ids, only_list, read_published
 
 Variant = Literal["minus-remove", "minus-remove-and-unsure", "judged-keep-only"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
@@ -236,7 +236,7 @@ def manifest_of_list(path: Path, decisions: Sequence[Decision]) -> Manifest:
     listed = only_list(file)
     part = slug(path.name.removesuffix(".gz").rpartition(".")[0].removeprefix("test_"), "_") or "list"
     namespace, dataset = _dataset_of(part, decisions, path)
-    ids, facts = tuple(ids_of(listed, namespace, str(path))), facts_of(namespace)
+    ids, facts = tuple(listed_image_ids(listed, namespace, str(path))), licence_facts(namespace)
     source = SourceEntry(
         name=part,
         dataset=dataset,
@@ -308,7 +308,7 @@ def lines_left(path: Path, made: Manifest) -> bytes:
     (entry,) = made.header.parts
     (source,) = made.header.sources
     remaining = set(made.ids(entry.name))
-    ids = ids_of(listed, source.namespace, str(path))
+    ids = listed_image_ids(listed, source.namespace, str(path))
     gone = {line for line, image in zip(listed.lines.tolist(), ids, strict=True) if image not in remaining}
     lines = io.BytesIO(InputFile(path, kind="list").data)
     return b"".join(line for number, line in enumerate(lines, start=1) if number not in gone)

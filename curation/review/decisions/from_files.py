@@ -241,7 +241,7 @@ def apply_from_files(
         to count objects anew
     """
     # Loaded when it is used: the readers of all formats cost the help of a command 0.04 s.
-    from curation.sources.coerce import open_slots
+    from curation.sources.opening import open_slots
 
     rule = rule or ConflictRule()
     if not is_line(reason):

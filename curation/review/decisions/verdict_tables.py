@@ -41,7 +41,7 @@ from curation.review.decisions.files import (
     refuse_number,
 )
 from curation.sources.entries import PublishedList
-from curation.sources.published_list import ids_of
+from curation.sources.published_list import listed_image_ids
 
 SKIP = "skip"
 """The meaning of a code that is not a verdict."""
@@ -250,7 +250,7 @@ def _stable_ids(rows: Sequence[tuple[int, dict[str, str]]], name: str, namespace
             raise UsageError(message, where=where, expected=error.expected, hint="--dataset NAME") from None
         texts = "".join(f"{ids[position]}\n" for position in positions)
         listed = PublishedList("", texts.encode(), np.array([rows[position][0] for position in positions], np.int32))
-        for position, image in zip(positions, ids_of(listed, namespace, name), strict=True):
+        for position, image in zip(positions, listed_image_ids(listed, namespace, name), strict=True):
             ids[position] = image
     return ids
 

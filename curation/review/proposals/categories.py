@@ -15,7 +15,7 @@ from curation.review.proposals.id_classes import IdClass, name_key, owners
 from curation.review.proposals.proposal import OVERLAPS, CategoryJudgement, Evidence, Judgement, Kind, decimal_text
 from curation.signals.hierarchy import open_wordnet
 from curation.signals.hierarchy.hierarchy import ancestors
-from curation.signals.hierarchy.related_classes import kinship, nearest, wu_palmer
+from curation.signals.hierarchy.related_classes import kinship, nearest_known, wu_palmer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +101,7 @@ def nearest_classes(synsets: Mapping[str, str], id_synsets: Mapping[str, str]) -
     kin = kinship(open_wordnet().nouns(all_synsets, instances=True), all_synsets)
     first_owner = {synset: name for name, synset in list(id_synsets.items())[::-1]}
     category_synsets = list(dict.fromkeys(synsets.values()))
-    scored = dict(zip(category_synsets, nearest(kin, category_synsets, list(first_owner)[::-1]), strict=True))
+    scored = dict(zip(category_synsets, nearest_known(kin, category_synsets, list(first_owner)[::-1]), strict=True))
     return {
         name: Nearest(first_owner[known], score)
         for name, synset in synsets.items()

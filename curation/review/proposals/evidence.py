@@ -23,7 +23,7 @@ from curation.review.proposals.proposal import Evidence, Input, decimal_text
 from curation.signals.similarity.embeddings import Embeddings, require_same_encoder
 
 if TYPE_CHECKING:
-    from curation.signals.similarity.set_similarity import SetSimilarity
+    from curation.signals.similarity.neighbors import SetSimilarity
     from curation.sources.source import Source
 
 

@@ -18,8 +18,7 @@ from curation.review.proposals.id_classes import IdClass, classes_of, read_id_cl
 from curation.review.proposals.proposal import Input, ProposalSet, thresholds_from
 from curation.review.proposals.propose import OodPool, propose
 from curation.signals.similarity.embeddings import Embeddings, open_embeddings
-from curation.sources.coerce import as_source
-from curation.sources.opening import parts_at
+from curation.sources.opening import as_source, parts_at
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes
 

@@ -14,7 +14,7 @@ from curation.core.files import read_bytes
 from curation.core.reading import filled_lines, read_declaration, read_plain
 from curation.core.tables import csv_rows
 from curation.signals.hierarchy import open_wordnet
-from curation.signals.hierarchy.synset_maps import DATASETS, synset_map
+from curation.signals.hierarchy.class_lists import DATASETS, synset_map
 
 if TYPE_CHECKING:
     from curation.manifest.header import Header

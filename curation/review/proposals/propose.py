@@ -40,7 +40,7 @@ from curation.review.proposals.proposal import (
     Verdict,
     decimal_text,
 )
-from curation.signals.similarity.set_similarity import Reference, SetSimilarity, reference_statistics, set_similarity
+from curation.signals.similarity.neighbors import Reference, SetSimilarity, reference_statistics, set_similarity
 from curation.sources.datasets import family
 
 if TYPE_CHECKING:

@@ -1,26 +1,41 @@
-"""`normalized_cut`: classes in k groups that co-occur as weakly as can be found, and how sure that is."""
+"""Cuts of the classes of a source into k groups that co-occur as weakly as the search can find.
+
+`group_classes` reads a file; `normalized_cut` cuts a graph.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from msgspec import Meta
 
-from curation.core.errors import CutError
-from curation.signals.cooccurrence.graph import ClassGraph
-from curation.signals.cooccurrence.search import (
-    ASSIGNMENTS,
+from curation.core.arguments import checked
+from curation.core.errors import CutError, UsageError
+from curation.core.figures import SERIES, add_scale, new_matrix, save_figure, set_title, tables_alone
+from curation.core.reading import filled_lines, read_plain
+from curation.core.tables import as_csv
+from curation.core.writing import publishing_files, write_text
+from curation.signals.cooccurrence.graph import (
     MOST_PARTITIONS,
+    UNIT,
+    WEIGHTINGS,
+    ClassGraph,
     Partition,
     best_labels,
     between_clusters,
+    class_graph,
+    cluster_labels,
+    count_cooccurrence,
     hashed_labels,
     kicked_labels,
-    labels_of,
     lower_bound,
     normalized_cut_value,
     number_of_partitions,
@@ -29,7 +44,13 @@ from curation.signals.cooccurrence.search import (
     refine,
     spectral_starts,
 )
+from curation.sources.opening import as_source
 from curation.sources.source import Int64s
+from curation.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 IsolatedPolicy = Literal["largest", "drop", "error"]
 ComponentsPolicy = Literal["error", "cut", "giant"]
@@ -123,8 +144,6 @@ def normalized_cut(graph: ClassGraph, k: int, options: CutOptions | None = None)
     ------
     CutError
         k is below 2 or above the number of classes that co-occur; or the graph falls apart and the policy is ``error``.
-    MissingExtraError
-        scikit-learn is not installed (graphs small enough to be solved exactly do not need it).
     """
     chosen = options or CutOptions()
     core, isolated, apart = _core(graph, k, chosen)
@@ -136,9 +155,9 @@ def normalized_cut(graph: ClassGraph, k: int, options: CutOptions | None = None)
             certificate: Literal["exact", "bound", "none"] = "exact"
         else:
             best, starts = _search(core, k, chosen)
-            value = normalized_cut_value(core, labels_of(core.names, best))
+            value = normalized_cut_value(core, cluster_labels(core.names, best))
             certificate = "bound" if float(value) - bound <= 1e-9 else "none"
-    labels = labels_of(core.names, best)
+    labels = cluster_labels(core.names, best)
     value = normalized_cut_value(core, labels)
     return Cut(
         clusters=best if chosen.isolated == "drop" else (tuple(sorted((*best[0], *isolated, *apart))), *best[1:]),
@@ -218,10 +237,10 @@ class _Best:
         if not _is_whole(self.graph, labels, self.k):
             self.starts.append(Start(name, None, None))
             return False
-        own = float(normalized_cut_value(self.graph, labels))
+        value = float(normalized_cut_value(self.graph, labels))
         refined = refine(self.graph.weights, labels, self.k)
         key = (normalized_cut_value(self.graph, refined), partition_of(self.graph.names, refined))
-        self.starts.append(Start(name, own, float(key[0])))
+        self.starts.append(Start(name, value, float(key[0])))
         if self.key is None or key < self.key:
             lower = self.key is None or key[0] < self.key[0]
             self.key = key
@@ -244,7 +263,7 @@ def _search(graph: ClassGraph, k: int, options: CutOptions) -> tuple[Partition, 
     if best.key is None:
         raise CutError("No starting point has k clusters", expected="at least one restart", found=str(options.restarts))
     for number in range(kicks):
-        labels = labels_of(graph.names, best.key[1])
+        labels = cluster_labels(graph.names, best.key[1])
         best.offer(f"kick {number}", kicked_labels(graph, labels, k, number))
     return best.key[1], best.starts
 
@@ -252,9 +271,169 @@ def _search(graph: ClassGraph, k: int, options: CutOptions) -> tuple[Partition, 
 def _starts(graph: ClassGraph, k: int, options: CutOptions) -> Iterator[tuple[str, Int64s]]:
     """Yield labellings to start from; of a large graph those first that take little time."""
     hashed = ((f"hash {number}", hashed_labels(graph, k, number)) for number in range(options.restarts))
-    if large := len(graph.names) > _LARGE:
-        yield from spectral_starts(graph, k, ASSIGNMENTS[-1:])
+    yield from spectral_starts(graph, k)
+    if len(graph.names) > _LARGE:
         yield from hashed
-    yield from spectral_starts(graph, k, ASSIGNMENTS[:-1] if large else ASSIGNMENTS)
     yield "recursive", recursive_sweep(graph, k)
     yield from hashed
+
+
+_MOST_NAMED = 120
+
+
+@dataclass(frozen=True)
+class ClassGroups:
+    """A normalized cut of the classes of a file: the graph, the cut, and facts about it as plain data."""
+
+    graph: ClassGraph = field(repr=False)
+    cut: Cut
+    facts: Mapping[str, Any] = field(repr=False)
+
+    @checked
+    def save(self, folder: Path | str, *, figures: bool = False) -> list[Path]:
+        """Write ``cut.json``, ``clusters.csv`` and ``matrix.csv`` together, with `figures` the matrix drawn too."""
+        folder = Path(folder)
+        rows = [
+            (number, name, self.facts["class_images"][name])
+            for number, names in enumerate(self.facts["clusters"], 1)
+            for name in names
+        ]
+        with publishing_files(folder) as new, tables_alone(alone=not figures):
+            written = matrix_figure(self.graph, self.cut, new / "matrix")
+            written += [new / "clusters.csv", new / "cut.json"]
+            write_text(written[-2], as_csv(("cluster", "class", "images"), rows))
+            text = json.dumps(self.facts, indent=1, ensure_ascii=False, allow_nan=False)
+            write_text(written[-1], text + "\n")
+        return [folder / path.name for path in written]
+
+
+@checked
+def group_classes(
+    file: Path,
+    /,
+    *,
+    k: Annotated[int, "K"],
+    dataset: Annotated[str, "NAME"] = "coco",
+    part: Annotated[str, "PART"] = "",
+    classes: Path | None = None,
+    weighting: Literal["counts", "binary", "jaccard", "pmi"] = "counts",
+    isolated: Literal["largest", "drop", "error"] = "largest",
+    components: Literal["error", "cut", "giant"] = "error",
+    restarts: Annotated[int, Meta(ge=0, le=100_000)] = 50,
+    no_cache: bool = False,
+) -> ClassGroups:
+    """Group weakly co-occurring classes: normalized cut of co-occurrence.
+
+    Parameters
+    ----------
+    file
+        COCO JSON, a dataset root, or a table of classes
+    k
+        number of clusters
+    dataset
+        how to read FILE
+    part
+        of a dataset root that holds several
+    classes
+        cut these classes alone: one name a line
+    weighting
+        what an edge weighs (default: images with both)
+    isolated
+        classes that co-occur with none: into the largest cluster, left out, or refused
+    components
+        a graph that falls apart: refuse, cut it as it is, or cut its largest component
+    restarts
+        labellings from fixed hashes
+    no_cache
+        parse annotation files again, and store nothing
+    """
+    source = as_source(file, dataset=dataset, part=part, cache=not no_cache)
+    counts = count_cooccurrence(source, None if classes is None else _class_list(classes))
+    graph = class_graph(counts, weighting)
+    cut = normalized_cut(graph, k, CutOptions(isolated, components, restarts))
+    images = dict(zip(counts.names, counts.images.tolist(), strict=True))
+    facts = {
+        "curation": __version__,
+        "solver": {
+            "version": SOLVER_VERSION,
+            "restarts": restarts,
+            "kicks": KICKS,
+            "isolated": isolated,
+            "components": components,
+        },
+        "source": {
+            "dataset": source.dataset,
+            "part": source.part,
+            "files": [{"name": record.name, "sha256": record.sha256} for record in source.files],
+            "images": counts.total,
+        },
+        "weighting": graph.weighting,
+        "unit": 1 if graph.weighting in ("counts", "binary") else 1 / UNIT,
+        "k": k,
+        "ncut": float(cut.value),
+        "ncut_exact": f"{cut.value.numerator}/{cut.value.denominator}",
+        "lower_bound": cut.lower_bound,
+        "gap": cut.gap,
+        "certificate": cut.certificate,
+        "starts": len(cut.starts),
+        "starts_that_reached_it": cut.reached,
+        "start_values": [{"start": start.name, "own": start.value, "refined": start.refined} for start in cut.starts],
+        "clusters": [list(names) for names in cut.clusters],
+        "isolated": list(cut.isolated),
+        "apart": list(cut.apart),
+        "between": cut.between.tolist(),
+        "class_images": images,
+    }
+    return ClassGroups(graph, cut, facts)
+
+
+def matrix_figure(graph: ClassGraph, cut: Cut, stem: Path) -> list[Path]:
+    """Draw the weights with classes ordered by cluster, and within one by degree; cluster borders as lines.
+
+    Returns
+    -------
+    list of Path
+        PNG, SVG, and the CSV of the drawn matrix (class, cluster, weight to every class).
+    """
+    degree = dict(zip(graph.names, graph.degrees.tolist(), strict=True))
+    ordered = [sorted(cluster, key=lambda name: (-degree[name], name)) for cluster in cut.clusters]
+    names = [name for cluster in ordered for name in cluster]
+    order = [graph.names.index(name) for name in names]
+    table = graph.weights[np.ix_(order, order)]
+    borders = np.cumsum([0, *map(len, ordered)]).tolist()
+
+    def draw() -> Figure:
+        from matplotlib.colors import LogNorm
+        from matplotlib.patches import Rectangle
+
+        figure, axes, _ = new_matrix(names, names, most_named=_MOST_NAMED)
+        unit = UNIT if graph.weighting in ("jaccard", "pmi") else 1
+        weights = np.ma.masked_equal(table / unit, 0)
+        image = axes.imshow(
+            weights,
+            cmap="viridis_r",
+            norm=LogNorm(vmin=weights.min(), vmax=max(2 * weights.min(), weights.max())) if weights.count() else None,
+            interpolation="none",
+            aspect="auto",
+        )
+        for start, end in pairwise(borders):
+            corner, size = (start - 0.5, start - 0.5), end - start
+            axes.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=SERIES[1], linewidth=1.4, clip_on=False))
+        meaning = next((text for name, text in WEIGHTINGS.items() if name == graph.weighting), "weight")
+        add_scale(figure, axes, image, meaning.partition(", ")[0])
+        title = f"{len(names)} classes in {len(cut.clusters)} clusters: Ncut {float(cut.value):.4f}"
+        set_title(figure, title, "white: never in one image; the frames are the clusters")
+        return figure
+
+    clusters = [number for number, cluster in enumerate(ordered, 1) for _ in cluster]
+    rows = [(name, cluster, *row) for name, cluster, row in zip(names, clusters, table.tolist(), strict=True)]
+    return save_figure(draw, stem, ("class", "cluster", *names), rows)
+
+
+def _class_list(path: Path) -> list[str]:
+    lines = filled_lines(
+        read_plain(path, kind="list of classes"), str(path), UsageError, "The list of classes is not UTF-8"
+    )
+    if not lines:
+        raise UsageError("The list of classes is empty", where=str(path), expected="one name a line")
+    return [name for _, name in lines]

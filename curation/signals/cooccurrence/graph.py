@@ -1,9 +1,21 @@
-"""Which classes co-occur: counts of images that show both, and `ClassGraph`, classes with whole-number weights."""
+"""Graphs of classes that co-occur, and the search for their normalized cut.
+
+``Ncut(A_1..A_k) = sum_c cut(A_c, V - A_c) / vol(A_c) = k - sum_c assoc(A_c) / vol(A_c)`` (Shi and Malik, 2000,
+k-way); ``vol`` sums degrees, ``assoc`` the weights inside, each edge twice. Weights are whole numbers: values are
+fractions, and two partitions compare without rounding.
+
+Moves are Kernighan-Lin in the form of Fiduccia and Mattheyses: a pass moves every vertex once at most, always the move
+that loses least, even uphill, and keeps the best prefix. Gains are of the true objective, not of the cut alone. All
+state is whole numbers, so that nothing drifts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import comb, factorial
 from typing import Literal
 
 import numpy as np
@@ -11,7 +23,7 @@ import numpy.typing as npt
 
 from curation.core.columns import distinct
 from curation.core.errors import CutError
-from curation.sources.source import Int64s, Source
+from curation.sources.source import Floats, Int64s, Source
 
 MOST_CLASSES = 10_000
 """A dense table of 10,000 classes takes 800 MB."""
@@ -68,8 +80,8 @@ def count_cooccurrence(source: Source, classes: Sequence[str] | None = None) -> 
     for index, name in enumerate(names):
         number[position[name]] = index
     image, category = source.class_pairs()
-    shown = number[category]
-    keys = distinct(image[shown >= 0].astype(np.int64) * max(len(names), 1) + shown[shown >= 0])
+    class_of = number[category]
+    keys = distinct(image[class_of >= 0].astype(np.int64) * max(len(names), 1) + class_of[class_of >= 0])
     return _counted(names, keys // max(len(names), 1), keys % max(len(names), 1), len(source.images))
 
 
@@ -94,8 +106,8 @@ def _add(pairs: Int64s, keys: Int64s) -> None:
     if len(pairs) <= 4 * len(keys):
         pairs += np.bincount(keys, minlength=len(pairs))
     else:
-        found, count = np.unique(keys, return_counts=True)
-        pairs[found] += count
+        keys_once, count = np.unique(keys, return_counts=True)
+        pairs[keys_once] += count
 
 
 def _counted(names: tuple[str, ...], images: Int64s, classes: Int64s, total: int) -> Cooccurrence:
@@ -156,22 +168,24 @@ class ClassGraph:
 
     def components(self) -> list[tuple[str, ...]]:
         """Return the connected components, isolated vertices left out, largest first, then by first name."""
-        found, left = [], self.degrees > 0
+        components, left = [], self.degrees > 0
         while left.any():
             reached = frontier = np.arange(len(left)) == left.argmax()
             while frontier.any():
                 frontier = (self.weights[frontier] > 0).any(axis=0) & ~reached
                 reached = reached | frontier
-            found.append(tuple(self.names[position] for position in np.flatnonzero(reached).tolist()))
+            components.append(tuple(self.names[position] for position in np.flatnonzero(reached).tolist()))
             left &= ~reached
-        return sorted(found, key=lambda component: (-len(component), component[0]))
+        return sorted(components, key=lambda component: (-len(component), component[0]))
 
     def restricted(self, names: Sequence[str]) -> ClassGraph:
         """Return the graph on some of its vertices."""
         chosen = set(names)
-        kept = [position for position, name in enumerate(self.names) if name in chosen]
+        positions = [position for position, name in enumerate(self.names) if name in chosen]
         return ClassGraph(
-            tuple(self.names[position] for position in kept), self.weights[np.ix_(kept, kept)], self.weighting
+            tuple(self.names[position] for position in positions),
+            self.weights[np.ix_(positions, positions)],
+            self.weighting,
         )
 
 
@@ -190,3 +204,327 @@ def class_graph(counts: Cooccurrence, weighting: Weighting = "counts") -> ClassG
         weights = np.rint(np.log(np.maximum(ratio, 1.0)) * UNIT).astype(np.int64)
     np.fill_diagonal(weights, 0)
     return ClassGraph(counts.names, weights, weighting)
+
+
+Partition = tuple[tuple[str, ...], ...]
+
+
+def between_clusters(graph: ClassGraph, labels: Int64s, k: int) -> Int64s:
+    """Return the weight between every two clusters, shape (k, k); inside a cluster each edge counts twice."""
+    # Integer sums do not go through BLAS: exact, and the same on every machine.
+    rows = np.array([graph.weights[labels == cluster].sum(axis=0) for cluster in range(k)], np.int64)
+    return np.array([rows[:, labels == cluster].sum(axis=1) for cluster in range(k)], np.int64).T
+
+
+def normalized_cut_value(graph: ClassGraph, labels: Sequence[int] | Int64s) -> Fraction:
+    """Return the exact Ncut of a labelling; every cluster must have a positive volume.
+
+    Raises
+    ------
+    CutError
+        A cluster is empty or its volume is 0: the value is undefined.
+    """
+    numbers = np.asarray(labels, np.int64)
+    k = int(numbers.max(initial=-1)) + 1
+    return value_of(between_clusters(graph, numbers, k))
+
+
+def value_of(between: Int64s) -> Fraction:
+    """Return the Ncut from the table of weights between clusters."""
+    volumes = [int(volume) for volume in between.sum(axis=1)]
+    if not volumes or min(volumes) <= 0:
+        raise CutError("A cluster that co-occurs with nothing has no normalized cut", expected="every volume above 0")
+    return sum((Fraction(volume - int(between[c, c]), volume) for c, volume in enumerate(volumes)), Fraction(0))
+
+
+def partition_of(names: Sequence[str], labels: Sequence[int] | Int64s) -> Partition:
+    """Return the clusters, each sorted, by size (largest first), then first name: the canonical form of a labelling."""
+    clusters: dict[int, list[str]] = {}
+    for name, label in zip(names, np.asarray(labels).tolist(), strict=True):
+        clusters.setdefault(label, []).append(name)
+    ordered = (tuple(sorted(cluster)) for cluster in clusters.values())
+    return tuple(sorted(ordered, key=lambda cluster: (-len(cluster), cluster[0])))
+
+
+def cluster_labels(names: Sequence[str], partition: Partition) -> Int64s:
+    """Return the label of each name: the place of its cluster."""
+    label = {name: number for number, cluster in enumerate(partition) for name in cluster}
+    return np.array([label[name] for name in names], np.int64)
+
+
+MOST_PARTITIONS = 400_000
+"""Partitions of 12 vertices into 3 are 86,526, into 4 are 611,501."""
+_NEAR = 1e-9
+_ROWS = 20_000
+
+
+def number_of_partitions(n: int, k: int) -> int:
+    """Return in how many ways n vertices fall into k clusters (Stirling number of the second kind)."""
+    signed = sum((-1 if j % 2 else 1) * comb(k, j) * int((k - j) ** n) for j in range(k + 1))
+    return signed // factorial(k)
+
+
+def best_labels(graph: ClassGraph, k: int) -> Int64s:
+    """Return the labelling of lowest Ncut; of equal ones that of the canonically first partition.
+
+    Every partition into k clusters of positive volume is valued; those within 1e-9 of the best are compared exactly.
+    """
+    weights = graph.weights.astype(np.float64)
+    degrees = weights.sum(axis=1)
+    best, near = np.inf, list[tuple[float, Int64s]]()
+    labellings = _labellings(len(graph.names), k)
+    for low in range(0, len(labellings), _ROWS):
+        block = labellings[low : low + _ROWS].astype(np.int64)
+        values = np.zeros(len(block))
+        for cluster in range(k):
+            members = (block == cluster).astype(np.float64)
+            volume = members @ degrees
+            inside = ((members @ weights) * members).sum(axis=1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values += np.where(volume > 0, 1 - inside / volume, np.inf)
+        best = min(best, float(values.min(initial=np.inf)))
+        few = values <= best + _NEAR
+        near += zip(values[few].tolist(), block[few], strict=True)
+    finalists = [row for value, row in near if value <= best + _NEAR]
+    return min(finalists, key=lambda row: (normalized_cut_value(graph, row), partition_of(graph.names, row)))
+
+
+def _labellings(n: int, k: int) -> npt.NDArray[np.int8]:
+    """Return all labellings as restricted growth strings: a new label is always the next one. Shape (partitions, n)."""
+    rows, used = np.zeros((1, n), np.int8), np.ones(1, np.int8)
+    for vertex in range(1, n):
+        grown = []
+        for label in range(min(vertex + 1, k)):
+            now = np.maximum(used, label + 1)
+            # The vertices that are left have to suffice for the labels that are missing.
+            can_be_completed = (used >= label) & (now + (n - vertex - 1) >= k)
+            more = rows[can_be_completed]
+            more[:, vertex] = label
+            grown.append((more, now[can_be_completed]))
+        rows, used = (np.concatenate(parts) for parts in zip(*grown, strict=True))
+    return rows
+
+
+def normalised_laplacian(graph: ClassGraph) -> Floats:
+    """Return ``I - D^-1/2 W D^-1/2`` of a graph without isolated vertices, shape (n, n)."""
+    scale = 1 / np.sqrt(graph.degrees.astype(np.float64))
+    laplacian: Floats = np.eye(len(graph.names)) - scale[:, None] * graph.weights * scale[None, :]
+    return laplacian
+
+
+def lower_bound(graph: ClassGraph, k: int) -> float:
+    """Return a value that no partition into k clusters goes below: the sum of the k smallest eigenvalues.
+
+    The cut relaxed to orthonormal columns (von Luxburg, 2007, section 5.3), less the error of the eigenvalues.
+    """
+    eigenvalues = np.linalg.eigvalsh(normalised_laplacian(graph))
+    return max(0.0, float(np.sum(eigenvalues[:k])) - 1e-12 * len(graph.names) * k)
+
+
+def spectral_starts(graph: ClassGraph, k: int) -> Iterator[tuple[str, Int64s]]:
+    """Yield the labels of spectral clustering by column-pivoted QR, then by k-means from there; some may be unused.
+
+    The first labels are those of scikit-learn's ``SpectralClustering`` with ``assign_labels="cluster_qr"`` (Damle,
+    Minden and Ying, 2019).
+    """
+    _, vectors = np.linalg.eigh(normalised_laplacian(graph))
+    embedding = vectors[:, :k] / np.sqrt(graph.degrees.astype(np.float64))[:, None]
+    pivots, rest = list[int](), embedding.T.copy()
+    for _ in range(k):
+        pivots.append(int(_rounded(np.square(rest).sum(axis=0)).argmax()))
+        axis = rest[:, pivots[-1]] / max(float(np.linalg.norm(rest[:, pivots[-1]])), 1e-300)
+        rest -= np.outer(axis, axis @ rest)
+    left, _, right = np.linalg.svd(embedding[pivots].T)
+    labels = np.abs(embedding @ (left @ right)).argmax(axis=1).astype(np.int64)
+    yield "cluster_qr", labels
+    for _ in range(_MOST_PASSES):
+        centres = np.stack([embedding[labels == c].mean(axis=0) for c in np.unique(labels)])
+        distances = np.square(embedding[:, None] - centres).sum(axis=2)
+        before, labels = labels, distances.argmin(axis=1)
+        if np.array_equal(before, labels):
+            break
+    yield "kmeans", labels
+
+
+def recursive_sweep(graph: ClassGraph, k: int) -> Int64s:
+    """Return the labels of repeated two-way cuts along the Fiedler vector, the best split of all clusters each time."""
+    weights, degrees = graph.weights.astype(np.float64), graph.degrees.astype(np.float64)
+    labels = np.zeros(len(graph.names), np.int64)
+    splits: dict[int, tuple[float, Int64s] | None] = {}
+    for count in range(1, k):
+        for cluster in range(count):
+            if cluster not in splits:
+                splits[cluster] = _best_sweep(weights, degrees, np.flatnonzero(labels == cluster))
+        usable = {cluster: split for cluster, split in splits.items() if split is not None}
+        if not usable:
+            return labels
+        chosen = max(usable, key=lambda cluster: (usable[cluster][0], -cluster))
+        labels[usable[chosen][1]] = count
+        del splits[chosen]
+    return labels
+
+
+def _best_sweep(weights: Floats, degrees: Floats, members: Int64s) -> tuple[float, Int64s] | None:
+    """Return what the best sweep cut of a cluster gains in the sum of inside / volume, and the vertices to move."""
+    n = len(members)
+    if n < 2:
+        return None
+    inner = weights[np.ix_(members, members)]
+    scale = 1 / np.sqrt(np.maximum(degrees[members], 1e-300))
+    _, vectors = np.linalg.eigh(np.eye(n) - scale[:, None] * inner * scale[None, :])
+    order = np.argsort(_rounded(vectors[:, 1] * scale), kind="stable")
+    ordered = inner[np.ix_(order, order)]
+    # Weight inside the first m of the order, and inside the rest, for every m at once.
+    first = np.cumsum(2 * np.tril(ordered, -1).sum(axis=1))[:-1]
+    total = float(inner.sum())
+    rest = total - 2 * np.cumsum(ordered.sum(axis=1))[:-1] + first
+    volume = np.cumsum(degrees[members][order])
+    parts = first / volume[:-1] + rest / (volume[-1] - volume[:-1])
+    cut = int(parts.argmax())
+    return float(parts[cut] - total / volume[-1]), members[order[cut + 1 :]]
+
+
+def _rounded(vector: Floats) -> Floats:
+    """Return a vector with a fixed sign and fewer digits, so that the last bits of an eigenvector decide nothing."""
+    scaled = vector / max(float(np.abs(vector).max(initial=0)), 1e-300)
+    pivot = int(np.abs(np.round(scaled, 6)).argmax())
+    rounded: Floats = np.round(scaled * (1 if scaled[pivot] >= 0 else -1), 9)
+    return rounded
+
+
+def hashed_labels(graph: ClassGraph, k: int, number: int) -> Int64s:
+    """Return labels drawn from ``sha256(number:name)``: the same for any order of classes, on any machine."""
+    digests = [hashlib.sha256(f"{number}:{name}".encode()).digest() for name in graph.names]
+    labels = np.array([int.from_bytes(digest[:8], "big") % k for digest in digests], np.int64)
+    # The k smallest digests get one label each, so that no cluster is empty.
+    first = sorted(range(len(digests)), key=lambda vertex: digests[vertex])[:k]
+    labels[first] = np.arange(k)
+    return labels
+
+
+def kicked_labels(graph: ClassGraph, labels: Int64s, k: int, number: int) -> Int64s:
+    """Return `labels` with a hash-drawn tenth of the vertices (three at least) put elsewhere."""
+    digests = [hashlib.sha256(f"kick {number}:{name}".encode()).digest() for name in graph.names]
+    chosen = sorted(range(len(digests)), key=lambda vertex: digests[vertex])[: max(3, len(digests) // 10)]
+    kicked = labels.copy()
+    for vertex in chosen:
+        kicked[vertex] = (kicked[vertex] + 1 + digests[vertex][-1] % max(k - 1, 1)) % k
+    return kicked
+
+
+_LEAST_GAIN = 1e-12
+_MOST_PASSES = 60
+
+
+@dataclass
+class _State:
+    """A labelling and what its moves cost: `links` holds each cluster's weights to the vertices, shape (k, n)."""
+
+    weights: Int64s
+    degrees: Int64s
+    labels: Int64s
+    links: Int64s
+    volumes: Int64s
+    inside: Int64s
+    sizes: Int64s
+
+    @classmethod
+    def of(cls, weights: Int64s, labels: Int64s, k: int) -> _State:
+        links = np.stack([weights[labels == c].sum(axis=0) for c in range(k)])
+        degrees = weights.sum(axis=1)
+        inner = links[labels, np.arange(len(labels))]
+        return cls(
+            weights,
+            degrees,
+            labels.copy(),
+            links,
+            np.array([degrees[labels == c].sum() for c in range(k)], np.int64),
+            np.array([inner[labels == c].sum() for c in range(k)], np.int64),
+            np.bincount(labels, minlength=k).astype(np.int64),
+        )
+
+    def quality(self) -> float:
+        """Return the sum of inside / volume: k minus the normalized cut."""
+        return float((self.inside / self.volumes).sum())
+
+    def best_move(self, held: npt.NDArray[np.bool_]) -> tuple[float, int, int]:
+        """Return what the best move of a vertex that is not held gains (-inf where there is none), vertex, cluster."""
+        vertex = np.arange(len(self.labels))
+        inner = self.links[self.labels, vertex]
+        left = self.volumes[self.labels] - self.degrees
+        ratios = self.inside / self.volumes
+        with np.errstate(divide="ignore", invalid="ignore"):
+            leaving = (self.inside[self.labels] - 2 * inner) / left - ratios[self.labels]
+        inside = self.inside[:, None] + 2 * self.links
+        gains = inside / (self.volumes[:, None] + self.degrees) - ratios[:, None] + leaving
+        gains[self.labels, vertex] = -np.inf
+        # Of equal gains the first vertex, and of its clusters the first.
+        highest = np.where(held | (left <= 0) | (self.sizes[self.labels] == 1), -np.inf, gains.max(axis=0))
+        best = int(highest.argmax())
+        return float(highest[best]), best, int(gains[:, best].argmax())
+
+    def move(self, vertex: int, target: int) -> None:
+        source = int(self.labels[vertex])
+        degree, row = self.degrees[vertex], self.weights[vertex]
+        self.inside[source] -= 2 * self.links[source, vertex]
+        self.inside[target] += 2 * self.links[target, vertex]
+        self.volumes[source] -= degree
+        self.volumes[target] += degree
+        self.sizes[source] -= 1
+        self.sizes[target] += 1
+        self.links[source] -= row
+        self.links[target] += row
+        self.labels[vertex] = target
+
+
+def refine(weights: Int64s, labels: Int64s, k: int) -> Int64s:
+    """Return a labelling that no pass improves any more, shape (n,); its Ncut is at most that of `labels`.
+
+    Parameters
+    ----------
+    weights : ndarray of int64, shape (n, n)
+    labels : ndarray of int64, shape (n,)
+        0..k-1; every cluster has a positive volume.
+    """
+    state = _State.of(weights, labels, k)
+    if (state.volumes <= 0).any():
+        return labels
+    for _ in range(_MOST_PASSES):
+        _climb(state)
+        if not _pass(state):
+            break
+    return state.labels
+
+
+def _climb(state: _State) -> None:
+    """Make the best move as long as it gains."""
+    held = np.zeros(len(state.labels), bool)
+    for _ in range(8 * len(held)):
+        gain, vertex, target = state.best_move(held)
+        if not gain > _LEAST_GAIN:
+            return
+        state.move(vertex, target)
+
+
+def _pass(state: _State) -> bool:
+    """Move vertices one by one, each once, and take back all after the best prefix; True where it gained."""
+    n = len(state.labels)
+    patience = max(60, n // 8)
+    held = np.zeros(n, bool)
+    undo: list[tuple[int, int]] = []
+    before = best = state.quality()
+    best_length = 0
+    for _ in range(n):
+        gain, vertex, target = state.best_move(held)
+        if not np.isfinite(gain):
+            break
+        undo.append((vertex, int(state.labels[vertex])))
+        state.move(vertex, target)
+        held[vertex] = True
+        if (quality := state.quality()) > best + _LEAST_GAIN:
+            best, best_length = quality, len(undo)
+        elif len(undo) - best_length > patience:
+            break
+    for vertex, origin in reversed(undo[best_length:]):
+        state.move(vertex, origin)
+    return best > before + _LEAST_GAIN

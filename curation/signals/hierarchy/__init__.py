@@ -1,5 +1,5 @@
-"""Class hierarchies: how near classes are in a taxonomy. `open_wordnet` gives WordNet, built in or one of NLTK's."""
+"""Class hierarchies: how near classes are in a taxonomy. `open_wordnet` gives WordNet 3.0."""
 
-from curation.signals.hierarchy.wordnet import Wordnet, named_wordnet, open_wordnet
+from curation.signals.hierarchy.wordnet import Wordnet, open_wordnet
 
-__all__ = ["Wordnet", "named_wordnet", "open_wordnet"]
+__all__ = ["Wordnet", "open_wordnet"]

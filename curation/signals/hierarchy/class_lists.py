@@ -1,8 +1,12 @@
-"""Classes and their roles as files and manifests state them: what two lists are compared by.
+"""Classes and their roles as files and manifests list them, and their noun synsets in WordNet.
 
-A list of images states classes too: by its groups, or by the folder or name of each file, where these are wnids. That
-is how a list was filed, not what its images show: ImageNet-O is in folders of the classes that a network took its
-images for.
+A list of images has classes too: its groups, or the folder or name of each file, where these are wnids. They tell how
+the list was filed, not what its images show: ImageNet-O is in folders of the classes that a network took its images
+for.
+
+The classes of COCO-80, VOC-20 and Open Images-601 have synsets chosen by hand, in two readings. ``curated``: each name
+checked by hand, with the reason wherever the first sense is not what the data set annotates. ``first_sense``: what
+``wordnet.synsets(name)[0]`` returns, which makes a leopard a fur.
 """
 
 from __future__ import annotations
@@ -10,20 +14,160 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from curation.core.errors import UsageError
 from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.header import Header, roles_at
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.signals.hierarchy.synset_maps import DATASETS
+from curation.signals.hierarchy.wordnet import Wordnet
 from curation.sources.datasets import family
 from curation.sources.entries import MOST_CLASS_NAMES, PublishedFile, PublishedList
 from curation.sources.published_list import read_published
 from curation.sources.stems import stems
+
+if TYPE_CHECKING:
+    from curation.signals.hierarchy.hierarchy import Graph
+
+
+Reading = Literal["curated", "first_sense"]
+DATASETS = ("coco", "voc", "openimages")
+_FILE = "synset_maps.tsv"
+_ID = re.compile(r"n[0-9]{8,9}")
+
+
+@dataclass(frozen=True, slots=True)
+class SynsetChoice:
+    """What a class name means.
+
+    Attributes
+    ----------
+    synset : str or None
+        Chosen by hand; None where WordNet has nothing that fits.
+    first_sense : str or None
+        The first noun sense of the name in WordNet's order; None if the name is not a lemma.
+    reason : str
+        Why the two differ, or why a synset is missing; ``""`` where the first sense is right.
+    """
+
+    synset: str | None
+    first_sense: str | None
+    reason: str
+
+
+@cache
+def synset_choices(dataset: str) -> dict[str, SynsetChoice]:
+    """Return the choice of each class of a data set (``coco``, ``voc``, ``openimages``), in the data set's order.
+
+    Raises
+    ------
+    UsageError
+        The data set has no map.
+    """
+    if dataset not in DATASETS:
+        raise UsageError("No synset map for this dataset", expected=", ".join(DATASETS), found=repr(dataset[:40]))
+    lines = resources.files("curation.signals.hierarchy").joinpath(_FILE).read_text(encoding="ascii").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    return {
+        name: SynsetChoice(synset or None, first or None, reason)
+        for owner, name, synset, first, reason in rows
+        if owner == dataset
+    }
+
+
+def synset_map(dataset: str, reading: Reading = "curated") -> dict[str, str]:
+    """Return the synset of each class that has one under a reading, in the data set's order."""
+    chosen = {
+        name: choice.synset if reading == "curated" else choice.first_sense
+        for name, choice in synset_choices(dataset).items()
+    }
+    return {name: synset for name, synset in chosen.items() if synset is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Classes in a hierarchy.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The name of every class, once.
+    nodes : dict of str to str
+        The node of each class that has one.
+    absent : dict of str to str
+        Why the others have none.
+    """
+
+    names: tuple[str, ...]
+    nodes: dict[str, str]
+    absent: dict[str, str]
+
+
+def placed(
+    within: Wordnet | Graph, lists: Sequence[Sequence[str]], datasets: Sequence[str] = ()
+) -> tuple[Graph, tuple[Placed, ...]]:
+    """Return lists of classes in a hierarchy, and the part of it that they need.
+
+    A class is found by its id; by the hand-made map of a data set; by a unique name such as ``dog.n.01``; or by a
+    lemma of a single node, case aside. A word of several nodes is not guessed.
+
+    Parameters
+    ----------
+    within : Wordnet or networkx.DiGraph
+    lists : sequence of sequences of str
+    datasets : sequence of str
+        Of `DATASETS`: their maps are asked, the first goes before.
+    """
+    by_hand = {name: choice for dataset in reversed(datasets) for name, choice in synset_choices(dataset).items()}
+    names = dict.fromkeys(name for listed in lists for name in listed)
+    synsets = {name: choice.synset for name in names if (choice := by_hand.get(name)) is not None}
+    if isinstance(within, Wordnet):
+        ids = {key for key in (*names, *filter(None, synsets.values())) if key in within}
+        by_word = [name for name in names if not (name in synsets or _ID.fullmatch(name))]
+        graph = within.all_nouns() if by_word else within.nouns(ids)
+    else:
+        graph, by_word = within, [name for name in names if name not in within]
+    bearing = _bearing(graph) if by_word else {}
+    nodes: dict[str, str] = {}
+    absent: dict[str, str] = {}
+    for name in names:
+        if name in graph:
+            nodes[name] = name
+        elif (synset := synsets.get(name)) is not None and synset in graph:
+            nodes[name] = synset
+        elif name in synsets:
+            absent[name] = by_hand[name].reason or f"not in the table of {graph.graph['origin']}"
+        elif len(several := bearing.get(name.strip().lower().replace(" ", "_"), [])) == 1:
+            nodes[name] = several[0]
+        elif several:
+            absent[name] = f"a word of {len(several)} synsets: {', '.join(several[:4])}"
+        else:
+            absent[name] = f"not in the table of {graph.graph['origin']}"
+    return graph, tuple(_placed_list(tuple(dict.fromkeys(listed)), nodes, absent) for listed in lists)
+
+
+def _bearing(graph: Graph) -> dict[str, list[str]]:
+    """Return the nodes that bear each lemma or unique name."""
+    nodes_of: dict[str, list[str]] = {}
+    for node, data in graph.nodes(data=True):
+        for word in {str(data.get("name", "")).lower(), *str(data.get("lemmas", "")).lower().split(" ")}:
+            nodes_of.setdefault(word, []).append(node)
+    return nodes_of
+
+
+def _placed_list(names: tuple[str, ...], nodes: dict[str, str], absent: dict[str, str]) -> Placed:
+    return Placed(
+        names,
+        {name: nodes[name] for name in names if name in nodes},
+        {name: absent[name] for name in names if name in absent},
+    )
+
 
 ILSVRC = "ilsvrc2012"
 """Stands for the 1,000 classes of ILSVRC-2012 wherever a file of classes may."""
@@ -41,7 +185,7 @@ class ClassSet:
         Of its file, or role or task in it.
     classes : tuple of str
     known : tuple of str, or None
-        The classes that are known beside them, where their file says so.
+        The known classes, where the file lists them.
     images : mapping of str to int, or None
         Images of each class, where the file states them.
     filed : bool
@@ -58,7 +202,7 @@ class ClassSet:
     datasets: tuple[str, ...] = ()
 
 
-def read_classes(target: Manifest | Path | str, *, part: str = "") -> tuple[ClassSet, ...]:
+def read_class_sets(target: Manifest | Path | str, *, part: str = "") -> tuple[ClassSet, ...]:
     """Return the lists of classes that a file or manifest holds: the unknown ones where it has roles.
 
     Parameters
@@ -96,8 +240,8 @@ def class_in(path: str) -> str:
     >>> class_in("ssb_hard/n01580870/n01580870_12.JPEG"), class_in("n01580870_12"), class_in("banded/banded_1.jpg")
     ('n01580870', 'n01580870', '')
     """
-    found = _WNID.fullmatch(path)
-    return found[1] if found else ""
+    match = _WNID.fullmatch(path)
+    return match[1] if match else ""
 
 
 def _of_manifest(manifest: Manifest, part: str) -> Iterator[ClassSet]:
@@ -107,14 +251,14 @@ def _of_manifest(manifest: Manifest, part: str) -> Iterator[ClassSet]:
             "No such part", where=f"--part {part[:60]}", expected=", ".join(manifest.parts),
             found=f"{header.name} {header.version}",
         )  # fmt: skip
-    wanted = [part] if part else [entry.name for entry in header.parts if entry.role in ("test", "wilderness")]
-    ids = {image for name in wanted for image in manifest.lists.get(name, ())}
+    part_names = [part] if part else [entry.name for entry in header.parts if entry.role in ("test", "wilderness")]
+    ids = {image for name in part_names for image in manifest.lists.get(name, ())}
     if part and not ids:
         raise UsageError("The list of the part is not available", where=f"{header.name} {header.version}: {part}")
     images = Counter(class_in(image.partition(":")[2]) for image in sorted(ids))
     counted = {name: count for name, count in images.items() if name}
-    named = (name for source in header.sources if (name := family(source.dataset)) in DATASETS)
-    datasets = tuple(dict.fromkeys(named))
+    families = (name for source in header.sources if (name := family(source.dataset)) in DATASETS)
+    datasets = tuple(dict.fromkeys(families))
     for task in [entry.name for entry in header.tasks] or [""]:
         roles = _roles(header, task)
         unknown = tuple(name for name in roles["unknown"] if not part or name in counted)
@@ -125,30 +269,30 @@ def _of_manifest(manifest: Manifest, part: str) -> Iterator[ClassSet]:
 
 
 def _roles(header: Header, task: str) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {"known": [], "unknown": []}
+    names_of: dict[str, list[str]] = {"known": [], "unknown": []}
     for entry in roles_at(header.classes, header.tasks, task):
         role = "known" if entry.role == "previous" else entry.role
-        found.setdefault(role, []).append(entry.name)
-    return {role: tuple(names) for role, names in found.items()}
+        names_of.setdefault(role, []).append(entry.name)
+    return {role: tuple(names) for role, names in names_of.items()}
 
 
-def _of_file(given: PublishedFile) -> Iterator[ClassSet]:
-    if given.form == "map":
-        raise UsageError("The file renames classes and is not a list of classes", where=str(given.path))
-    known = given.classes.get("known")
-    for role, names in given.classes.items():
-        if role != "known" or len(given.classes) == 1:
-            yield ClassSet(role or given.path.stem, tuple(dict.fromkeys(map(_bare, names))), known)
-    for listed in given.lists:
-        name = listed.name or given.path.stem
-        counts = dict(_counted(listed, str(given.path), groups=given.form == "json groups"))
-        yield ClassSet(name, tuple(counts), None, counts, filed=given.form != "json groups")
+def _of_file(file: PublishedFile) -> Iterator[ClassSet]:
+    if file.form == "map":
+        raise UsageError("The file renames classes and is not a list of classes", where=str(file.path))
+    known = file.classes.get("known")
+    for role, names in file.classes.items():
+        if role != "known" or len(file.classes) == 1:
+            yield ClassSet(role or file.path.stem, tuple(dict.fromkeys(map(_bare, names))), known)
+    for listed in file.lists:
+        name = listed.name or file.path.stem
+        counts = dict(_counted(listed, str(file.path), groups=file.form == "json groups"))
+        yield ClassSet(name, tuple(counts), None, counts, filed=file.form != "json groups")
 
 
 def _bare(name: str) -> str:
-    """Return the wnid of ``n01440764 tench, Tinca tinca``; else the name as it is."""
-    found = _LEADING.match(name)
-    return found[1] if found else name
+    """Return the wnid of ``n01440764 tench, Tinca tinca``; other names are unchanged."""
+    match = _LEADING.match(name)
+    return match[1] if match else name
 
 
 def _counted(listed: PublishedList, where: str, *, groups: bool) -> Iterable[tuple[str, int]]:
@@ -156,17 +300,17 @@ def _counted(listed: PublishedList, where: str, *, groups: bool) -> Iterable[tup
     if groups and listed.group_of is not None:
         return ((listed.groups[number], count) for number, count in Counter(listed.group_of.tolist()).items())
     lines = (line[:-1].decode() for line in io.BytesIO(stems(listed.paths, parents=1)))
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for line in lines:
         # A wnid goes before any other folder: names of classes may occur in the names of folders, but need not.
-        found[class_in(line) or line.rpartition("/")[0]] += 1
-        if len(found) > MOST_CLASS_NAMES:
+        counts[class_in(line) or line.rpartition("/")[0]] += 1
+        if len(counts) > MOST_CLASS_NAMES:
             break
-    if not 0 < len(found) <= MOST_CLASS_NAMES or not all(found):
+    if not 0 < len(counts) <= MOST_CLASS_NAMES or not all(counts):
         raise UsageError(
             "The list does not state the class of each image", where=where,
             expected="folders or names of files with a class, n01580870/n01580870_12.JPEG, or a list of classes",
-            found=f"more than {MOST_CLASS_NAMES:,} folders" if len(found) > MOST_CLASS_NAMES
-            else f"{found['']:,} of {found.total():,} files are in no folder",
+            found=f"more than {MOST_CLASS_NAMES:,} folders" if len(counts) > MOST_CLASS_NAMES
+            else f"{counts['']:,} of {counts.total():,} files are in no folder",
         )  # fmt: skip
-    return found.items()
+    return counts.items()

@@ -1,25 +1,35 @@
 """Hierarchies as networkx graphs: an edge goes from a child to a parent, and the order of the parents is kept.
 
 Node attributes: ``lemmas`` (names joined by blanks, ``_`` within a name), ``name`` (one that is unique, such as
-``dog.n.01``). Graph attribute ``origin`` says where the hierarchy comes from.
+``dog.n.01``). Graph attribute ``origin`` names the source of the hierarchy.
+
+Files: ``parent child``, one edge a line, with names as ``id<TAB>name, synonyms``: the layouts of ImageNet's
+``wordnet.is_a.txt`` and ``words.txt``, and of the files of BREEDS, whose ids need not be synsets (``dummy32``). Open
+Images has a tree in JSON.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 
-from curation.core.errors import HierarchyError
-from curation.core.reading import read_declaration
+from curation.core.errors import HierarchyError, UsageError
+from curation.core.files import read_bytes
+from curation.core.json_text import decode_json
+from curation.core.reading import read_declaration, utf8_text
+from curation.core.tables import csv_rows
 
 if TYPE_CHECKING:
     import networkx as nx
 
     Graph: TypeAlias = "nx.DiGraph[str]"
+
 
 ParentRule = Literal["first", "last"]
 _SENSE = re.compile(r"\.n\.\d+$")
@@ -62,9 +72,9 @@ def leaves_under(graph: Graph, node: str, leaves: Collection[str] | None = None)
 def above(graph: Graph, leaves: Collection[str]) -> Graph:
     """Return the part of a hierarchy that lies above some leaves, the leaves included."""
     _require(graph, leaves)
-    kept = ancestors(graph, leaves)
+    nodes = ancestors(graph, leaves)
     part = graph.__class__(**graph.graph)
-    part.add_nodes_from((node, graph.nodes[node]) for node in graph if node in kept)
+    part.add_nodes_from((node, graph.nodes[node]) for node in graph if node in nodes)
     part.add_edges_from((node, parent) for node in part for parent in graph.adj[node])
     return part
 
@@ -101,8 +111,8 @@ def dropped_leaves(
     """Return, of each node that lost any, the leaves below it in the hierarchy that are not below it in the tree."""
     lost = {}
     for node in nodes:
-        kept = set(leaves_under(tree, node, leaves))
-        lost[node] = tuple(leaf for leaf in leaves_under(graph, node, leaves) if leaf not in kept)
+        tree_leaves = set(leaves_under(tree, node, leaves))
+        lost[node] = tuple(leaf for leaf in leaves_under(graph, node, leaves) if leaf not in tree_leaves)
     return {node: dropped for node, dropped in lost.items() if dropped}
 
 
@@ -116,17 +126,17 @@ def require_acyclic(graph: Graph, where: str) -> None:
     components = nx.strongly_connected_components(graph)
     knot = next(nodes for nodes in components if len(nodes) > 1 or graph.has_edge(*[*nodes] * 2))
     cycle = nx.find_cycle(graph.subgraph(knot), min(knot))
-    found = " -> ".join(child for child, _ in cycle[:6]) + f" -> {cycle[0][0]}"
-    raise HierarchyError("The hierarchy contains a cycle", where=where, found=found)
+    edges = " -> ".join(child for child, _ in cycle[:6]) + f" -> {cycle[0][0]}"
+    raise HierarchyError("The hierarchy contains a cycle", where=where, found=edges)
 
 
 def tree_lines(graph: Graph, node: str, *, depth: int = 3, leaves: Collection[str] | None = None) -> Iterator[str]:
     """Yield a node and what lies below it as indented lines, down to a depth."""
     _require(graph, [node])
-    shown = descendants(graph, [node])
+    visible = descendants(graph, [node])
     if leaves is not None:
-        shown &= ancestors(graph, [leaf for leaf in leaves if leaf in graph])
-    yield from _lines(graph, node, shown, depth, "", "")
+        visible &= ancestors(graph, [leaf for leaf in leaves if leaf in graph])
+    yield from _lines(graph, node, visible, depth, "", "")
 
 
 def label(graph: Graph, node: str) -> str:
@@ -136,14 +146,14 @@ def label(graph: Graph, node: str) -> str:
     return f"{node} {first}" if first and first != node else node
 
 
-def _lines(graph: Graph, node: str, shown: set[str], depth: int, head: str, tail: str) -> Iterator[str]:
-    below = [child for child in children(graph, node) if child in shown]
-    hidden = f"  ({len(descendants(graph, [node]) & shown) - 1} below)" if below and not depth else ""
+def _lines(graph: Graph, node: str, visible: set[str], depth: int, head: str, tail: str) -> Iterator[str]:
+    below = [child for child in children(graph, node) if child in visible]
+    hidden = f"  ({len(descendants(graph, [node]) & visible) - 1} below)" if below and not depth else ""
     yield f"{head}{label(graph, node)}{hidden}"
     if depth:
         for child in below:
             branch, indent = ("└─ ", "   ") if child == below[-1] else ("├─ ", "│  ")
-            yield from _lines(graph, child, shown, depth - 1, tail + branch, tail + indent)
+            yield from _lines(graph, child, visible, depth - 1, tail + branch, tail + indent)
 
 
 def _reached(graph: Graph, nodes: Iterable[str], step: Mapping[str, Mapping[str, object]]) -> set[str]:
@@ -177,25 +187,25 @@ def _require_parents(graph: Graph, chosen: Iterable[tuple[str, str]]) -> None:
             raise HierarchyError("The node has no such parent", where=f"{child} -> {parent}", expected=expected)
 
 
-def find(graph: Graph, word: str) -> list[str]:
+def find_nodes(graph: Graph, word: str) -> list[str]:
     """Return the nodes that a word may mean, the likelier first.
 
     Those with the word as id, or as the name of the node itself; as another lemma; as a word of a lemma; as part of
     such a word. Upper and lower case, blanks and ``_`` are the same. Each group is sorted by id.
     """
-    wanted = _plain(word)
+    key = _plain(word)
     groups: list[list[str]] = [[], [], [], []]
-    whole = re.compile(rf"(?<![^\W_]){re.escape(wanted)}(?![^\W_])")
+    word_pattern = re.compile(rf"(?<![^\W_]){re.escape(key)}(?![^\W_])")
     for node, data in graph.nodes(data=True):
         name, lemmas = str(data.get("name", "")).lower(), str(data.get("lemmas", "")).lower()
-        if not wanted or wanted not in f"{node.lower()} {name} {lemmas}":
+        if not key or key not in f"{node.lower()} {name} {lemmas}":
             continue
-        if wanted in (node.lower(), name, _SENSE.sub("", name)):
+        if key in (node.lower(), name, _SENSE.sub("", name)):
             groups[0].append(node)
-        elif wanted in lemmas.split(" "):
+        elif key in lemmas.split(" "):
             groups[1].append(node)
-        elif wanted in lemmas:
-            groups[2 if whole.search(lemmas) else 3].append(node)
+        elif key in lemmas:
+            groups[2 if word_pattern.search(lemmas) else 3].append(node)
     return [node for group in groups for node in sorted(group)]
 
 
@@ -209,19 +219,19 @@ def node_of(graph: Graph, text: str) -> str:
     """
     if text in graph:
         return text
-    wanted = _plain(text)
-    named = [node for node, name in graph.nodes(data="name") if name == wanted]
-    found: list[str] = named or [
-        node for node, lemmas in graph.nodes(data="lemmas") if wanted in str(lemmas or "").lower().split(" ")
+    key = _plain(text)
+    unique = [node for node, name in graph.nodes(data="name") if name == key]
+    matches: list[str] = unique or [
+        node for node, lemmas in graph.nodes(data="lemmas") if key in str(lemmas or "").lower().split(" ")
     ]
-    if len(found) == 1:
-        return found[0]
+    if len(matches) == 1:
+        return matches[0]
     raise HierarchyError(
-        "The name is ambiguous" if found else "The hierarchy has no such node",
+        "The name is ambiguous" if matches else "The hierarchy has no such node",
         where=repr(text[:60]),
         expected="an id such as n02084071, a unique name such as dog.n.01, or a lemma of one node",
-        found=", ".join(f"{node} {graph.nodes[node].get('name', '')}".strip() for node in sorted(found)[:8]) or None,
-        hint=f"curation hierarchy find {wanted[:40]}",
+        found=", ".join(f"{node} {graph.nodes[node].get('name', '')}".strip() for node in sorted(matches)[:8]) or None,
+        hint=f"curation hierarchy find {key[:40]}",
     )
 
 
@@ -229,7 +239,7 @@ def _plain(text: str) -> str:
     return text.strip().lower().replace(" ", "_")
 
 
-class Edits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ParentEdits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Other parents for some nodes.
 
     Attributes
@@ -251,7 +261,7 @@ class Edits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reason: str = ""
 
 
-def read_edits(path: Path) -> Edits:
+def read_edits(path: Path) -> ParentEdits:
     """Return the edits of a TOML or JSON file.
 
     Raises
@@ -259,16 +269,16 @@ def read_edits(path: Path) -> Edits:
     MissingFileError, HierarchyError
         The file cannot be read, or is not such a file; nothing is edited; `new` names a node that is not edited.
     """
-    edits = read_declaration(path, Edits, HierarchyError)
+    edits = read_declaration(path, ParentEdits, HierarchyError)
     unmatched = sorted(set(edits.new) - set(edits.parents))
     if not edits.parents or unmatched:
         expected = "parents of at least one node; new lists some of these nodes"
-        found = ", ".join(unmatched)[:200] or "no parents"
-        raise HierarchyError("Inconsistent edits", where=str(path), expected=expected, found=found)
+        problem = ", ".join(unmatched)[:200] or "no parents"
+        raise HierarchyError("Inconsistent edits", where=str(path), expected=expected, found=problem)
     return edits
 
 
-def edited(graph: Graph, edits: Edits) -> Graph:
+def edited(graph: Graph, edits: ParentEdits) -> Graph:
     """Return the hierarchy with some edits, which are named in its ``origin``.
 
     Raises
@@ -287,3 +297,203 @@ def edited(graph: Graph, edits: Edits) -> Graph:
     require_acyclic(result, "the edits")
     result.graph["origin"] = f"{graph.graph.get('origin', 'hierarchy')}, edits {edits.name} {edits.version}"
     return result
+
+
+_MAX_BYTES = 256 << 20
+_LONGEST_ID = 255
+_LONGEST_NAME = 2_000
+
+
+class LabelNode(msgspec.Struct, frozen=True):
+    """A node of Open Images' tree: label name such as ``/m/0bt9lr``, nodes below, and parts of the thing."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f]{1,255}\Z")] = msgspec.field(name="LabelName")
+    kinds: list[LabelNode] = msgspec.field(default_factory=list, name="Subcategory")
+    parts: list[LabelNode] = msgspec.field(default_factory=list, name="Part")
+
+
+SuperclassRule = Literal["leaves", "repeated_leaves", "descendants", "leaves_over_parts", "leaves_without_parts"]
+SUPERCLASS_RULES: dict[str, str] = {
+    "leaves": "every node without a subcategory, once (gives the paper's 96 animals and 24 vehicles)",
+    "repeated_leaves": "the same, once for each way down to it",
+    "descendants": "every node below, inner ones included",
+    "leaves_over_parts": "leaves when Part counts as kinship too: a wheel is then a vehicle",
+    "leaves_without_parts": "leaves that have no Part either: a bicycle has a wheel, so it is left out",
+}
+
+
+def read_edge_list(edges: Path, names: Path | None = None) -> Graph:
+    """Return the hierarchy of an edge list; the parents of a node are in the order of their lines.
+
+    A line that repeats an edge moves it to the end, so that ``as_tree(graph, "last")`` is what a reader gets that keeps
+    one parent a child and overwrites it line by line.
+
+    Parameters
+    ----------
+    edges : Path
+        ``parent child``, separated by blanks; empty lines and lines starting with ``#`` are skipped.
+    names : Path, optional
+        ``id<TAB>name, synonym, …``; ids that are not in the hierarchy are skipped.
+
+    Raises
+    ------
+    MissingFileError
+        A file cannot be read.
+    HierarchyError
+        A line is malformed; the file has no edges; the edges form a cycle.
+    """
+    import networkx as nx
+
+    graph: Graph = nx.DiGraph(origin=edges.name)
+    for number, line in _text_lines(edges):
+        words = line.split()
+        if len(words) != 2 or not all(_is_id(word) for word in words) or words[0] == words[1]:
+            raise _malformed_line(edges, number, line, "two different ids, parent and child, separated by a blank")
+        parent, child = words
+        if graph.has_edge(child, parent):
+            graph.remove_edge(child, parent)
+        graph.add_edge(child, parent)
+    if not graph:
+        raise HierarchyError("The edge list is empty", where=str(edges), expected="parent child, one edge a line")
+    require_acyclic(graph, str(edges))
+    if names is not None:
+        _add_names(graph, names)
+    return graph
+
+
+def _add_names(graph: Graph, path: Path) -> None:
+    for number, line in _text_lines(path):
+        node, tab, text = line.partition("\t")
+        if not tab or not _is_id(node) or not text.isprintable() or len(text) > _LONGEST_NAME:
+            raise _malformed_line(path, number, line, "id, a tab, names separated by commas")
+        if node in graph:
+            lemmas = [name.strip().replace(" ", "_") for name in text.split(",")]
+            graph.nodes[node]["lemmas"] = " ".join(lemma for lemma in lemmas if lemma)
+
+
+def _text_lines(path: Path) -> list[tuple[int, str]]:
+    data = read_bytes(path, kind="edge list", most=_MAX_BYTES, error=HierarchyError)
+    lines = utf8_text(data, str(path), HierarchyError, "The file is not UTF-8 text").split("\n")
+    return [
+        (number, line.strip("\r "))
+        for number, line in enumerate(lines, start=1)
+        if line.strip() and not line.startswith("#")
+    ]
+
+
+def _is_id(word: str) -> bool:
+    return 0 < len(word) <= _LONGEST_ID and word.isprintable() and not any(sign.isspace() for sign in word)
+
+
+def _malformed_line(path: Path, number: int, line: str, expected: str) -> HierarchyError:
+    return HierarchyError(
+        "Malformed line in the hierarchy", where=f"{path}, line {number}", expected=expected, found=repr(line[:80])
+    )
+
+
+def read_open_images(tree: Path, *, parts: bool = False) -> Graph:
+    """Return Open Images' class hierarchy; nodes are its label names such as ``/m/0bt9lr``.
+
+    Parameters
+    ----------
+    tree : Path
+        ``bbox_labels_600_hierarchy.json``: nested ``LabelName``, ``Subcategory``, ``Part``.
+    parts : bool
+        Whether ``Part`` counts as kinship too. It says that a wheel belongs to a car, not that it is one.
+
+    Raises
+    ------
+    MissingFileError
+        A file cannot be read.
+    HierarchyError
+        It is not such a tree, or it contains a cycle.
+    """
+    import networkx as nx
+
+    graph: Graph = nx.DiGraph(origin=tree.name)
+    pending = [(read_label_tree(tree), "")]
+    while pending:
+        entry, parent = pending.pop()
+        graph.add_node(entry.name)
+        if parent:
+            graph.add_edge(entry.name, parent)
+        below = [*entry.kinds, *(entry.parts if parts else ())]
+        pending += [(node, entry.name) for node in reversed(below)]
+    require_acyclic(graph, str(tree))
+    return graph
+
+
+def read_label_tree(path: Path) -> LabelNode:
+    """Return the class hierarchy that Open Images publishes in JSON.
+
+    Raises
+    ------
+    MissingFileError, HierarchyError
+        No such file, or it is not such a tree.
+    """
+    expected = 'an object {"LabelName": "/m/…", "Subcategory": […]} of such objects'
+    message = "The class hierarchy cannot be read"
+    data = read_bytes(path, kind="class hierarchy")
+    return decode_json(data, LabelNode, HierarchyError, message, where=str(path), expected=expected)
+
+
+def read_open_images_names(path: Path) -> dict[str, str]:
+    """Return the name of each label of ``class-descriptions-boxable.csv``; rows without a printable one are skipped."""
+    data = read_bytes(path, kind="list of class names")
+    rows = csv_rows(data, HierarchyError, "The class names are not a CSV file", where=str(path))
+    return {row[0]: row[1] for row in rows if len(row) >= 2 and row[1].isprintable()}
+
+
+def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[str, ...]:
+    """Return the label names below a node of an Open Images tree, sorted by code point.
+
+    Matching is by label name (``/m/0jbk``) alone: names are for the eye, and one circulating copy lacks one. Under
+    ``repeated_leaves`` a label occurs as often as there are ways down to it.
+
+    Raises
+    ------
+    MissingFileError
+        The tree cannot be read.
+    HierarchyError
+        It is not such a tree, contains a cycle, or has no such node; or the node has no descendants.
+    UsageError
+        The rule has another name.
+    """
+    if rule not in SUPERCLASS_RULES:
+        raise UsageError("Unknown rule", expected=", ".join(SUPERCLASS_RULES), found=repr(rule)[:80])
+    graph = read_open_images(tree, parts=rule == "leaves_over_parts")
+    if root not in graph:
+        raise HierarchyError(
+            "The tree has no such node",
+            where=tree.name,
+            expected="a label name such as /m/0jbk (Animal) or /m/07yv9 (Vehicle)",
+            found=repr(root)[:80],
+        )
+    labels = _below(graph, root, rule, tree)
+    if not labels:
+        raise HierarchyError("The node has no descendants", where=f"{tree.name}: {root}", expected="an inner node")
+    return labels
+
+
+def _below(graph: Graph, root: str, rule: SuperclassRule, tree: Path) -> tuple[str, ...]:
+    if rule == "descendants":
+        return tuple(sorted(descendants(graph, [root]) - {root}))
+    if rule == "repeated_leaves":
+        return tuple(sorted(_ways(graph, root).elements()))
+    leaves = leaves_under(graph, root)
+    if rule == "leaves_without_parts":
+        with_parts = read_open_images(tree, parts=True)
+        without_parts = read_open_images(tree)
+        return tuple(leaf for leaf in leaves if set(children(with_parts, leaf)) <= set(children(without_parts, leaf)))
+    return leaves
+
+
+def _ways(graph: Graph, root: str) -> Counter[str]:
+    """Return each leaf below a node with the number of ways down to it."""
+
+    @cache
+    def below(node: str) -> Counter[str]:
+        kinds = children(graph, node)
+        return sum((below(kind) for kind in kinds), Counter()) if kinds else Counter({node: 1})
+
+    return below(root) if children(graph, root) else Counter()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from curation.core.arguments import checked
-from curation.core.errors import CurationWarning, HierarchyError, UsageError
+from curation.core.errors import HierarchyError, UsageError
 from curation.core.files import read_bytes
 from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest
 from curation.signals.hierarchy import hierarchy
 from curation.signals.hierarchy import related_classes as related
-from curation.signals.hierarchy.class_lists import ILSVRC, ClassSet, read_classes
-from curation.signals.hierarchy.class_trees import read_edge_list
-from curation.signals.hierarchy.wordnet import Wordnet, named_wordnet, open_wordnet, published_parents
+from curation.signals.hierarchy.class_lists import ILSVRC, ClassSet, read_class_sets
+from curation.signals.hierarchy.hierarchy import read_edge_list
+from curation.signals.hierarchy.wordnet import Wordnet, open_wordnet, published_parents
 
 if TYPE_CHECKING:
     from curation.signals.hierarchy.hierarchy import Graph
@@ -33,17 +32,14 @@ class Hierarchy:
 
     Attributes
     ----------
-    wordnet
-        in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS], a WordNet of NLTK's data (nltk:wordnet31)
     edges
-        another hierarchy: parent and child on each line
+        another hierarchy than WordNet 3.0's nouns: parent and child on each line
     names
         names of its nodes: id, tab, names
     edits
         TOML or JSON: other parents for some nodes
     """
 
-    wordnet: Annotated[str | None, "WHICH"] = None
     edges: Path | None = None
     names: Path | None = None
     edits: Path | None = None
@@ -54,24 +50,22 @@ class Hierarchy:
         Raises
         ------
         UsageError
-            Two hierarchies are named, or names for none.
+            Names are given without edges.
         """
-        if self.edges is not None and self.wordnet is not None:
-            raise UsageError("--edges and --set wordnet exclude each other", expected="one of them")
         if self.names is not None and self.edges is None:
             raise UsageError("--set names belongs to --edges FILE")
         if self.edges is not None:
             graph = read_edge_list(self.edges, self.names)
         else:
-            chosen = named_wordnet(self.wordnet)
-            whole = above is None
-            graph = chosen.all_nouns(instances=instances) if whole else chosen.nouns(above, instances=instances)
+            chosen = open_wordnet()
+            has_all = above is None
+            graph = chosen.all_nouns(instances=instances) if has_all else chosen.nouns(above, instances=instances)
         return graph if self.edits is None else hierarchy.edited(graph, hierarchy.read_edits(self.edits))
 
     def whole(self) -> Wordnet | Graph:
-        """Return a WordNet as it is, of which parts are taken; else the hierarchy, edits applied."""
+        """Return a WordNet without edits, or else the hierarchy with edits applied."""
         if self.edges is None and self.edits is None and self.names is None:
-            return named_wordnet(self.wordnet)
+            return open_wordnet()
         return self.graph()
 
 
@@ -116,15 +110,6 @@ class View(Hierarchy):
         if self.tree != "published":
             return hierarchy.as_tree(graph, "last" if self.tree == "last" else "first")
         choices = {child: parent for child, parent in published_parents().items() if child in graph}
-        lost = [child for child, parent in choices.items() if not graph.has_edge(child, parent)] if self.wordnet else []
-        if lost:
-            warnings.warn(
-                f"the published tree is of WordNet 3.0: {len(lost)} of its {len(choices)} choices of a parent do not "
-                "exist here; these synsets keep their first parent (--tree dag keeps all)",
-                CurationWarning,
-                stacklevel=4,
-            )
-            choices = {child: parent for child, parent in choices.items() if child not in lost}
         return hierarchy.as_tree(graph, choices=choices)
 
 
@@ -188,7 +173,7 @@ def nodes_of(word: str, /, *, of: Hierarchy | None = None) -> list[dict[str, str
             "lemmas": str(graph.nodes[node].get("lemmas", "")).replace(" ", ", ").replace("_", " "),
             "parents": "; ".join(hierarchy.label(graph, parent) for parent in hierarchy.parents(graph, node)),
         }
-        for node in hierarchy.find(graph, word)
+        for node in hierarchy.find_nodes(graph, word)
     ]
 
 
@@ -201,7 +186,6 @@ class Nearness:
     labels: tuple[str, str]
     lowest_common: str | None
     values: Mapping[str, float | None]
-    origin: str
 
 
 @checked
@@ -227,15 +211,13 @@ def nearness(first: Annotated[str, "A"], second: Annotated[str, "B"], /, *, of: 
     pair = kin, [first], [second]
     scores = {"path": related.path_similarity(*pair), "wu_palmer": related.wu_palmer(*pair)}
     if chosen.edges is None:
-        depth = open_wordnet(chosen.wordnet).noun_depth if chosen.wordnet else related.NOUN_DEPTH
-        scores["leacock_chodorow"] = related.leacock_chodorow(*pair, depth=depth)
+        scores["leacock_chodorow"] = related.leacock_chodorow(*pair)
     return Nearness(
         first,
         second,
         (hierarchy.label(graph, first), hierarchy.label(graph, second)),
         hierarchy.label(graph, kin.nodes[lowest]) if lowest >= 0 else None,
         {name: float(score[0, 0]) if lowest >= 0 else None for name, score in scores.items()},
-        graph.graph["origin"] if chosen.wordnet else "",
     )
 
 
@@ -289,7 +271,7 @@ def kin(
     images
         list that says how many images each unknown class has: imagenet_21k_val_files.json, an imglist
     datasets
-        whose class names these are: coco, voc or openimages, mapped to WordNet by hand (a manifest says so itself)
+        whose class names these are: coco, voc or openimages, mapped to WordNet by hand (a manifest states them)
 
     Raises
     ------
@@ -302,9 +284,9 @@ def kin(
     >>> found.counts["classes"], found.of("same", "below", "above")
     (166, ())
     """
-    asked = read_classes(unknown, part=part)
-    others = None if known is None else read_classes(known)
-    for listed in asked:
+    unknown_lists = read_class_sets(unknown, part=part)
+    others = None if known is None else read_class_sets(known)
+    for listed in unknown_lists:
         if not (listed.classes and _known(listed, others, unknown)):
             raise UsageError(
                 "No classes to compare", where=f"{unknown}: {listed.name}"[:200],
@@ -312,7 +294,9 @@ def kin(
                 found=f"{len(listed.classes)} unknown classes",
             )  # fmt: skip
     within = (of or Hierarchy()).whole()
-    counted = None if images is None else sum((Counter(item.images) for item in read_classes(images)), Counter[str]())
+    counted = (
+        None if images is None else sum((Counter(item.images) for item in read_class_sets(images)), Counter[str]())
+    )
     return tuple(
         related.class_kin(
             listed.classes,
@@ -323,19 +307,19 @@ def kin(
             name=listed.name,
             filed=listed.filed,
         )
-        for listed in asked
+        for listed in unknown_lists
     )
 
 
 def _known(listed: ClassSet, others: Sequence[ClassSet] | None, unknown: object) -> tuple[str, ...]:
     if others is None and listed.known is not None:
         return listed.known
-    named = {other.classes if other.known is None else other.known for other in others or ()}
-    if len(named) == 1:
-        return named.pop()
+    known_lists = {other.classes if other.known is None else other.known for other in others or ()}
+    if len(known_lists) == 1:
+        return known_lists.pop()
     raise UsageError(
-        "Several lists of known classes" if named else "No in-distribution classes given",
+        "Several lists of known classes" if known_lists else "No in-distribution classes given",
         where=str(unknown)[:200],
         expected=f"a second list, or {ILSVRC} for the 1,000 classes of ILSVRC-2012",
-        found=f"{len(named)} lists of classes" if named else None,
+        found=f"{len(known_lists)} lists of classes" if known_lists else None,
     )

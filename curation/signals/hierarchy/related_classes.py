@@ -1,4 +1,4 @@
-"""How near two nodes of a hierarchy are, and which classes of one list are, are below, or are above one of another.
+"""Similarity of nodes of a hierarchy, and relations (same, below, above) between the classes of two lists.
 
 Path, Wu-Palmer and Leacock-Chodorow similarity are as NLTK defines them. Depth is counted in edges from the root.
 *Shallow* depth takes the shortest way up, *deep* depth the longest: in a hierarchy with several parents the two differ,
@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.core.errors import HierarchyError
+from curation.signals.hierarchy.class_lists import Placed, placed
 from curation.signals.hierarchy.hierarchy import above, label
-from curation.signals.hierarchy.synset_maps import Placed, placed
 from curation.signals.hierarchy.wordnet import Wordnet, open_wordnet
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ NOUN_DEPTH = 19
 
 Relation = Literal["same", "below", "above"]
 Kin = Literal["descendants", "all"]
-"""Which kin is meant: classes below a known one, or those above one too."""
+"""Related classes: those below a known class, or also those above a known class."""
 RELATIONS: Mapping[Relation, str] = {
     "same": "is a known class",
     "below": "below a known class: by definition its images are of that class",
@@ -120,12 +120,12 @@ def lowest_common(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> 
     below = reach[columns]
     lowest = np.full((len(rows), len(columns)), -1, np.int64)
     for index, row in enumerate(rows.tolist()):
-        own = np.flatnonzero(reach[row])
-        common = below[:, own]
-        found = common.any(axis=1)
-        best = own[np.argmax(common, axis=1)]
+        reached = np.flatnonzero(reach[row])
+        common = below[:, reached]
+        has_common = common.any(axis=1)
+        best = reached[np.argmax(common, axis=1)]
         own_is_common = below[:, row] & (kin.shallow[best] == kin.shallow[row])
-        lowest[index] = np.where(found, np.where(own_is_common, row, best), -1)
+        lowest[index] = np.where(has_common, np.where(own_is_common, row, best), -1)
     return lowest
 
 
@@ -166,7 +166,7 @@ def leacock_chodorow(
     return np.where(steps >= 0, score, np.nan)
 
 
-def nearest(kin: Kinship, nodes: Sequence[str], known: Sequence[str]) -> list[tuple[str, float]]:
+def nearest_known(kin: Kinship, nodes: Sequence[str], known: Sequence[str]) -> list[tuple[str, float]]:
     """Return, for each node, the known one of highest Wu-Palmer similarity with it; ties go to the first known."""
     scores = wu_palmer(kin, nodes, known)
     best = np.argmax(np.where(np.isnan(scores), -math.inf, scores), axis=1)
@@ -193,7 +193,7 @@ class Relative:
 
 
 def relatives(graph: Graph, nodes: Collection[str], known: Collection[str]) -> dict[str, Relative]:
-    """Return what each node is to the known ones; nodes that are no relatives are not in it.
+    """Return the relation of each node to the known nodes; unrelated nodes are left out.
 
     Equally near known nodes are in the order given.
 
@@ -205,22 +205,22 @@ def relatives(graph: Graph, nodes: Collection[str], known: Collection[str]) -> d
     """
     import networkx as nx
 
-    wanted, rank_of = set(nodes), {node: rank for rank, node in enumerate(known)}
+    requested, rank_of = set(nodes), {node: rank for rank, node in enumerate(known)}
     under: dict[str, list[tuple[int, str]]] = {}
     for other in rank_of:
         for node, edges in nx.single_source_shortest_path_length(graph, other).items():
-            if edges and node in wanted:
+            if edges and node in requested:
                 under.setdefault(node, []).append((edges, other))
-    found: dict[str, Relative] = {}
+    relative_of: dict[str, Relative] = {}
     for node in dict.fromkeys(nodes):
         ways = nx.single_source_shortest_path_length(graph, node)
         over = [(edges, other) for other, edges in ways.items() if other in rank_of and edges]
         near = sorted(over or under.get(node, []), key=lambda way: (way[0], rank_of[way[1]]))
         if node in rank_of:
-            found[node] = Relative("same", (node,), 0)
+            relative_of[node] = Relative("same", (node,), 0)
         elif near:
-            found[node] = Relative("below" if over else "above", tuple(other for _, other in near), near[0][0])
-    return found
+            relative_of[node] = Relative("below" if over else "above", tuple(other for _, other in near), near[0][0])
+    return relative_of
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ class ClassKin:
         return tuple(name for name, relative in self.relatives.items() if relative.relation in relations)
 
     def kin(self, which: Kin) -> tuple[str, ...]:
-        """Return the classes below a known one, or also those above one; a class that is known itself is no kin."""
+        """Return the classes below a known one, or also those above one; a known class is not among them."""
         return self.of("below") if which == "descendants" else self.of("below", "above")
 
     def images_of(self, names: Collection[str]) -> int | None:
@@ -283,30 +283,30 @@ class ClassKin:
     @cached_property
     def one_synset(self) -> tuple[tuple[str, ...], ...]:
         """Names that mean one node, of the unknown classes, then of the known ones."""
-        found: dict[tuple[int, str], list[str]] = {}
+        names_of: dict[tuple[int, str], list[str]] = {}
         for side, part in enumerate((self.unknown, self.known)):
             for name, node in part.nodes.items():
-                found.setdefault((side, node), []).append(name)
-        return tuple(tuple(names) for names in found.values() if len(names) > 1)
+                names_of.setdefault((side, node), []).append(name)
+        return tuple(tuple(names) for names in names_of.values() if len(names) > 1)
 
     @cached_property
     def counts(self) -> dict[str, Any]:
         """Classes and images of each relation, and what is not in the table."""
-        of = {relation: self.of(relation) for relation in RELATIONS}
+        names_of = {relation: self.of(relation) for relation in RELATIONS}
         return {
             "set": self.name,
             "classes": len(self.unknown.names),
             "images": self.images_of(self.unknown.names),
             "known": len(self.known.names),
-            **{relation: len(names) for relation, names in of.items()},
-            **{f"{relation}_images": self.images_of(names) for relation, names in of.items()},
+            **{relation: len(names) for relation, names in names_of.items()},
+            **{f"{relation}_images": self.images_of(names) for relation, names in names_of.items()},
             "not_in_table": len(self.unknown.absent),
             "known_not_in_table": len(self.known.absent),
         }
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """A record an unknown class: ``none`` is no relative, ``not in the table`` is nothing known."""
+        """A record for each unknown class; its relation may be ``none`` or ``not in the table``."""
         return [self._row(name) for name in self.unknown.names]
 
     def _row(self, name: str) -> dict[str, Any]:
@@ -339,7 +339,7 @@ def class_kin(
     Parameters
     ----------
     unknown, known : sequence of str
-        Ids of synsets, or names (see `curation.signals.hierarchy.synset_maps.placed`).
+        Ids of synsets, or names (see `curation.signals.hierarchy.class_lists.placed`).
     within : Wordnet or networkx.DiGraph, optional
         WordNet 3.0 by default.
     datasets : sequence of str
@@ -361,12 +361,14 @@ def class_kin(
     """
     chosen = open_wordnet() if within is None else within
     graph, (first, second) = placed(chosen, (unknown, known), datasets)
-    named: dict[str, str] = {}
+    name_of: dict[str, str] = {}
     for key, node in second.nodes.items():
-        named.setdefault(node, key)
-    of_nodes = relatives(graph, list(first.nodes.values()), list(named))
-    found = {key: of_nodes[node] for key, node in first.nodes.items() if node in of_nodes}
-    by_name = {key: Relative(its.relation, tuple(named[k] for k in its.known), its.edges) for key, its in found.items()}
+        name_of.setdefault(node, key)
+    of_nodes = relatives(graph, list(first.nodes.values()), list(name_of))
+    relative_of = {key: of_nodes[node] for key, node in first.nodes.items() if node in of_nodes}
+    by_name = {
+        key: Relative(its.relation, tuple(name_of[k] for k in its.known), its.edges) for key, its in relative_of.items()
+    }
     # One name in both lists is one class, whatever the hierarchy knows of it.
     by_name |= {key: Relative("same", (key,), 0) for key in first.absent if key in second.absent}
     by_name = {key: by_name[key] for key in first.names if key in by_name}
@@ -387,6 +389,6 @@ def _ways_to(kin: Kinship, rows: npt.NDArray[np.int64], targets: npt.NDArray[np.
     ways = np.zeros(targets.shape, np.int64)
     for index, row in enumerate(rows.tolist()):
         needed, back = np.unique(targets[index], return_inverse=True)
-        own = np.flatnonzero(kin.up[row] < _FAR)
-        ways[index] = (kin.up[needed][:, own] + kin.up[row, own]).min(axis=1)[back]
+        reached = np.flatnonzero(kin.up[row] < _FAR)
+        ways[index] = (kin.up[needed][:, reached] + kin.up[row, reached]).min(axis=1)[back]
     return ways

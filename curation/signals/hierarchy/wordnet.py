@@ -1,21 +1,17 @@
-"""WordNet's nouns as a hierarchy: 3.0 built in, any other that NLTK's data hold.
+"""The nouns of WordNet 3.0 as a hierarchy; ids are ImageNet's (``n02084071`` is dog).
 
-Whatever the WordNet, its synsets bear the ids of WordNet 3.0, which are ImageNet's (``n02084071`` is dog): classes and
-super-classes of the benchmarks can be looked up in each. One that 3.0 lacks bears ``n1`` and the eight digits of its
-own offset.
-
-NLTK finds and opens a corpus, zipped or not. Its files are read as our own are
-(`curation.signals.hierarchy.noun_table`), since NLTK's reader keeps the parents of a synset in a set, which loses their
-order, and takes half a minute for all nouns. A synset is held against WordNet 3.0 by its sense keys, as NLTK's
-`map_to_one` does.
+The built-in table has two compressed streams, so that kinship needs no words: *structure* (a synset's position, its
+parents in the file's order) and *lemmas*. ``python -m tests.signals.hierarchy.generate_wordnet DICT_FOLDER`` writes
+them beside this module from ``data.noun`` and ``index.noun`` (Princeton's WNdb-3.0, or Debian's wordnet-base, which
+gives the same table) and prints their digests, listed in `DIGESTS`. WordNet 3.0 Copyright 2006 by Princeton University;
+its licence is in ``WORDNET_LICENSE``.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections import Counter
+import hashlib
+import lzma
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
@@ -24,51 +20,121 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.errors import CurationWarning, HierarchyError, MissingExtraError, MissingFileError, UsageError
+from curation.core.errors import DigestMismatchError, HierarchyError
 from curation.core.ids import ilsvrc2012_classes
-from curation.signals.hierarchy.hierarchy import as_tree, require_acyclic
-from curation.signals.hierarchy.noun_table import (
-    SYNSETS,
-    NounLine,
-    NounTable,
-    embedded_lemmas,
-    embedded_sense_keys,
-    embedded_structure,
-    noun_lines,
-    senses_in,
-    table_from,
-    wordnet_version,
-)
+from curation.signals.hierarchy.hierarchy import as_tree
 
 if TYPE_CHECKING:
     from curation.signals.hierarchy.hierarchy import Graph
 
-OWN = 10**8
-"""Added to the offset of a synset that WordNet 3.0 lacks: its id has nine digits."""
+
+SYNSETS = 82_115
+STRUCTURE_FILE, LEMMA_FILE = (f"wordnet30_{name}.xz" for name in ("structure", "lemmas"))
+DIGESTS = {
+    STRUCTURE_FILE: "73635f6ec195c88cc2b646f53690f9fda323b3f34e768d7369f9aa48d16dd442",
+    LEMMA_FILE: "2138ccd8180abf1b8b76fee464fb8fe69f45922b4b2435e778b2763ed5b70aac",
+}
+"""SHA-256 of the decompressed streams: compressed bytes depend on the library's version, these do not."""
+
+Int32s = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class NounTable:
+    """The noun synsets in the order of their offsets; n of them, with p parent pointers together.
+
+    Attributes
+    ----------
+    offsets : ndarray of int32, shape (n,)
+    starts : ndarray of int32, shape (n + 1,)
+        The parents of synset i are ``parents[starts[i]:starts[i + 1]]``, in the order of ``data.noun``.
+    parents : ndarray of int32, shape (p,)
+        Positions in `offsets`.
+    instances : ndarray of bool, shape (p,)
+        Whether the pointer is ``@i`` (Einstein is an instance of a physicist).
+    senses : ndarray of uint8, shape (n,)
+        Sense number of the first lemma: 1 of ``dog.n.01``.
+    """
+
+    offsets: Int32s
+    starts: Int32s
+    parents: Int32s
+    instances: npt.NDArray[np.bool_]
+    senses: npt.NDArray[np.uint8]
+
+
+def structure_from(data: bytes) -> NounTable:
+    """Return the table of a structure stream: little-endian byte planes, one column after the other.
+
+    ``int32 n, int32 p``; offsets as differences; number of parents, uint8; parents, int32, as distance from their
+    child; instances, uint8; senses, uint8.
+    """
+    n, p = np.frombuffer(data, "<i4", 2).tolist()
+    columns = []
+    offset = 8
+    for size, width in ((n, 4), (n, 1), (p, 4), (p, 1), (n, 1)):
+        plane = np.frombuffer(data, np.uint8, size * width, offset).reshape(width, size)
+        columns.append(np.ascontiguousarray(plane.T).view("<i4" if width == 4 else np.uint8).reshape(size))
+        offset += size * width
+    steps, counts, distances, instances, senses = columns
+    starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int32)]).astype(np.int32)
+    child = np.repeat(np.arange(n, dtype=np.int32), counts)
+    return NounTable(
+        offsets=np.cumsum(steps, dtype=np.int32),
+        starts=starts,
+        parents=(child - distances).astype(np.int32),
+        instances=instances.astype(np.bool_),
+        senses=senses,
+    )
+
+
+@cache
+def embedded_structure() -> NounTable:
+    """Return the kinship of WordNet 3.0's nouns from the package's own data."""
+    return structure_from(_stream(STRUCTURE_FILE))
+
+
+@cache
+def embedded_lemmas() -> list[str]:
+    """Return the lemmas of each noun synset, joined by blanks, in the order of `embedded_structure`."""
+    return _stream(LEMMA_FILE).decode("ascii").split("\n")
+
+
+def _stream(name: str) -> bytes:
+    data = lzma.decompress(resources.files("curation.signals.hierarchy").joinpath(name).read_bytes())
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != DIGESTS[name]:
+        raise DigestMismatchError(
+            "The built-in WordNet table is damaged",
+            where=name,
+            expected=DIGESTS[name],
+            found=digest,
+            hint="install curation again",
+        )
+    return data
+
+
 Positions = npt.NDArray[np.int64]
 Texts = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Wordnet:
-    """The nouns of one WordNet under the ids of WordNet 3.0.
+    """The nouns of a WordNet under the ids of WordNet 3.0.
 
     Attributes
     ----------
     name : str
-        ``WordNet 3.0``, or what NLTK's corpus says of itself.
+        ``WordNet 3.0``, or the name in NLTK's corpus.
     table : NounTable
         With the numbers of the ids in place of the file's offsets.
     lemmas : sequence of str
         Of each synset, joined by blanks; the first makes its unique name, ``dog.n.01``.
-    difference : str
-        How its synsets differ from those of WordNet 3.0; ``""`` for 3.0 itself.
     """
 
     name: str
     table: NounTable
     lemmas: Sequence[str]
-    difference: str = ""
 
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self.lemmas):,} nouns>"
@@ -89,7 +155,7 @@ class Wordnet:
         Raises
         ------
         HierarchyError
-            `above` names what is no synset of this WordNet.
+            `above` names an id that is not a synset of this WordNet.
         """
         import networkx as nx
 
@@ -101,8 +167,6 @@ class Wordnet:
             name = f"{self.lemmas[row].split(' ', 1)[0].lower()}.n.{sense:02d}"
             graph.add_node(node, lemmas=self.lemmas[row], name=name)
         graph.add_edges_from(self._edges(chosen, np.array(ids, object), instances=instances))
-        if self.difference:
-            require_acyclic(graph, self.name)
         return graph
 
     def all_nouns(self, *, instances: bool = False) -> Graph:
@@ -131,13 +195,6 @@ class Wordnet:
             )  # fmt: skip
         return np.searchsorted(self.table.offsets, [_number(text) for text in synsets])
 
-    @cached_property
-    def noun_depth(self) -> int:
-        """Deep depth of the deepest noun, instances included: NLTK's scale of Leacock-Chodorow; 19 in WordNet 3.0."""
-        import networkx as nx
-
-        return int(nx.dag_longest_path_length(self.all_nouns(instances=True)))
-
     def _wrong(self, synsets: Collection[str]) -> list[str]:
         offsets = self.table.offsets
         numbers = [_number(text) for text in synsets]
@@ -150,8 +207,8 @@ class Wordnet:
         seen[front] = True
         while len(front):
             _, pointers = self._pointers(front, instances=instances)
-            found = np.unique(table.parents[pointers]).astype(np.int64)
-            front = found[~seen[found]]
+            over = np.unique(table.parents[pointers]).astype(np.int64)
+            front = over[~seen[over]]
             seen[front] = True
         return np.flatnonzero(seen)
 
@@ -168,28 +225,13 @@ class Wordnet:
         child = np.repeat(np.arange(len(chosen)), counts)
         first = np.cumsum(counts) - counts
         pointers = np.repeat(starts[chosen] - first, counts) + np.arange(len(child))
-        kept = np.ones(len(pointers), np.bool_) if instances else ~self.table.instances[pointers]
-        return child[kept], pointers[kept]
+        is_used = np.ones(len(pointers), np.bool_) if instances else ~self.table.instances[pointers]
+        return child[is_used], pointers[is_used]
 
 
-def open_wordnet(which: Wordnet | str | None = None) -> Wordnet:
-    """Return a WordNet.
-
-    Parameters
-    ----------
-    which : Wordnet or str, optional
-        ``nltk:CORPUS`` for one of NLTK's data (``nltk`` alone: its ``wordnet``); by default the built-in WordNet 3.0.
-
-    Raises
-    ------
-    UsageError
-        It is neither of these.
-    HierarchyError
-        NLTK's corpus is not a WordNet.
-    MissingFileError
-        NLTK's data hold no such corpus; the message names the command that installs it.
-    MissingExtraError
-        NLTK is not installed.
+@cache
+def open_wordnet() -> Wordnet:
+    """Return WordNet 3.0, which is built in.
 
     Examples
     --------
@@ -201,100 +243,12 @@ def open_wordnet(which: Wordnet | str | None = None) -> Wordnet:
     >>> list(wordnet.nouns(above=["n02084071"]).adj["n02084071"])
     ['n02083346', 'n01317541']
     """
-    if isinstance(which, Wordnet):
-        return which
-    if which is None:
-        return _built_in()
-    name, _, corpus = which.partition(":")
-    if name == "nltk":
-        return _of_nltk(corpus or "wordnet")
-    raise UsageError(
-        "No such WordNet", where=which[:200], expected="nltk[:CORPUS]",
-        hint="leave it out: WordNet 3.0 is built in",
-    )  # fmt: skip
-
-
-@cache
-def _built_in() -> Wordnet:
     return Wordnet("WordNet 3.0", embedded_structure(), embedded_lemmas())
 
 
-@cache
-def _of_nltk(corpus: str) -> Wordnet:
-    try:
-        import nltk
-    except ImportError:
-        hint = "pip install 'curation[analysis]'"
-        raise MissingExtraError("NLTK is not installed", where=f"nltk:{corpus}", hint=hint) from None
-    for path in (f"corpora/{corpus}", f"corpora/{corpus}.zip/{corpus}/"):
-        # No such corpus, or a path that NLTK does not open.
-        with suppress(LookupError, ValueError, OSError):
-            root = nltk.data.find(path)
-            break
-    else:
-        raise MissingFileError(
-            "NLTK's data hold no such corpus", where=f"nltk:{corpus}",
-            expected="nltk:wordnet, nltk:wordnet31, nltk:english_wordnet, …",
-            found=f"no corpora/{corpus} in {', '.join(map(str, nltk.data.path))}"[:300],
-            hint=f"python -m nltk.downloader {corpus}",
-        )  # fmt: skip
-    try:
-        data, index = (_read(root, name) for name in ("data.noun", "index.noun"))
-        lines = list(noun_lines(data, f"{corpus}/data.noun"))
-        if not lines:
-            raise ValueError("data.noun holds no synset")
-        numbers = _numbers(lines)
-        table, lemmas = table_from(lines, numbers, senses_in(index, f"{corpus}/index.noun"), corpus)
-    except (LookupError, ValueError, OSError) as error:
-        found = f"{type(error).__name__}: {error}"[:300]
-        raise HierarchyError("NLTK cannot read this WordNet", where=f"nltk:{corpus}", found=found) from None
-    own = sum(number >= OWN for number in numbers)
-    return Wordnet(
-        name=f"{wordnet_version(data) or 'WordNet'} (NLTK's {corpus})",
-        table=table,
-        lemmas=lemmas,
-        difference=f"{len(lines)} nouns: it lacks {SYNSETS - len(lines) + own} of the {SYNSETS} of WordNet 3.0, and "
-        f"{own} are its own",
-    )
-
-
-def _read(root: Any, name: str) -> bytes:
-    with root.join(name).open() as stream:
-        data: bytes = stream.read()
-    return data
-
-
-def _numbers(lines: Sequence[NounLine]) -> list[int]:
-    """Return of each synset the offset of the one of WordNet 3.0 that it stands for, or `OWN` and its own offset.
-
-    A synset of 3.0 stands where most of its sense keys went, at the first of several; where two have gone to one, that
-    of the most keys gives the id, and the other is lacking.
-    """
-    keys = embedded_sense_keys()
-    shared = Counter((keys[key], row) for row, line in enumerate(lines) for key in line.sense_keys() if key in keys)
-    row_of: dict[int, int] = {}
-    for offset, row in sorted(shared, key=lambda pair: (-shared[pair], pair[1])):
-        row_of.setdefault(offset, row)
-    numbers: dict[int, int] = {}
-    for offset, row in sorted(shared, key=lambda pair: (-shared[pair], pair[0])):
-        if row_of[offset] == row:
-            numbers.setdefault(row, offset)
-    return [numbers.get(row, OWN + line.offset) for row, line in enumerate(lines)]
-
-
-def named_wordnet(which: str | None) -> Wordnet:
-    """Return a WordNet, and warn of how it differs from the built-in one where it does."""
-    chosen = open_wordnet(which)
-    if chosen.difference:
-        warnings.warn(f"{chosen.name}: {chosen.difference}", CurationWarning, stacklevel=3)
-    return chosen
-
-
-def wordnet(
-    which: Wordnet | str | None = None, *, above: Collection[str] | None = None, instances: bool = False
-) -> Graph:
-    """Return the nouns of a WordNet as a hierarchy: `open_wordnet` and `Wordnet.nouns` in one."""
-    return open_wordnet(which).nouns(above, instances=instances)
+def wordnet(*, above: Collection[str] | None = None, instances: bool = False) -> Graph:
+    """Return the nouns of WordNet 3.0 as a hierarchy: `open_wordnet` and `Wordnet.nouns` in one."""
+    return open_wordnet().nouns(above, instances=instances)
 
 
 def wnid(offset: int) -> str:
@@ -313,7 +267,7 @@ def published_parents() -> dict[str, str]:
     """Return the parent that the ImageNet protocols' code kept, of each synset above the classes with several.
 
     Their code took from a file of edges the *last* parent written for a synset. The file is gone, and the order of its
-    lines cannot be had from WordNet. What it chose for 75 synsets is data.
+    lines does not follow from WordNet. The choices for 75 synsets are data.
     """
     text = resources.files("curation.signals.hierarchy").joinpath("imagenet_parents.txt").read_text(encoding="ascii")
     words = text.split()

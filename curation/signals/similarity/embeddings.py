@@ -86,7 +86,7 @@ class Embeddings:
 
     def normalised(self) -> Vectors:
         """Return the vectors divided by their Euclidean length, shape (n, d); a zero vector stays zero."""
-        return unit_rows(self.vectors)
+        return rows_of_unit_length(self.vectors)
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> Embeddings:
         """Return the embeddings at some positions, in that order."""
@@ -99,7 +99,7 @@ class Embeddings:
         )
 
 
-def unit_rows(vectors: Vectors) -> Vectors:
+def rows_of_unit_length(vectors: Vectors) -> Vectors:
     """Return the rows of a matrix divided by their Euclidean length, shape (n, d); a zero row stays zero."""
     rows = np.asarray(vectors, np.float32)
     # In float64: the squares of large float32 features overflow.
@@ -111,12 +111,12 @@ def unit_rows(vectors: Vectors) -> Vectors:
 
 def require_same_encoder(first: Embeddings, second: Embeddings) -> None:
     """Raise `SimilarityError` unless two sets were made by one encoder."""
-    expected, found = first.encoder, second.encoder
-    if expected != found:
+    expected, other = first.encoder, second.encoder
+    if expected != other:
         raise SimilarityError(
             "The embeddings were made by different encoders",
             expected=f"{expected.model}, {expected.embedding}, weights {expected.weights[:19]}, {expected.dtype}",
-            found=f"{found.model}, {found.embedding}, weights {found.weights[:19]}, {found.dtype}",
+            found=f"{other.model}, {other.embedding}, weights {other.weights[:19]}, {other.dtype}",
             hint="embed both sets with the same --model, --pretrained and --set embedding=…",
         )
 
@@ -309,9 +309,9 @@ def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
     Raises
     ------
     MissingFileError
-        There is no store.
+        The store does not exist.
     EmbeddingError
-        The store is unfinished, of another kind, or damaged: its digest is checked, and that all is finite.
+        The store is unfinished, of another kind, or damaged: its digest and its values are checked.
     """
     header = read_header(folder)
     if kind and header.kind != kind:
@@ -346,12 +346,12 @@ def remove_store(folder: Path) -> None:
 
 
 def batch_of(folder: Path) -> int | None:
-    """Return the batch size of a store, None where there is no store yet."""
+    """Return the batch size of a store, or None if it does not exist yet."""
     return read_header(folder).batch if (folder / HEADER).is_file() else None
 
 
-def _require_same(there: StoreHeader, wanted: StoreHeader, folder: Path) -> None:
-    before, now = (asdict(header.encoder) | msgspec.structs.asdict(header) for header in (there, wanted))
+def _require_same(there: StoreHeader, requested: StoreHeader, folder: Path) -> None:
+    before, now = (asdict(header.encoder) | msgspec.structs.asdict(header) for header in (there, requested))
     for name in sorted(now.keys() - {"encoder"}):
         if before[name] != now[name]:
             raise EmbeddingError(

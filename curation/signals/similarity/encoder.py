@@ -56,8 +56,8 @@ def one_core_each(encoder: Encoder) -> AbstractContextManager[bool]:
     A model that takes all cores for a batch and threads that decode the next ones take the cores from each other, and
     wait for each other. Batches side by side, each on one core, leave no core idle.
     """
-    own = getattr(encoder, "one_core_each", None)
-    return nullcontext(False) if own is None else own()
+    method = getattr(encoder, "one_core_each", None)
+    return nullcontext(False) if method is None else method()
 
 
 def require_finite(vectors: Vectors, ids: Sequence[str]) -> None:

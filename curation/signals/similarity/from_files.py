@@ -34,11 +34,11 @@ from curation.signals.similarity.embed import (
 from curation.signals.similarity.embeddings import Embeddings, EncoderIdentity, open_embeddings
 from curation.signals.similarity.encoder import Encoder
 from curation.signals.similarity.near_duplicates import PhotoHashes, alike_photos, hash_photos, look_duplicates
-from curation.signals.similarity.neighbors import nearest_in_corpus
-from curation.signals.similarity.set_similarity import (
+from curation.signals.similarity.neighbors import (
     SAMPLE_RULES,
     SampleRule,
     SetSimilarity,
+    nearest_in_corpus,
     reference_statistics,
     sample_rows,
     set_similarity,
@@ -142,13 +142,13 @@ def embed(
     encoder = encoder or EncoderOptions()
     if photos and not sources and not isinstance(photos, Path):
         raise UsageError("--photos NAME=DIR requires --source NAME; for a folder alone: --photos DIR")
-    given = {"source": sources, "photos": not sources and photos, "corpus": corpus, "texts": texts}
-    wanted = [name for name, value in given.items() if value]
-    if len(wanted) != 1:
+    inputs = {"source": sources, "photos": not sources and photos, "corpus": corpus, "texts": texts}
+    chosen = [name for name, value in inputs.items() if value]
+    if len(chosen) != 1:
         raise UsageError(
             "Give exactly one thing to embed",
             expected="--source NAME=PATH …, --photos DIR, --corpus CORPUS or --texts FILE",
-            found=", ".join(f"--{name}" for name in wanted) or "none",
+            found=", ".join(f"--{name}" for name in chosen) or "none",
         )
     encoder.check()
     if corpus is not None:
@@ -160,9 +160,9 @@ def embed(
     if workers or shard or engine != "local":
         raise UsageError("--engine, --workers and --shard apply to --corpus", hint="--set threads=N")
     if texts:
-        kind, found = "texts", _texts(texts)
+        kind, lines = "texts", _texts(texts)
         made = encoder.open()
-        result = embed_texts(found, made, out, template=template, batch=batch)
+        result = embed_texts(lines, made, out, template=template, batch=batch)
     else:
         # Photos come first: what is missing shows before a model is loaded.
         if isinstance(photos, Path) and not sources:
@@ -185,18 +185,18 @@ def _embedded_corpus(shards: Shards, encoder: Encoder, kind: str) -> Embedded:
     return Embedded(shards.folder, kind, encoder.identity, encoder.dimension, result, reasons)
 
 
-def _photos(given: Mapping[str, Any], photos: Mapping[str, Path] | Path, reading: Reading) -> list[Photo]:
+def _photos(paths: Mapping[str, Any], photos: Mapping[str, Path] | Path, reading: Reading) -> list[Photo]:
     """Return the photos of sources, from the folder given for each, or else from the root of the source."""
     # Loaded when it is used: the readers of all formats cost the help of a command 0.04 s.
-    from curation.sources.coerce import open_slots
+    from curation.sources.opening import open_slots
 
-    sources = open_slots(given, named_slots(given), reading)
+    sources = open_slots(paths, named_slots(paths), reading)
     folders = {name: PhotoFolder(path) for name, path in ({"": photos} if isinstance(photos, Path) else photos).items()}
     if strange := [name for name in folders if name and name not in sources]:
         raise UsageError(
             "--photos names an unknown source", where=f"--photos {strange[0][:200]}", expected=", ".join(sources)
         )
-    for key, path in given.items():
+    for key, path in paths.items():
         name = key.partition("@")[0]
         if name not in folders and "" not in folders and isinstance(path, str | Path) and Path(path).is_dir():
             folders[name] = PhotoFolder(Path(path))
@@ -244,7 +244,7 @@ class SetComparison:
     @checked
     def save(self, folder: Path | str) -> list[Path]:
         """Write ``similarity.csv``, histograms and ``statistics.json``, together."""
-        from curation.signals.similarity.set_similarity import similarity_histograms
+        from curation.signals.similarity.neighbors import similarity_histograms
 
         folder = Path(folder)
         rows = [
@@ -297,16 +297,16 @@ def neighbors(
     n_train
         training images of the ID set, for --set sample=paper
     """
-    named = {queries.name: queries} if isinstance(queries, Path) else queries
-    asked = {name: open_embeddings(path) for name, path in named.items()}
+    paths = {queries.name: queries} if isinstance(queries, Path) else queries
+    stores = {name: open_embeddings(path) for name, path in paths.items()}
     if set_similarity:
         if workers or parts:
             raise UsageError("--workers and --resume do not apply to --set-similarity")
-        return _sets(asked, open_embeddings(references), sample, n_train)
-    if len(asked) > 1:
+        return _sets(stores, open_embeddings(references), sample, n_train)
+    if len(stores) > 1:
         raise UsageError("Neighbours are listed for one set", expected="one --queries STORE, or --set-similarity")
-    (store,) = asked.values()
-    found, itself = nearest_in_corpus(store, references, k, workers=workers, out=parts)
+    (store,) = stores.values()
+    nearest, itself = nearest_in_corpus(store, references, k, workers=workers, out=parts)
     is_corpus = (references / SUMMARY).is_file()
     facts = {
         "queries": len(store),
@@ -315,21 +315,23 @@ def neighbors(
         "queries_among_references": itself,
         "encoder": store.encoder.digest,
     }
-    rows = [(name, rank, *row) for name, near in zip(store.ids, found, strict=True) for rank, row in enumerate(near, 1)]
+    rows = [
+        (name, rank, *row) for name, near in zip(store.ids, nearest, strict=True) for rank, row in enumerate(near, 1)
+    ]
     return Pairs("neighbors", ("id", "rank", "neighbor", "similarity"), rows, facts)
 
 
-def _sets(asked: Mapping[str, Embeddings], known: Embeddings, rule: SampleRule, n_train: int | None) -> SetComparison:
+def _sets(stores: Mapping[str, Embeddings], known: Embeddings, rule: SampleRule, n_train: int | None) -> SetComparison:
     sample = known.take(sample_rows(known, rule, n_train=n_train).tolist())
-    found = {name: set_similarity(embeddings, sample) for name, embeddings in asked.items()}
+    compared_sets = {name: set_similarity(embeddings, sample) for name, embeddings in stores.items()}
     base = reference_statistics(sample)
     facts = {
         "encoder": known.encoder.digest,
         "sample": {"rule": rule, "meaning": SAMPLE_RULES[rule], "n": len(sample)},
         "reference": asdict(base),
-        "sets": {name: compared.statistics() for name, compared in found.items()},
+        "sets": {name: compared.statistics() for name, compared in compared_sets.items()},
     }
-    return SetComparison(found, facts)
+    return SetComparison(compared_sets, facts)
 
 
 @checked
@@ -377,20 +379,20 @@ def duplicates(
     if images is None:
         return _by_look(embeddings or Path(), against_embeddings, threshold)
     corpora = {"images": images} | ({} if against is None else {"against": against})
-    found = [hash_photos(corpus, workers=workers, out=hashes and hashes / name) for name, corpus in corpora.items()]
-    return _by_pixels(found, distance)
+    hashed = [hash_photos(corpus, workers=workers, out=hashes and hashes / name) for name, corpus in corpora.items()]
+    return _by_pixels(hashed, distance)
 
 
-def _by_pixels(found: Sequence[PhotoHashes], distance: int) -> Pairs:
+def _by_pixels(corpora: Sequence[PhotoHashes], distance: int) -> Pairs:
     """Return pairs of equal pixels, and of perceptual hashes that differ in a few bits; of two sets, one of each."""
-    first = found[0]
+    first = corpora[0]
     hashes = PhotoHashes(
-        tuple(name for corpus in found for name in corpus.names),
-        tuple(digest for corpus in found for digest in corpus.pixels),
-        np.concatenate([corpus.perceptual for corpus in found]),
-        {name: why for corpus in found for name, why in corpus.failures.items()},
+        tuple(name for corpus in corpora for name in corpus.names),
+        tuple(digest for corpus in corpora for digest in corpus.pixels),
+        np.concatenate([corpus.perceptual for corpus in corpora]),
+        {name: why for corpus in corpora for name, why in corpus.failures.items()},
     )
-    unreadable = sum(len(corpus.failures) for corpus in found)
+    unreadable = sum(len(corpus.failures) for corpus in corpora)
     if unreadable:
         name, why = next(iter(hashes.failures.items()))
         warnings.warn(
@@ -401,7 +403,7 @@ def _by_pixels(found: Sequence[PhotoHashes], distance: int) -> Pairs:
     for i, j, bits, same in zip(
         alike.first.tolist(), alike.second.tolist(), alike.distance.tolist(), alike.same_pixels.tolist(), strict=True
     ):
-        if len(found) == 1 or i < len(first) <= j:
+        if len(corpora) == 1 or i < len(first) <= j:
             how = "same pixels" if same else "perceptual hash, bits"
             rows.append((hashes.names[i], hashes.names[j], how, float(bits)))
     return _duplicates(rows, {"images": len(hashes), "unreadable": unreadable})
@@ -410,9 +412,9 @@ def _by_pixels(found: Sequence[PhotoHashes], distance: int) -> Pairs:
 def _by_look(store: Path, against: Path | None, threshold: float) -> Pairs:
     embeddings = open_embeddings(store)
     other: Embeddings | None = open_embeddings(against) if against else None
-    found = look_duplicates(embeddings, other, threshold)
+    pairs = look_duplicates(embeddings, other, threshold)
     count = len(embeddings) + (len(other) if other is not None else 0)
-    rows = [(first, second, "embedding, cosine", score) for first, second, score in found]
+    rows = [(first, second, "embedding, cosine", score) for first, second, score in pairs]
     return _duplicates(rows, {"images": count, "encoder": embeddings.encoder.digest, "threshold": threshold})
 
 

@@ -41,7 +41,7 @@ MOST_PAIRS = 5_000_000
 _BITS = 64
 _CHUNK = 1 << 22
 _PHOTOS = 256
-"""Of a block of listed photos: some seconds of one core."""
+"""Photos in a block of listed photos: some seconds of work for a core."""
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ def _phash() -> Callable[[Any], Any]:
         raise MissingExtraError(
             "Comparing photos needs Pillow and ImageHash", hint="pip install 'curation[photos]'"
         ) from None
-    found: Callable[[Any], Any] = imagehash.phash
-    return found
+    phash: Callable[[Any], Any] = imagehash.phash
+    return phash
 
 
 def hash_photos(
@@ -189,7 +189,7 @@ def alike_photos(hashes: PhotoHashes, distance: int = DISTANCE) -> AlikePhotos:
     Raises
     ------
     UsageError
-        The distance is out of range, or so many pairs are alike that a list of them says nothing.
+        The distance is out of range, or too many pairs are alike to be listed.
     """
     first, second, bits = near_pairs(hashes.perceptual, distance)
     codes = hashes.pixel_codes
@@ -224,13 +224,13 @@ def near_pairs(codes: Codes, distance: int) -> tuple[Int32s, Int32s, Int32s]:
             expected=f"0 to {LARGEST_DISTANCE} of {_BITS} bits",
             found=str(distance),
         )
-    found: list[tuple[Int64s, Int64s, Int64s]] = []
+    pairs: list[tuple[Int64s, Int64s, Int64s]] = []
     edges = [_BITS * band // (distance + 1) for band in range(distance + 2)]
     masks = [np.uint64(((1 << high) - (1 << low)) & (2**_BITS - 1)) for low, high in pairwise(edges)]
     n_found = 0
     for band, mask in enumerate(masks):
         for pair in _within_band(codes, masks[:band], mask, distance):
-            found.append(pair)
+            pairs.append(pair)
             n_found += len(pair[0])
             if n_found > MOST_PAIRS:
                 raise UsageError(
@@ -238,7 +238,7 @@ def near_pairs(codes: Codes, distance: int) -> tuple[Int32s, Int32s, Int32s]:
                     expected=f"at most {MOST_PAIRS:,}",
                     hint="ask for a smaller distance, and remove blank photos",
                 )
-    columns = [np.concatenate([pair[column] for pair in found] or [np.empty(0, np.int64)]) for column in range(3)]
+    columns = [np.concatenate([pair[column] for pair in pairs] or [np.empty(0, np.int64)]) for column in range(3)]
     order = np.lexsort((columns[1], columns[0]))
     first, second, bits = (column[order].astype(np.int32) for column in columns)
     return first, second, bits
@@ -251,7 +251,7 @@ def _within_band(codes: Codes, earlier: Sequence[np.uint64], mask: np.uint64, di
     for start in range(0, len(codes), _CHUNK):
         live = np.arange(start, min(start + _CHUNK, len(codes)))
         shift = 0
-        # Codes of one band lie side by side: each is compared with the next, then the one after, until none is left.
+        # Codes that share a band are adjacent: each is compared with the next, then the one after, until none is left.
         while len(live):
             shift += 1
             live = live[live + shift < len(codes)]
@@ -291,7 +291,7 @@ def look_duplicates(
     second = embeddings if others is None else others
     require_same_encoder(embeddings, second)
     rows, columns = embeddings.normalised(), second.normalised()
-    found: list[tuple[str, str, float]] = []
+    pairs: list[tuple[str, str, float]] = []
     for start in range(0, len(rows), _BLOCK):
         block = rows[start : start + _BLOCK]
         for other in range(0 if others is not None else start, len(columns), _BLOCK):
@@ -299,17 +299,17 @@ def look_duplicates(
             hit, column = np.nonzero(scores >= np.float32(threshold))
             hit, column = hit + start, column + other
             if others is None:
-                kept = column > hit
-                hit, column = hit[kept], column[kept]
+                is_later = column > hit
+                hit, column = hit[is_later], column[is_later]
             values = scores[hit - start, column - other].tolist()
-            found += [
+            pairs += [
                 (embeddings.ids[i], second.ids[j], value)
                 for i, j, value in zip(hit.tolist(), column.tolist(), values, strict=True)
             ]
-            if len(found) > MOST_PAIRS:
+            if len(pairs) > MOST_PAIRS:
                 raise UsageError(
                     "Too many pairs look alike to be listed",
                     expected=f"at most {MOST_PAIRS:,}",
                     hint="ask for a higher threshold",
                 )
-    return sorted(found, key=lambda pair: pair[:2])
+    return sorted(pairs, key=lambda pair: pair[:2])

@@ -300,7 +300,7 @@ def import_torchvision() -> Any:
 
 def _declare() -> None:
     torch: Any = importlib.import_module("torch")
-    # "FRAGMENT" may stand beside another declaration of the namespace; "DEF" may not.
+    # "FRAGMENT" is allowed beside another declaration of the namespace; "DEF" may not.
     library = torch.library.Library("torchvision", "FRAGMENT")
     for name in _MISSING:
         library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
@@ -471,26 +471,36 @@ def _known_fields(open_clip: Any) -> dict[str, set[str]]:
     }
 
 
-def _require_known(table: dict[str, Any], known: dict[str, set[str]], where: str, place: tuple[str, ...] = ()) -> None:
-    fields = known[place[-1] if place else ""]
+def _require_known(
+    table: dict[str, Any], known: dict[str, set[str]], where: str, parents: tuple[str, ...] = ()
+) -> None:
+    fields = known[parents[-1] if parents else ""]
     for key, value in table.items():
-        path = (*place, key)
+        path = (*parents, key)
         if key not in fields or "remote_code" in key:
-            what, found, expected = "Unsupported field of a model configuration", None, ", ".join(sorted(fields))
+            message, value_text, expected = (
+                "Unsupported field of a model configuration",
+                None,
+                ", ".join(sorted(fields)),
+            )
         elif isinstance(value, dict):
             if key in known:
                 _require_known(value, known, where, path)
                 continue
-            what, found, expected = "Malformed model configuration", "an object", "a plain value"
+            message, value_text, expected = "Malformed model configuration", "an object", "a plain value"
         elif key in _NAMES and value and not (isinstance(value, str) and _NAMES[key].fullmatch(value)):
-            what, found, expected = "Malformed model configuration", ascii(value), "the name of a model, no folder"
+            message, value_text, expected = (
+                "Malformed model configuration",
+                ascii(value),
+                "the name of a model, no folder",
+            )
         else:
             continue
         raise EncoderError(
-            what,
+            message,
             where=f"{where}: {'.'.join(path)[:200]}",
             expected=expected[:400],
-            found=found and found[:80],
+            found=value_text and value_text[:80],
             hint="remove the field, in a copy of the folder that --model local-dir:DIR names; a model that needs code "
             "of its own is not loaded",
         )
@@ -516,12 +526,12 @@ def _weights_file(open_clip: Any, model: str, pretrained: str, tag: str) -> Path
     if tag or model.startswith(HUB):
         try:
             with _silence():
-                found = (
+                path = (
                     open_clip.download_pretrained(open_clip.get_pretrained_cfg(model, tag))
                     if tag
                     else open_clip.pretrained.download_pretrained_from_hf(model.removeprefix(HUB))
                 )
-            return Path(found)
+            return Path(path)
         # Whatever the hub's client raises: no network, no such repository, no permission, a full disk.
         except Exception as error:
             hint = "fetch the file where there is a network, and name it: --pretrained FILE"
@@ -569,9 +579,11 @@ def _fill(open_clip: Any, model: Any, path: Path) -> None:
         )
 
 
-def _refuse(what: str, where: str, error: Exception, hint: str | None = None) -> NoReturn:
+def _refuse(message: str, where: str, error: Exception, hint: str | None = None) -> NoReturn:
     lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
-    raise EncoderError(what, where=where, found="; ".join(lines[:3])[:300] or type(error).__name__, hint=hint) from None
+    raise EncoderError(
+        message, where=where, found="; ".join(lines[:3])[:300] or type(error).__name__, hint=hint
+    ) from None
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from curation.extensions.audit.rules import chosen_rules
 from curation.extensions.audit.run import run_audit
 from curation.extensions.audit.target import PRINCIPLE
 from curation.extensions.audit.targets import FolderOptions, folder_target
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.source import Source
 from tests.extensions.audit.benchmark_world import count
 from tests.real_files import real_files
@@ -20,9 +20,9 @@ from tests.real_files import real_files
 @cache
 def _sources(data: Path) -> dict[str, Source]:
     return {
-        "coco-train2017": open_source(data / "coco" / "presence_2014_2017.csv", dataset="coco", part="train2017"),
-        "coco-val2017": open_source(data / "coco" / "instances_val2017_rebuilt.json", dataset="coco", part="val2017"),
-        "voc2007-test": open_source(data / "voc2007" / "test_with_difficult.json", dataset="voc2007", part="test"),
+        "coco-train2017": open_path(data / "coco" / "presence_2014_2017.csv", dataset="coco", part="train2017"),
+        "coco-val2017": open_path(data / "coco" / "instances_val2017_rebuilt.json", dataset="coco", part="val2017"),
+        "voc2007-test": open_path(data / "voc2007" / "test_with_difficult.json", dataset="voc2007", part="test"),
     }
 
 

@@ -12,7 +12,7 @@ from curation.extensions.benchmarks.opendet import OTHERS
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_lists
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.source import Source
 from tests.protocols.drawn_source import Draw
 from tests.real_files import real_files
@@ -66,8 +66,8 @@ def test_the_order_of_the_others() -> None:
 
 @real_files("owod_lists")
 def check_the_published_wilderness_lies_in_the_pool(shared: Path) -> None:
-    coco = open_source(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="train2017")
-    voc = open_source(shared / "data/voc2007/test_with_difficult.json", dataset="voc2007", part="test")
+    coco = open_path(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="train2017")
+    voc = open_path(shared / "data/voc2007/test_with_difficult.json", dataset="voc2007", part="test")
     manifest = built({"coco": coco, "voc2007-test": voc})
     published = json.loads((shared / "data/owod/published/opendet/wilderness_ids.json").read_text())
     theirs = {f"coco:{int(one):012d}" for one in published}

@@ -11,7 +11,7 @@ from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, LabelVi
 from curation.manifest.manifest import Manifest
 from curation.review.app.images import ReviewImages, arranged, source_images
 from curation.review.proposals.proposal import Evidence, Proposal
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Source
 
@@ -31,7 +31,7 @@ class ReviewWorld:
     photos: Path
 
     def source(self) -> Source:
-        return open_source(self.annotations, dataset="coco", part="val2017", cache=False)
+        return open_path(self.annotations, dataset="coco", part="val2017", cache=False)
 
     def images(self, proposals: list[Proposal] | None = None, *, batch_size: int = 5) -> ReviewImages:
         found = source_images({"coco": self.source()}, {"": PhotoFolder(self.photos)})

@@ -6,7 +6,7 @@ import pytest
 
 from curation.cli import main
 from curation.manifest.manifest import Manifest, read_manifest
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.source import Source
 from tests.small_world import SmallWorld, write_small_world
 
@@ -32,6 +32,6 @@ def base(base_folder: Path) -> Manifest:
 @pytest.fixture(scope="session")
 def raw(world: SmallWorld) -> dict[str, Source]:
     return {
-        "voc2007-test": open_source(world.voc_root, dataset="voc2007", part="test", cache=False),
-        "coco": open_source(world.coco_json, dataset="coco", part="train2017", cache=False),
+        "voc2007-test": open_path(world.voc_root, dataset="voc2007", part="test", cache=False),
+        "coco": open_path(world.coco_json, dataset="coco", part="train2017", cache=False),
     }

@@ -21,7 +21,7 @@ from curation.review.proposals.categories import (
 )
 from curation.review.proposals.id_classes import IdClass, checked_classes, synsets_of
 from curation.review.proposals.proposal import Thresholds
-from curation.signals.hierarchy.synset_maps import Reading, synset_map
+from curation.signals.hierarchy.class_lists import Reading, synset_map
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, VOC_NAMES
 from tests.review.proposals.proposal_world import source_of
 

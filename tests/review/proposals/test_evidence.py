@@ -18,7 +18,7 @@ from curation.review.proposals.evidence import (
     text_evidence,
 )
 from curation.review.proposals.id_classes import IdClass
-from curation.signals.similarity.set_similarity import SetSimilarity
+from curation.signals.similarity.neighbors import SetSimilarity
 from tests.review.proposals.proposal_world import source_of
 from tests.signals.similarity.vectors import embedded
 

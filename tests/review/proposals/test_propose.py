@@ -18,7 +18,7 @@ from curation.review.proposals.propose import (
     propose_sets,
     set_statistics,
 )
-from curation.signals.similarity.set_similarity import SetSimilarity
+from curation.signals.similarity.neighbors import SetSimilarity
 from tests.review.proposals.proposal_world import source_of
 from tests.rounding import SINGLE, cosine_error
 from tests.signals.similarity.vectors import embedded

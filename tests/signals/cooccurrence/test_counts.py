@@ -7,7 +7,7 @@ import pytest
 
 from curation.core.errors import CutError
 from curation.signals.cooccurrence.graph import count_cooccurrence
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.source import Source
 from tests.real_files import real_files
 
@@ -15,7 +15,7 @@ from tests.real_files import real_files
 def source_of(folder: Path, rows: str) -> Source:
     path = folder / "table.csv"
     path.write_text("image,class\n" + rows, encoding="utf-8")
-    return open_source(path, dataset="shapes", part="", cache=False)
+    return open_path(path, dataset="shapes", part="", cache=False)
 
 
 def test_an_image_counts_once_a_pair(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_blocks_count_what_a_product_counts(
 
 @real_files("coco")
 def check_the_real_validation_set(shared: Path) -> None:
-    source = open_source(shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017")
+    source = open_path(shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017")
     counts = count_cooccurrence(source)
     place = {name: number for number, name in enumerate(counts.names)}
     shown = np.zeros((len(source.images), len(place)), np.int64)

@@ -12,8 +12,13 @@ import pytest
 
 from curation.core.errors import CutError
 from curation.signals.cooccurrence.cut import CutOptions, normalized_cut
-from curation.signals.cooccurrence.graph import ClassGraph
-from curation.signals.cooccurrence.search import best_labels, normalized_cut_value, number_of_partitions, partition_of
+from curation.signals.cooccurrence.graph import (
+    ClassGraph,
+    best_labels,
+    normalized_cut_value,
+    number_of_partitions,
+    partition_of,
+)
 from tests.real_files import real_files
 from tests.signals.cooccurrence.graphs import best_by_force, from_images, graph_of, planted_graph, small_graph
 
@@ -189,10 +194,10 @@ def test_as_many_clusters_as_classes() -> None:
 @real_files("coco")
 def check_never_above_scikit_learn(shared: Path) -> None:
     from curation.signals.cooccurrence.graph import class_graph, count_cooccurrence
-    from curation.sources.opening import open_source
+    from curation.sources.opening import open_path
 
     path = shared / "data/coco/instances_val2017_rebuilt.json"
-    counts = count_cooccurrence(open_source(path, dataset="coco", part="val2017"))
+    counts = count_cooccurrence(open_path(path, dataset="coco", part="val2017"))
     cut = normalized_cut(class_graph(counts), 3, CutOptions(restarts=4, kicks=0))
     own = [start.value for start in cut.starts if start.value is not None]
     assert float(cut.value) <= min(own) + 1e-12

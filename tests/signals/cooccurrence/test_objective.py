@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.core.errors import CutError
-from curation.signals.cooccurrence.search import between_clusters, labels_of, normalized_cut_value, partition_of, refine
+from curation.signals.cooccurrence.graph import (
+    between_clusters,
+    cluster_labels,
+    normalized_cut_value,
+    partition_of,
+    refine,
+)
 from tests.signals.cooccurrence.graphs import small_graph
 from tests.worlds.graphs import ncut
 
@@ -44,4 +50,4 @@ def test_partition_and_labels() -> None:
     names = ("a", "b", "c", "d", "e")
     partition = partition_of(names, [1, 0, 1, 2, 2])
     assert partition == (("a", "c"), ("d", "e"), ("b",))
-    assert partition_of(names, labels_of(names, partition)) == partition
+    assert partition_of(names, cluster_labels(names, partition)) == partition

@@ -11,7 +11,7 @@ import pytest
 from curation.cli import main
 from curation.core.errors import CurationError, UsageError
 from curation.core.ids import ilsvrc2012_classes
-from curation.signals.hierarchy.class_lists import class_in, read_classes
+from curation.signals.hierarchy.class_lists import class_in, read_class_sets
 from curation.signals.hierarchy.questions import Hierarchy, kin
 from curation.signals.hierarchy.related_classes import class_kin, relatives
 from curation.signals.hierarchy.wordnet import wordnet
@@ -164,7 +164,7 @@ def test_manifests_say_their_roles() -> None:
     assert names == ["t1", "t2", "t3"]
     with pytest.raises(UsageError, match="No such part"):
         kin("imagenet/p2@1.0.0", part="nosuch")
-    assert read_classes("ilsvrc2012")[0].classes == ilsvrc2012_classes()
+    assert read_class_sets("ilsvrc2012")[0].classes == ilsvrc2012_classes()
 
 
 def test_a_hierarchy_of_ones_own(tmp_path: Path) -> None:

@@ -8,14 +8,16 @@ import pytest
 
 from curation.core.errors import HierarchyError, MissingFileError, UsageError
 from curation.core.ids import ilsvrc2012_classes
-from curation.signals.hierarchy.class_trees import (
+from curation.signals.hierarchy.hierarchy import (
     SUPERCLASS_RULES,
+    as_tree,
+    leaves_under,
+    parents,
     read_edge_list,
     read_open_images,
     read_open_images_names,
     superclass,
 )
-from curation.signals.hierarchy.hierarchy import as_tree, leaves_under, parents
 from curation.signals.hierarchy.wordnet import imagenet_dag, imagenet_tree
 from tests.real_files import real_files
 

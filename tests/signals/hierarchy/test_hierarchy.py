@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from curation.core.errors import HierarchyError
 from curation.signals.hierarchy.hierarchy import (
-    Edits,
+    ParentEdits,
     above,
     ancestors,
     as_tree,
@@ -20,7 +20,7 @@ from curation.signals.hierarchy.hierarchy import (
     descendants,
     dropped_leaves,
     edited,
-    find,
+    find_nodes,
     label,
     leaves_under,
     node_of,
@@ -62,8 +62,8 @@ def test_the_chosen_parent_decides_what_falls_out(animals: Any) -> None:
     assert dropped_leaves(animals, last, ["dog", "racer"], ["beagle", "whippet"]) == {"dog": ("whippet",)}
 
 
-def edits(parents: dict[str, tuple[str, ...]], *new: str) -> Edits:
-    return Edits(name="x", version="1.0.0", parents=parents, new=new)
+def edits(parents: dict[str, tuple[str, ...]], *new: str) -> ParentEdits:
+    return ParentEdits(name="x", version="1.0.0", parents=parents, new=new)
 
 
 def test_an_edit_must_name_a_parent_unless_it_is_new(animals: Any) -> None:
@@ -155,19 +155,23 @@ def test_malformed_edits(tmp_path: Path, text: str) -> None:
 
 
 def test_words_with_several_meanings(nouns: Any) -> None:
-    found = find(nouns, "Hunting Dog")
+    found = find_nodes(nouns, "Hunting Dog")
     assert found[0] == "n02087122"
-    assert {"n02012849", "n03126707"} <= set(find(nouns, "crane"))
+    assert {"n02012849", "n03126707"} <= set(find_nodes(nouns, "crane"))
     # Of that very name, then under another name too, then such that hold the word, then parts of words.
-    assert [nouns.nodes[node]["name"] for node in find(nouns, "crane")][:7] == [
+    assert [nouns.nodes[node]["name"] for node in find_nodes(nouns, "crane")][:7] == [
         "crane.n.05", "crane.n.04", "crane.n.02", "crane.n.01", "grus.n.01", "whooping_crane.n.01", "crane_fly.n.01",
     ]  # fmt: skip
-    assert {nouns.nodes[node]["name"].partition(".")[0] for node in find(nouns, "crane")[7:]} == {
+    assert {nouns.nodes[node]["name"].partition(".")[0] for node in find_nodes(nouns, "crane")[7:]} == {
         "cranesbill", "wild_geranium", "meadow_cranesbill",
     }  # fmt: skip
-    assert [nouns.nodes[node]["name"] for node in find(nouns, "dog")][:3] == ["dog.n.01", "dog.n.03", "andiron.n.01"]
-    assert find(nouns, "n02012849")[0] == find(nouns, "crane.n.05")[0] == "n02012849"
-    assert find(nouns, "no such word") == []
+    assert [nouns.nodes[node]["name"] for node in find_nodes(nouns, "dog")][:3] == [
+        "dog.n.01",
+        "dog.n.03",
+        "andiron.n.01",
+    ]
+    assert find_nodes(nouns, "n02012849")[0] == find_nodes(nouns, "crane.n.05")[0] == "n02012849"
+    assert find_nodes(nouns, "no such word") == []
 
 
 def test_a_name_that_means_one_node(nouns: Any) -> None:

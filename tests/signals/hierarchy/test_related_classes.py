@@ -18,7 +18,7 @@ from curation.signals.hierarchy.related_classes import (
     kinship,
     leacock_chodorow,
     lowest_common,
-    nearest,
+    nearest_known,
     path_similarity,
     wu_palmer,
 )
@@ -38,7 +38,7 @@ def test_worked_case(edges: Edges) -> None:
     assert path_similarity(kin, ["hound"], ["cat"])[0, 0] == pytest.approx(1 / 4)
     assert leacock_chodorow(kin, ["hound"], ["cat"], depth=4)[0, 0] == pytest.approx(-math.log(4 / 8))
     assert math.isnan(wu_palmer(kin, ["hound"], ["stone"])[0, 0])
-    assert nearest(kin, ["hound"], ["stone", "cat"])[0][0] == "cat"
+    assert nearest_known(kin, ["hound"], ["stone", "cat"])[0][0] == "cat"
 
 
 def test_a_node_that_was_not_asked_for_is_refused(edges: Edges) -> None:

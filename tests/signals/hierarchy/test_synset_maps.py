@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from curation.core.errors import UsageError
+from curation.signals.hierarchy.class_lists import DATASETS, synset_choices, synset_map
 from curation.signals.hierarchy.hierarchy import ancestors
-from curation.signals.hierarchy.synset_maps import DATASETS, synset_choices, synset_map
 from tests.real_files import real_files
 from tests.signals.hierarchy.nltk_oracle import nltk_reader
 

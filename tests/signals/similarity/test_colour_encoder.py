@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from curation.core.errors import EncoderError
-from curation.signals.similarity.embeddings import unit_rows
+from curation.signals.similarity.embeddings import rows_of_unit_length
 from curation.signals.similarity.encoder import ColourEncoder, _hues
 from tests.rounding import cosine_error
 from tests.signals.similarity.clip_world import picture
@@ -20,7 +20,7 @@ def flat(*colour: int) -> object:
 
 
 def likeness(*images: object) -> np.ndarray:
-    unit = unit_rows(encode_images(ColourEncoder(), list(images)))
+    unit = rows_of_unit_length(encode_images(ColourEncoder(), list(images)))
     return unit @ unit.T
 
 

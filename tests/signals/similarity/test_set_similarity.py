@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from curation.core.errors import SimilarityError, UsageError
-from curation.signals.similarity.set_similarity import (
+from curation.signals.similarity.neighbors import (
     leave_one_out,
     reference_statistics,
     sample_rows,

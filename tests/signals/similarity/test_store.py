@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from curation.core import writing
 from curation.core.canonical import sha256_of_file
 from curation.core.errors import EmbeddingError, MissingFileError
+from curation.core.writing import PARTIAL, _host
 from curation.signals.similarity.embeddings import (
     Embeddings,
     EmbeddingStore,
@@ -22,7 +22,7 @@ from curation.signals.similarity.embeddings import (
     StoreHeader,
     batch_of,
     open_embeddings,
-    unit_rows,
+    rows_of_unit_length,
 )
 from tests.rounding import gamma
 
@@ -139,7 +139,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_what_a_kill_left_of_the_header_does_not_stand_in_the_way(tmp_path: Path) -> None:
-    (tmp_path / f".store.partial-{writing._host()}-999999999-aa.json").write_bytes(b"{")
+    (tmp_path / f".store{PARTIAL}{_host()}-999999999-aa.json").write_bytes(b"{")
     finished(tmp_path)
     assert len(open_embeddings(tmp_path)) == 5
     assert not list(tmp_path.glob(".*"))
@@ -241,7 +241,7 @@ def test_normalised_rows_are_three_four_five() -> None:
 
 @given(hnp.arrays(np.float32, (3, 4), elements=st.floats(-(2.0**127), 2.0**127, width=32)))
 def test_rows_have_unit_length_however_large_or_small(vectors: np.ndarray) -> None:
-    lengths = np.linalg.norm(unit_rows(vectors).astype(np.float64), axis=1)
+    lengths = np.linalg.norm(rows_of_unit_length(vectors).astype(np.float64), axis=1)
     zero = ~vectors.any(axis=1)
     assert (lengths[zero] == 0).all()
     # Each number is rounded once, from a quotient in float64.

@@ -56,7 +56,7 @@ def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
 
 
 def _values(listed: AuditedList) -> Int32s | None:
-    if listed.read.is_multilabel or listed.read.pairs:
+    if listed.read.is_multilabel:
         return None
     return listed.read.labels if listed.read.labels is not None else listed.read.group_of
 

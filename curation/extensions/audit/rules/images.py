@@ -32,7 +32,7 @@ from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditedSource, Audi
 from curation.manifest.disjoint import REASONS, ImageColumns, shared_images
 from curation.signals.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
 from curation.sources.datasets import namespace_of
-from curation.sources.opening import open_source
+from curation.sources.opening import open_path
 from curation.sources.photos import PhotoFolder
 from curation.sources.published_list import YAML_NAMES
 from curation.sources.source import Bools, Int32s, Int64s, Source
@@ -296,8 +296,6 @@ def _said_again(part: AuditedList) -> Int64s:
     import pandas as pd
 
     read = part.read
-    if read.pairs:
-        return np.empty(0, np.int64)
     given: dict[str, Any] = {"image": part.members, "label": read.labels, "class": read.group_of}
     given |= {"labels": read.label_counts, "rest": read.rest}
     given |= {f"column {name}": column.of for name, column in read.columns.items()}
@@ -430,7 +428,7 @@ def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] 
     key = ("annotations", part.name)
     if key not in target.cache:
         try:
-            source = open_source(path, dataset="lists", part=use, cache=False, bad_boxes="drop")
+            source = open_path(path, dataset="lists", part=use, cache=False, bad_boxes="drop")
         except CurationError:
             # Other rules say what is wrong with the file.
             source = None
