@@ -23,8 +23,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parameters import declared
+from curation.benchmarks.benchmark import declared, fact, facts_of
 from curation.benchmarks.parts import (
     Part,
     Selection,

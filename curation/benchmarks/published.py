@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from curation.benchmarks.facts import facts_of
+from curation.benchmarks.benchmark import facts_of
 from curation.benchmarks.parts import manifest_of, unread_entry
 from curation.core.errors import ProtocolError
 from curation.core.input_files import read_declaration

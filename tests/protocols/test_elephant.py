@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curation.benchmarks.benchmark import declared_parameters
 from curation.benchmarks.elephant.lists import FIGURES, TRAINING_FIGURES, build, default_name, level_count
-from curation.benchmarks.parameters import declared_parameters
 from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
 from curation.benchmarks.parts import UNKNOWN_TO_VOC as UNKNOWN
 from curation.benchmarks.parts import voc_classes as class_entries

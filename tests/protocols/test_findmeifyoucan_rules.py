@@ -16,8 +16,8 @@ from curation.benchmarks.findmeifyoucan.lists import (
     wanted_categories,
 )
 from curation.benchmarks.findmeifyoucan.pairs import VOC, Pool, Wanted
+from curation.benchmarks.parts import images_with
 from curation.benchmarks.registry import find_benchmark
-from curation.benchmarks.selection import images_with
 from curation.core.errors import CurationError, PresenceOnlyError, ProtocolError
 from curation.review.decisions.resolution import recorded_form
 from curation.sources.source import Objects, Source

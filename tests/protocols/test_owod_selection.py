@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.benchmarks.owod.lists import exemplars, hash_ranks, hash_validation, listed_validation
-from curation.benchmarks.selection import shown
+from curation.benchmarks.parts import shown
 from curation.core.errors import ProtocolError
 from curation.manifest.header import ClassEntry
 from curation.sources.source import Source

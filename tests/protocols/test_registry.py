@@ -13,11 +13,11 @@ import msgspec
 import pytest
 
 from curation.benchmarks import imagenet
+from curation.benchmarks.benchmark import Parameter
 from curation.benchmarks.findmeifyoucan import measures as findmeifyoucan
 from curation.benchmarks.osod3 import evaluation as osod3
 from curation.benchmarks.osod3 import problems
 from curation.benchmarks.owod import splits
-from curation.benchmarks.parameters import Parameter
 from curation.benchmarks.registry import benchmarks, find_benchmark
 from curation.core.errors import ProtocolError, UsageError
 from curation.evaluation.variants import Rules

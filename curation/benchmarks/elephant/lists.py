@@ -22,11 +22,9 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks import parts
-from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parameters import declared_parameters, several
-from curation.benchmarks.parts import Part, Selection, all_images, compared, source_entry, voc_classes
+from curation.benchmarks.benchmark import declared_parameters, fact, facts_of, several
+from curation.benchmarks.parts import Part, Selection, all_images, compared, hash_rank, source_entry, voc_classes
 from curation.benchmarks.published import drafts
-from curation.benchmarks.selection import hash_rank
 from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, Supersedes
 from curation.manifest.manifest import Manifest

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from curation.benchmarks.facts import fact
+from curation.benchmarks.benchmark import fact
 from curation.core.errors import EvaluationError, UsageError
 from curation.evaluation import input_order, matching, open_set
 from curation.evaluation.curves import (

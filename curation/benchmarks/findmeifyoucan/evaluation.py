@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
-from curation.benchmarks.facts import fact
+from curation.benchmarks.benchmark import fact
 from curation.benchmarks.findmeifyoucan.measures import (
     FPR_KEYS,
     THRESHOLD_RULES,

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from curation.benchmarks.facts import fact
+from curation.benchmarks.benchmark import fact
 from curation.benchmarks.findmeifyoucan.pairs import (
     PAIRS,
     Pair,
@@ -33,13 +33,14 @@ from curation.benchmarks.parts import (
     Selection,
     all_images,
     compared,
+    hash_rank,
+    images_with,
     make_part,
     manifest_of,
     rule_note,
     source_entry,
     unread_entry,
 )
-from curation.benchmarks.selection import hash_rank, images_with
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ProtocolError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, SourceEntry, Treatment

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from curation.benchmarks.facts import fact, facts_of
+from curation.benchmarks.benchmark import fact, facts_of
 from curation.core.errors import UsageError
 from curation.evaluation.curves import average_precision, weighted_auroc
 from curation.evaluation.input_order import count_tie_sensitive

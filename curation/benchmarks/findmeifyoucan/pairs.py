@@ -17,8 +17,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from curation.benchmarks.facts import facts_of
-from curation.benchmarks.parameters import declared
+from curation.benchmarks.benchmark import declared, facts_of
 from curation.core.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
 from curation.manifest.header import DIGEST, NAME
 from curation.review.decisions.decision import Decision, check_decision

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from curation.benchmarks.facts import fact, facts_of
+from curation.benchmarks.benchmark import fact, facts_of
 from curation.core.errors import EvaluationError, UsageError
 from curation.core.figure_style import (
     MARKERS,

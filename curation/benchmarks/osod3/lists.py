@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from curation.benchmarks.benchmark import SourceSlot
-from curation.benchmarks.facts import declared_slots
+from curation.benchmarks.benchmark import SourceSlot, declared_slots
 from curation.benchmarks.osod3.problems import (
     CUB_CLASSES,
     CUB_IMAGES,
@@ -48,13 +47,13 @@ from curation.benchmarks.parts import (
     Part,
     Selection,
     compared,
+    hash_rank,
     make_part,
     manifest_of,
     rule_note,
     source_entry,
     unread_entry,
 )
-from curation.benchmarks.selection import hash_rank
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import ProtocolError, UsageError
 from curation.core.grouping import distinct

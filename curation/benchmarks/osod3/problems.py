@@ -17,8 +17,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parameters import declared_parameters
+from curation.benchmarks.benchmark import declared_parameters, fact, facts_of
 from curation.core.canonical import canonical_json, sha256_of_bytes
 from curation.core.errors import MissingFileError, ProtocolError
 from curation.core.storage import inside, read_bytes

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.facts import fact
+from curation.benchmarks.benchmark import fact
 from curation.benchmarks.owod.splits import (
     COCO_TRAIN,
     COCO_VAL,
@@ -39,14 +39,16 @@ from curation.benchmarks.owod.tasks import fitting_validation
 from curation.benchmarks.parts import (
     Part,
     Selection,
+    Shown,
     all_images,
     compared,
+    hash_rank,
     make_part,
     manifest_of,
     rule_note,
+    shown,
     source_entry,
 )
-from curation.benchmarks.selection import Shown, hash_rank, shown
 from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import Figure, LabelView, PartEntry, PartRole, TaskEntry, roles_at
 from curation.manifest.manifest import Manifest

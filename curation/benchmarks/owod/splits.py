@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.benchmark import SourceSlot
-from curation.benchmarks.facts import fact, facts_of
+from curation.benchmarks.benchmark import SourceSlot, fact, facts_of
 from curation.benchmarks.owod.tasks import SOURCES, TaskFile, parse_tasks
 from curation.benchmarks.parts import source_entry, unread_entry
 from curation.benchmarks.published import drafts, task_classes, tasks_of

@@ -15,7 +15,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from curation.benchmarks.parameters import MOST_IMAGES
+from curation.benchmarks.benchmark import MOST_IMAGES
 from curation.benchmarks.roles import require_disjoint_sources
 from curation.core.arguments import checked
 from curation.core.errors import CurationError, CurationWarning, ProtocolError, UsageError

@@ -13,19 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.facts import fact
+from curation.benchmarks.benchmark import fact
 from curation.benchmarks.parts import (
     Part,
     Selection,
+    Shown,
     all_images,
     compared,
+    hash_rank,
     make_part,
     manifest_of,
+    shown,
     source_entry,
     voc_classes,
 )
 from curation.benchmarks.published import drafts
-from curation.benchmarks.selection import Shown, hash_rank, shown
 from curation.core.errors import ProtocolError
 from curation.manifest.header import ClassEntry, LabelView, Paper, PartRole
 from curation.manifest.manifest import Manifest

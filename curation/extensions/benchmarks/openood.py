@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.facts import declared_slots, fact, facts_of
+from curation.benchmarks.benchmark import declared_slots, fact, facts_of
 from curation.benchmarks.parts import Part, Selection, all_images, compared, make_part, manifest_of, source_entry
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import ExportError, ProtocolError

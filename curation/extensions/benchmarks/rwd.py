@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from curation.benchmarks.facts import declared_slots, fact
+from curation.benchmarks.benchmark import declared_slots, fact
 from curation.benchmarks.parts import Selection, make_part, manifest_of, source_entry
 from curation.benchmarks.published import task_classes, tasks_of
 from curation.core.errors import ProtocolError

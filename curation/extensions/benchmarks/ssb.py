@@ -19,10 +19,17 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from curation.benchmarks.facts import declared_slots, fact, facts_of
-from curation.benchmarks.parameters import declared_parameters, stated
-from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
-from curation.benchmarks.selection import images_with
+from curation.benchmarks.benchmark import declared_parameters, declared_slots, fact, facts_of, stated
+from curation.benchmarks.parts import (
+    Part,
+    Selection,
+    compared,
+    images_with,
+    make_part,
+    manifest_of,
+    source_entry,
+    unread_entry,
+)
 from curation.core.errors import ProtocolError
 from curation.core.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.header import ClassEntry, LabelView, Paper, PartEntry, PartRole

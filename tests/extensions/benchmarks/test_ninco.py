@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.benchmark import facts_of
 from curation.benchmarks.building import import_lists
-from curation.benchmarks.facts import facts_of
 from curation.benchmarks.registry import find_recipe
 from curation.core.errors import DigestMismatchError
 from curation.core.ilsvrc2012 import ilsvrc2012_classes

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from curation.benchmarks.benchmark import facts_of
 from curation.benchmarks.building import import_lists
 from curation.benchmarks.exporting import export
-from curation.benchmarks.facts import facts_of
 from curation.benchmarks.registry import find_recipe
 from curation.cli import main
 from curation.core.errors import AnnotationFormatError, ExportError, ProtocolError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from curation.benchmarks.facts import facts_of
+from curation.benchmarks.benchmark import facts_of
 from curation.core.errors import UsageError
 from curation.extensions.audit.rule import Check, Rule
 from curation.extensions.audit.rules import files, images, lists, optional, tasks
