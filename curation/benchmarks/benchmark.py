@@ -127,8 +127,12 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             fits = re.fullmatch("[0-9]{1,12}", text) is not None and self.least <= int(text) <= self.most
             expected = f"a whole number from {self.least} to {self.most}"
         if not fits:
-            what, where = f"Invalid value of {self.name}", f"--set {self.name}"
-            raise ProtocolError(what, where=where, expected=expected, found=repr(text[:40]))
+            message = (
+                f"The parameter {self.name} has one value"
+                if len(self.choices) == 1
+                else f"Invalid value of {self.name}"
+            )
+            raise ProtocolError(message, where=f"--set {self.name}", expected=expected, found=repr(text[:40]))
         return text if self.most is None else int(text)
 
 
@@ -300,8 +304,11 @@ class Benchmark:
                 {name: getattr(slot, name) for name in ("name", "dataset", "part", "required", "meaning")}
                 for slot in slots
             ],
+            # A manifest also records parameters that have a single value: nothing is to be chosen there.
             "parameters": [
-                {name: getattr(param, name) for name in ("name", "default", "meaning")} for param in self.parameters
+                {name: getattr(param, name) for name in ("name", "default", "meaning")}
+                for param in self.parameters
+                if len(param.choices) != 1
             ],
             "parts": [{"name": name, "meaning": meaning} for name, meaning in self.parts],
             "page": self.page,

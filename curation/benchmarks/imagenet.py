@@ -6,7 +6,7 @@ and val; the validation images of all three are the test part.
 
 The published lists are what scikit-learn's ``train_test_split(images, classes, train_size=0.8, stratify=classes,
 random_state=42)`` returned, reproduced here to the file without scikit-learn. How a class's share is rounded depends on
-the order of two floating-point operations, which changed between versions; both orders are here, by name.
+the order of two floating-point operations: it is that of scikit-learn 1.0.2 to 1.9.1 at least.
 """
 
 from __future__ import annotations
@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from curation.signals.hierarchy.hierarchy import Graph
 
 
-Formula = Literal["sklearn-1.0", "sklearn-0.24"]
-"""``sklearn-1.0``: versions 1.0.2 to 1.9.1 at least, ``size / total * draws``; ``-0.24``: ``draws * size / total``."""
 Overlap = Literal["each", "first"]
 
 CUTS = {
@@ -249,9 +247,7 @@ class ClassImages:
         return [name for name in names if name not in self._positions]
 
 
-def split_sizes(
-    sizes: Int64s, *, train_size: float = 0.8, seed: int = 42, formula: Formula = "sklearn-1.0"
-) -> tuple[Int64s, Int64s]:
+def split_sizes(sizes: Int64s, *, train_size: float = 0.8, seed: int = 42) -> tuple[Int64s, Int64s]:
     """Return the positions of the training and of the validation items, in the order scikit-learn returns them.
 
     The items stand class by class, the classes sorted.
@@ -263,7 +259,6 @@ def split_sizes(
     train_size : float
         Share of the items for training, in (0, 1).
     seed : int
-    formula : {"sklearn-1.0", "sklearn-0.24"}
 
     Raises
     ------
@@ -284,8 +279,8 @@ def split_sizes(
         )
     # The generator, its calls and their order are part of the published lists.
     random = np.random.RandomState(seed)
-    in_train = _allotted(sizes, n_train, random, formula)
-    in_val = _allotted(sizes - in_train, n - n_train, random, formula)
+    in_train = _allotted(sizes, n_train, random)
+    in_val = _allotted(sizes - in_train, n - n_train, random)
     starts = np.cumsum(sizes) - sizes
     train, val = [], []
     for start, size, first, second in zip(
@@ -300,9 +295,10 @@ def split_sizes(
     )
 
 
-def _allotted(sizes: Int64s, draws: int, random: np.random.RandomState, formula: Formula) -> Int64s:
+def _allotted(sizes: Int64s, draws: int, random: np.random.RandomState) -> Int64s:
     """Return how many of the draws fall to each class: scikit-learn's ``_approximate_mode``."""
-    share = sizes / sizes.sum() * draws if formula == "sklearn-1.0" else draws * sizes / sizes.sum()
+    # The order of the two operations decides on the rounding of some classes.
+    share = sizes / sizes.sum() * draws
     floored = np.floor(share)
     needed = int(draws - floored.sum())
     if needed > 0:
@@ -459,7 +455,6 @@ def default_name(parameters: Mapping[str, Any]) -> str:
     marks = {
         "-dag": parameters["hierarchy"] == "dag",
         f"-seed{parameters['seed']}": parameters["seed"] != 42,
-        f"-{parameters['formula']}": parameters["formula"] != "sklearn-1.0",
         f"-{parameters['missing']}": parameters["missing"] != "refuse",
     }
     name = declaration_of(parameters["protocol"]).name
@@ -475,8 +470,7 @@ def _selected(given: _Given) -> dict[str, Int64s]:
         lacking = set(images.missing(given.classes_in("train")))
         classes = sorted(name for name in given.classes_in("train") if name not in lacking)
         positions, sizes = images.of_all(classes), images.sizes(classes)
-        seed, formula = given.parameters["seed"], given.parameters["formula"]
-        train, val = split_sizes(sizes, seed=seed, formula=formula)
+        train, val = split_sizes(sizes, seed=given.parameters["seed"])
         selected |= {"train": positions[train], "val": positions[val]}
     if VAL in given.sources:
         selected["test"] = given.images[VAL].of_all(given.classes_in("test"))

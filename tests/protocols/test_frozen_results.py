@@ -8,16 +8,22 @@ import numpy as np
 import pytest
 
 import curation
-from curation.benchmarks.osod3.score_vectors import (
+from curation.benchmarks.osod3.methods import (
     Labelled,
+    NaiveOptions,
     ScoreVectors,
+    calibrate,
+    confirm,
+    detections_of,
+    expel,
     image_positions,
+    keep_across_kinds,
+    merge_passes,
+    naive_unknown,
     read_labelled,
     read_score_vectors,
     write_results,
 )
-from curation.benchmarks.osod3.suppression import detections_of, keep_across_kinds, merge_passes
-from curation.benchmarks.osod3.unknown_boxes import NaiveOptions, calibrate, confirm, expel, naive_unknown
 from curation.core.errors import PredictionError
 from curation.evaluation.problem import KnownClasses
 from curation.evaluation.truth import ground_truth

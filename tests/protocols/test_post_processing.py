@@ -9,15 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.osod3.score_vectors import ScoreVectors, read_score_vectors
-from curation.benchmarks.osod3.suppression import detections_of, keep_across_kinds, keep_within_labels, merge_passes
-from curation.benchmarks.osod3.unknown_boxes import (
+from curation.benchmarks.osod3.methods import (
     ClassThresholds,
     NaiveOptions,
+    ScoreVectors,
     calibrate,
     confirm,
+    detections_of,
     expel,
+    keep_across_kinds,
+    keep_within_labels,
+    merge_passes,
     naive_unknown,
+    read_score_vectors,
 )
 from curation.core.errors import PredictionError, UsageError
 from curation.evaluation.problem import GroundTruth

@@ -10,39 +10,24 @@ OSOD-III: known and unknown classes are sub-classes of one super-class. The pape
   unknown cluster go.
 
 The authors' splits cannot be regenerated: a split made here is this project's, by hash rank, and says so; their own
-class lists come in by the parameter ``published``.
+class lists, files ``category_t1.txt``, ``category_t2.txt``, …, come in by the parameter ``published``.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
-from curation.benchmarks.benchmark import SourceSlot, declared_slots
-from curation.benchmarks.osod3.problems import (
-    CUB_CLASSES,
-    CUB_IMAGES,
-    FACTS,
-    INNER_NODES,
-    MTSD_CLUSTERS,
-    NAMES,
-    PAPER,
-    PARTS,
-    SELECTED,
-    SUPERCLASSES,
-    TEST_VIEW,
-    TRAIN_VIEW,
-    check_effects,
-    labels_of,
-    published_parts,
-    rotation,
-    split_classes,
-)
+from curation.benchmarks.benchmark import SourceSlot, declared_parameters, declared_slots, fact, facts_of
 from curation.benchmarks.parts import (
     Part,
     Selection,
@@ -54,15 +39,17 @@ from curation.benchmarks.parts import (
     source_entry,
     unread_entry,
 )
-from curation.core.canonical import sha256_of_lines
-from curation.core.errors import ProtocolError, UsageError
+from curation.core.canonical import canonical_json, sha256_of_bytes, sha256_of_lines
+from curation.core.errors import MissingFileError, ProtocolError, UsageError
 from curation.core.grouping import distinct
+from curation.core.storage import inside, read_bytes
 from curation.manifest.header import (
     ClassEntry,
     ClassRole,
     Figure,
     LabelView,
     Origin,
+    Paper,
     ParameterValue,
     PartEntry,
     PartRole,
@@ -73,8 +60,236 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.signals.cooccurrence.cut import SOLVER_VERSION, CutOptions, normalized_cut
 from curation.signals.cooccurrence.graph import UNIT, Cooccurrence, class_graph, count_cooccurrence
+from curation.signals.hierarchy.class_trees import SUPERCLASS_RULES, superclass
 from curation.sources.mtsd import OTHER_SIGN
 from curation.sources.source import Bools, Categories, Int64s, Source
+
+FACTS = facts_of(__package__)
+PAPER = fact(__package__, "paper", Paper)
+TRAIN_VIEW, TEST_VIEW = fact(__package__, "views", dict[str, LabelView]).values()
+CUB_IMAGES = fact(__package__, "cub_images", dict[str, int])
+CUB_CLASSES, PARTS = 200, 4
+MTSD_CLUSTERS = tuple(FACTS["mtsd_clusters"])
+
+
+def _labels(table: str) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(f"/m/{word}" for word in words) for name, words in FACTS[table].items()}
+
+
+SUPERCLASSES, INNER_NODES = _labels("superclasses"), _labels("inner_nodes")
+"""Label names of the leaves of animal and vehicle in Open Images; the nodes between them and their leaves."""
+NAMES = {f"/m/{key}": name for key, name in FACTS["names"].items()}
+"""Key (MID) to name, of the leaves and inner nodes of both super-classes."""
+
+
+class Selected(NamedTuple):
+    """A part of the Open Images problems: source, roles of which an image shows a class, and the rule in words."""
+
+    source: str
+    shows: tuple[str, ...]
+    rule: str
+
+
+SELECTED: dict[PartRole, Selected] = {name: Selected(**facts) for name, facts in FACTS["open_images"].items()}
+
+Convention = Literal["part_known", "part_unknown"]
+AUTHORS_SEED = 100
+_FILE = re.compile(r"category_t([1-9])\.txt")
+_LARGEST = 1 << 20
+Text = Annotated[str, Meta(min_length=1)]
+
+
+def read_superclass(text: str) -> str:
+    """Return a super-class as a manifest holds it: a word, or the JSON list of its label names.
+
+    ``animal`` or ``vehicle``; ``FILE#/m/02xwb`` for the node of an Open Images tree; ``FILE#/m/02xwb#RULE`` under
+    another definition of sub-class (`curation.signals.hierarchy.class_trees.SUPERCLASS_RULES`); or the list itself.
+    """
+    if text in SUPERCLASSES:
+        return text
+    if text.startswith("["):
+        return canonical_json(list(labels_of(text))).decode("utf-8")
+    path, _, rest = text.partition("#")
+    root, _, rule = rest.partition("#")
+    if not root or rule not in ("", *SUPERCLASS_RULES):
+        raise ProtocolError(
+            "Unknown super-class",
+            where=f"--set superclass={text[:80]}",
+            expected=f"{', '.join(SUPERCLASSES)}, or FILE#LABEL with the label name of a node",
+            hint="bbox_labels_600_hierarchy.json#/m/02xwb is fruit",
+        )
+    chosen: Any = rule or "leaves"
+    return canonical_json(list(superclass(Path(path), root, chosen))).decode("utf-8")
+
+
+def labels_of(text: str) -> tuple[str, ...]:
+    """Return the label names of a super-class in the form of `read_superclass`."""
+    if text in SUPERCLASSES:
+        return SUPERCLASSES[text]
+    try:
+        return tuple(sorted(set(msgspec.json.decode(text, type=Annotated[list[Text], Meta(min_length=1)]))))
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        expected = "a list of label names"
+        raise ProtocolError(
+            "The super-class cannot be read", where="--set superclass", expected=expected, found=text[:80]
+        ) from None
+
+
+class PublishedParts(msgspec.Struct, frozen=True):
+    """Class names of each list in the order t1, t2, …, with the digest of its file.
+
+    Raises
+    ------
+    ProtocolError
+        A class is listed twice.
+    """
+
+    parts: Annotated[tuple[Annotated[tuple[Text, ...], Meta(min_length=1)], ...], Meta(min_length=3, max_length=4)]
+    sha256: tuple[Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}\Z")], ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a class in two lists, and lists without digests."""
+        if len(self.sha256) != len(self.parts):
+            raise ValueError
+        seen: dict[str, int] = {}
+        for number, part in enumerate(self.parts, 1):
+            for name in part:
+                if seen.setdefault(name, number) != number or part.count(name) > 1:
+                    raise ProtocolError(
+                        "A class is listed twice in the authors' lists",
+                        where=f"category_t{seen[name]}.txt and category_t{number}.txt",
+                        found=name[:80],
+                        hint="each list holds one part alone, not the union of the others",
+                    )
+
+
+def read_published(text: str) -> str:
+    """Return the authors' lists as a manifest holds them: the JSON of names and digests; "" for none.
+
+    Parameters
+    ----------
+    text : str
+        A folder that holds ``category_t1.txt`` to ``category_t4.txt`` (MTSD: to ``category_t3.txt``), one class a line;
+        or that JSON itself.
+
+    Raises
+    ------
+    ProtocolError
+        The files are not numbered from 1 without a gap, are not text, are empty, or name a class twice.
+    MissingFileError
+        The folder is not there, or holds none of the files.
+    """
+    if not text:
+        return ""
+    published = published_parts(text) if text.startswith("{") else _read_folder(Path(text))
+    return canonical_json(msgspec.json.decode(msgspec.json.encode(published))).decode("utf-8")
+
+
+def published_parts(text: str) -> PublishedParts:
+    """Return the lists of a text in the form of `read_published`."""
+    try:
+        return msgspec.json.decode(text, type=PublishedParts)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise ProtocolError(
+            "The authors' class lists cannot be read",
+            where="--set published",
+            expected="a folder with category_t1.txt, category_t2.txt, …",
+            found=str(error)[:200],
+        ) from None
+
+
+def _read_folder(folder: Path) -> PublishedParts:
+    if not folder.is_dir():
+        raise MissingFileError("No such folder", where=f"--set published={folder}")
+    names = {int(found[1]): path.name for path in folder.iterdir() if (found := _FILE.fullmatch(path.name))}
+    if sorted(names) not in ([1, 2, 3, 4], [1, 2, 3]):
+        raise MissingFileError(
+            "The authors' class lists are not all there",
+            where=str(folder),
+            expected="category_t1.txt to category_t4.txt (MTSD: to category_t3.txt)",
+            found=", ".join(names[number] for number in sorted(names)) or "none of them",
+        )
+    lists, digests = [], []
+    for _, name in sorted(names.items()):
+        content = read_bytes(inside(folder, name), kind="list of classes")
+        try:
+            text = content.decode("utf-8-sig") if len(content) <= _LARGEST else ""
+        except UnicodeDecodeError:
+            text = ""
+        listed = tuple(line.strip() for line in text.splitlines() if line.strip())
+        if not listed or not all(map(str.isprintable, listed)):
+            raise ProtocolError(
+                "A list of classes is empty or not text", where=f"{folder}/{name}", expected="one class a line, UTF-8"
+            )
+        lists.append(listed)
+        digests.append(sha256_of_bytes(content))
+    return PublishedParts(tuple(lists), tuple(digests))
+
+
+_CONCERNS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("superclass", "inner_nodes", "group_of", "depiction"), ("openimages",)),
+    "rotation": ("openimages", "cub"),
+    **dict.fromkeys(("case", "graph_images", "weighting", "components"), ("mtsd",)),
+    "val_fraction": ("cub", "mtsd"),
+}
+
+
+def check_effects(parameters: Mapping[str, Any]) -> None:
+    """Raise `ProtocolError` if a parameter that has no effect was changed: the manifest would be another than meant."""
+    unused = {
+        name: f"problem={' or '.join(problems)}"
+        for name, problems in _CONCERNS.items()
+        if parameters["problem"] not in problems
+    }
+    if parameters["superclass"] not in SUPERCLASSES:
+        unused["inner_nodes"] = f"superclass={' or '.join(SUPERCLASSES)}: of others the inner nodes are not known"
+    if parameters["published"]:
+        drawn = ("graph_images", "weighting", "components")
+        unused |= dict.fromkeys(drawn, "published alone: with the authors' lists nothing is split or cut")
+    for param in declared_parameters(__package__):
+        if param.name in unused and parameters[param.name] != param.read(param.default):
+            raise ProtocolError(
+                f"{param.name} has no effect on this problem",
+                where=f"--set {param.name}={str(parameters[param.name])[:60]}",
+                expected=unused[param.name],
+                found=f"problem={parameters['problem']}",
+            )
+
+
+def split_classes(classes: Sequence[str], *, parts: int = 4, seed: int = AUTHORS_SEED) -> tuple[tuple[str, ...], ...]:
+    """Return disjoint parts of equal size, each sorted.
+
+    *Rectifying Open-Set Object Detection* splits at random and publishes no generator: no split made here is the
+    authors' own. The classes are put into the order of ``sha256("{seed}:{class}")`` and cut into consecutive runs.
+
+    Raises
+    ------
+    ProtocolError
+        They are fewer than the parts, or cannot be divided evenly.
+    """
+    size, rest = divmod(len(classes), parts)
+    if not size or rest:
+        raise ProtocolError(
+            "The classes do not divide into equal parts",
+            expected=f"a multiple of {parts}, such as {parts}",
+            found=str(len(classes)),
+        )
+    shuffled = sorted(classes, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).hexdigest())
+    return tuple(tuple(sorted(shuffled[start : start + size])) for start in range(0, len(shuffled), size))
+
+
+def rotation(
+    parts: Sequence[Sequence[str]], number: int, convention: Convention
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the known and the unknown classes of rotation `number` (from 1), in the order of the parts from it on.
+
+    Under ``part_known`` part `number` is known, the others are unknown (the authors' t1..t4 of Open Images); under
+    ``part_unknown`` it is unknown, the others are known (the authors' t1..t4 of CUB).
+    """
+    chosen = tuple(parts[number - 1])
+    others = tuple(name for part in (*parts[number:], *parts[: number - 1]) for name in part)
+    return (chosen, others) if convention == "part_known" else (others, chosen)
+
 
 _PAPER_CLASSES = {"animal": 96, "vehicle": 24}
 _CLUSTERS = ("known", "unknown1", "unknown2")
@@ -278,20 +493,12 @@ def _open_images(
 def _cub(
     sources: Mapping[str, Source], parameters: Mapping[str, Any]
 ) -> tuple[ProblemClasses, list[Part], list[Figure]]:
-    train, test, seed = sources["cub-train"], sources["cub-test"], parameters["seed"]
+    train, test = sources["cub-train"], sources["cub-test"]
     roles = cub_classes(train.categories, parameters)
-    shown, rule = np.arange(len(test.images)), "All official test images: the same list in all four cases."
-    tested = Selection("cub-test", test, shown)
+    test_rule = "All official test images: the same list in all four cases."
+    tested = Selection("cub-test", test, np.arange(len(test.images)))
     known = np.flatnonzero(~_shown(train, roles.entries, "unknown"))
-    if parameters["cub_source"] == "train_only":
-        share = float(parameters["test_fraction"])
-        chosen, left = split_share(train, np.arange(len(train.images)), share, f"{seed}/test/", per_class=True)
-        tested, known = Selection("cub-train", train, chosen), np.intersect1d(known, left)
-        rule = (
-            f"A share of {parameters['test_fraction']} of the official training images of each class by hash rank "
-            f"(seed {seed}): the same list in all four cases, under the reading that CUB's test part is not annotated."
-        )
-    test_part = make_part("test", "test", tested, roles.entries, view=TEST_VIEW, rule=rule)
+    test_part = make_part("test", "test", tested, roles.entries, view=TEST_VIEW, rule=test_rule)
     rule = "Official training images of known classes"
     parts = [*_train_and_val(Selection("cub-train", train, known), roles, parameters, rule, per_class=True), test_part]
     obtained = {"images": len(train.images) + len(test.images), "train": len(train.images), "test": len(test.images)}
@@ -490,8 +697,7 @@ def _parts_of_four(
         The classes, with other names that the authors' lists may use.
     """
     if not parameters["published"]:
-        seed, generator, uneven = (parameters[name] for name in ("seed", "generator", "uneven"))
-        parts = split_classes(tuple(keys), parts=PARTS, seed=seed, generator=generator, uneven=uneven)
+        parts = split_classes(tuple(keys), parts=PARTS, seed=parameters["seed"])
         return parts, {f"part_{number}": part for number, part in enumerate(parts, 1)}
     published = published_parts(parameters["published"])
     by_name = {name: key for key, names in keys.items() for name in (key, *names)}

@@ -82,7 +82,7 @@ def targets() -> list[Target]:
     read_scores, read_images = "evaluation.score_files:read_scores", "extensions.image_ood.images:read_image_scores"
     inputs, vectors = (
         call("extensions.image_ood.post_hoc.methods:read_inputs"),
-        "benchmarks.osod3.score_vectors:read_score_vectors",
+        "benchmarks.osod3.methods:read_score_vectors",
     )
     board = {"b.jsonl": _rows()}
     return [
