@@ -32,7 +32,7 @@ MOST_IMAGES = 1_000_000
 
 
 @cache
-def facts_of(room: str) -> dict[str, Any]:
+def benchmark_facts(room: str) -> dict[str, Any]:
     """Return the facts of a benchmark: ``NAME.toml`` beside its module, or ``facts.toml`` in its package.
 
     Parameters
@@ -55,7 +55,7 @@ def fact(room: str, key: str, kind: type[Kind]) -> Kind:
         The facts of the room are wrong: a mistake in the package that holds it.
     """
     try:
-        return msgspec.convert(facts_of(room)[key], kind)
+        return msgspec.convert(benchmark_facts(room)[key], kind)
     except msgspec.ValidationError as error:
         error.add_note(f"in [{key}] of the file of {room}")
         raise
@@ -63,7 +63,7 @@ def fact(room: str, key: str, kind: type[Kind]) -> Kind:
 
 def declared_slots(room: str) -> tuple[SourceSlot, ...]:
     """Return the sources that the file of a benchmark declares."""
-    return msgspec.convert(facts_of(room)["benchmark"].get("slots", ()), tuple[SourceSlot, ...])
+    return msgspec.convert(benchmark_facts(room)["benchmark"].get("slots", ()), tuple[SourceSlot, ...])
 
 
 def within(room: str, name: str) -> str:
@@ -138,9 +138,10 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 def declared_parameters(room: str) -> tuple[Parameter, ...]:
     """Return the parameters that the file of a benchmark declares."""
-    stated = msgspec.convert(facts_of(room)["benchmark"].get("parameters", ()), tuple[Parameter, ...])
+    declared = msgspec.convert(benchmark_facts(room)["benchmark"].get("parameters", ()), tuple[Parameter, ...])
     return tuple(
-        msgspec.structs.replace(param, reader=within(room, param.reader)) if param.reader else param for param in stated
+        msgspec.structs.replace(param, reader=within(room, param.reader)) if param.reader else param
+        for param in declared
     )
 
 
@@ -169,7 +170,7 @@ def several(name: str, read: Callable[[str], Any], expected: str) -> Callable[[s
     return read_all
 
 
-def declared(text: str, record: type[Record], name: str, missing: str, expected: str) -> tuple[Record, str]:
+def read_declared(text: str, record: type[Record], name: str, missing: str, expected: str) -> tuple[Record, str]:
     """Return what the value of a parameter declares, JSON itself or a TOML or JSON file, and where that is.
 
     Parameters
@@ -191,7 +192,7 @@ def declared(text: str, record: type[Record], name: str, missing: str, expected:
     return read_declaration(Path(text), record, ProtocolError), text[:200]
 
 
-def stated(parameters: Mapping[str, Any], declared: Sequence[Parameter]) -> dict[str, Any]:
+def stated_parameters(parameters: Mapping[str, Any], declared: Sequence[Parameter]) -> dict[str, Any]:
     """Return the parameters that a manifest states: all but `Parameter.later` ones at their default."""
     silent = {param.name for param in declared if param.later and parameters.get(param.name) == param.default}
     return {name: value for name, value in parameters.items() if name not in silent}

@@ -191,7 +191,7 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     if header_only:
         draft = find_recipe(str(header))()
         return Manifest(header=pin_lists(draft, lists).header, lists={})
-    imported = importing.import_lists(load_manifest(header).header, lists)
+    imported = importing.complete_lists(load_manifest(header).header, lists)
     require_disjoint(imported, {})
     return imported
 

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from curation.benchmarks.benchmark import declared, fact, facts_of
+from curation.benchmarks.benchmark import benchmark_facts, fact, read_declared
 from curation.benchmarks.parts import (
     Part,
     Selection,
@@ -174,7 +174,7 @@ def read_protocol(text: str) -> str:
     if text in RULES:
         return text
     expected = f"{', '.join(RULES)}, or a TOML or JSON file"
-    own, where = declared(text, Declaration, "protocol", "No such ImageNet protocol", expected)
+    own, where = read_declared(text, Declaration, "protocol", "No such ImageNet protocol", expected)
     named = [*own.known, *own.negative, *own.unknown]
     repeated = sorted({wnid for wnid in named if named.count(wnid) > 1})
     leaves = sorted(set(named) & set(ilsvrc2012_classes()))
@@ -197,7 +197,7 @@ def declaration_of(text: str) -> Declaration:
 
 
 _ROOM = __name__
-_FACTS = facts_of(_ROOM)
+_FACTS = benchmark_facts(_ROOM)
 PAPER = fact(_ROOM, "paper", Paper)
 FIGURES: tuple[str, ...] = tuple(_FACTS["figures"])
 TABLE_1 = fact(_ROOM, "table_1", dict[str, tuple[int, ...]])

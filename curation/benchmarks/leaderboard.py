@@ -213,7 +213,7 @@ def shown_value(value: int | float | None, unit: str) -> str:
     return str(value) if unit not in _PLACES or isinstance(value, int) else f"{value:.{_PLACES[unit]}f}"
 
 
-def grouped(rows: Sequence[tuple[int, Row]], metric: str | None = None) -> list[Group]:
+def ranked_groups(rows: Sequence[tuple[int, Row]], metric: str | None = None) -> list[Group]:
     """Return rows in groups of one comparison key, each ranked by one number.
 
     Equal numbers share a rank, and the next rank leaves as many out (1, 1, 3); rows without the number stand last
@@ -424,7 +424,7 @@ def leaderboard(
             found=ascii(read.torn),
             hint="curation evaluate … --append FILE writes it",
         )
-    found = grouped(read.rows, metric)
+    found = ranked_groups(read.rows, metric)
     numbers = [candidate.number for candidate in found]
     if group is not None and group not in numbers:
         expected = ", ".join(map(str, numbers))[:200] or "a file with rows"

@@ -274,7 +274,7 @@ class Shown:
         return shows
 
 
-def shown(source: Source, classes: Sequence[ClassEntry], *, crowd: bool = True) -> Shown:
+def show_classes(source: Source, classes: Sequence[ClassEntry], *, crowd: bool = True) -> Shown:
     """Return what the images of a source show.
 
     Parameters

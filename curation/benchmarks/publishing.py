@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
-from curation.benchmarks.leaderboard import grouped, markdown_groups
+from curation.benchmarks.leaderboard import markdown_groups, ranked_groups
 from curation.benchmarks.registry import formats
 from curation.core.arguments import checked
 from curation.core.errors import PublishError, UsageError
@@ -21,7 +21,7 @@ from curation.manifest.manifest import Manifest
 from curation.publishing.croissant import derived, read_statements, template
 from curation.publishing.exporting import FormatOptions, find_format
 from curation.publishing.hub import HubRepository, Pushed, push
-from curation.publishing.member import Member, Request, Results, config_names, evidence_of, published_lists
+from curation.publishing.member import Member, Request, Results, config_names, decisions_behind, published_lists
 from curation.publishing.parquet import PlannedTable
 from curation.publishing.repository import Written, check_repository_name, write_repository
 from curation.publishing.tables import part_tables
@@ -216,7 +216,7 @@ def _results(path: Path, digests: Sequence[str]) -> Results:
                 found=named,
                 hint="a file of the results of these manifests alone: evaluate --manifest … --append FILE",
             )
-    return Results(read.data, "\n".join(markdown_groups(grouped(read.rows), "###")))
+    return Results(read.data, "\n".join(markdown_groups(ranked_groups(read.rows), "###")))
 
 
 def _tag(tag: str | None, manifests: Sequence[Manifest]) -> str:
@@ -281,7 +281,7 @@ def _evidence(decisions: Sequence[Path], manifests: Sequence[Manifest]) -> list[
     refused: PublishError | None = None
     for manifest in manifests:
         try:
-            found.append(evidence_of(manifest, rows))
+            found.append(decisions_behind(manifest, rows))
         except PublishError as error:
             refused = error
             found.append(None)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
 
-from curation.benchmarks.benchmark import Benchmark, Parameter, declared_parameters, fact, facts_of, within
+from curation.benchmarks.benchmark import Benchmark, Parameter, benchmark_facts, declared_parameters, fact, within
 from curation.core.arguments import checked
 from curation.core.entry_points import entry_points, loaded
 from curation.core.errors import UsageError
@@ -64,7 +64,7 @@ def _rooms() -> dict[str, str]:
 def _facts(name: str) -> dict[str, Any]:
     """Return the facts of a benchmark, none of another package's that cannot be read."""
     try:
-        return facts_of(_module(name))
+        return benchmark_facts(_module(name))
     # Another package may raise anything while it is imported; that must not take the other benchmarks away.
     except Exception:
         return {}
@@ -112,8 +112,8 @@ def registry() -> Registry:
     unusable: dict[str, str] = {}
     for name, room in _rooms().items():
         try:
-            order = facts_of(room)["benchmark"].get("order", math.inf)
-            declarations.append((order, name, declared(name)))
+            order = benchmark_facts(room)["benchmark"].get("order", math.inf)
+            declarations.append((order, name, declared_benchmark(name)))
         # Another package may raise anything while it is imported; that must not take the other benchmarks away.
         except Exception as error:
             if room == f"{__package__}.{name}":
@@ -153,7 +153,7 @@ def formats() -> Mapping[str, Format]:
     """Return every format that parts are written in, by name: those of detectors, then the authors' own layouts."""
     from curation.publishing.exporting import FORMATS
 
-    return FORMATS | {form.name: form for benchmark in benchmarks().values() for form in benchmark.formats}
+    return {**FORMATS} | {form.name: form for benchmark in benchmarks().values() for form in benchmark.formats}
 
 
 @cache
@@ -162,10 +162,10 @@ def names(table: str = "benchmark") -> tuple[str, ...]:
     return tuple(name for name in sorted(_rooms()) if table in _facts(name))
 
 
-def declared(name: str) -> Benchmark:
+def declared_benchmark(name: str) -> Benchmark:
     """Return a benchmark as its file declares it; its rule is imported when it is used."""
     module = _module(name)
-    facts = facts_of(module)
+    facts = benchmark_facts(module)
     declaration = fact(module, "benchmark", _Declaration)
     code: dict[str, Any] = {"slots": declaration.slots, "parameters": declared_parameters(module)}
     code |= {field: within(module, name) for field, name in declaration.code.items()}
@@ -188,14 +188,14 @@ def _recipes(name: str) -> Mapping[str, Callable[[], Header]]:
     """Return the recipes of a benchmark that has no code."""
     from curation.benchmarks.published import drafts
 
-    return drafts(_module(name), aliases=facts_of(_module(name)).get("aliases"))
+    return drafts(_module(name), aliases=benchmark_facts(_module(name)).get("aliases"))
 
 
 def variants_of(name: str) -> tuple[Rules, ...]:
     """Return the variants that a file declares, the sound one first."""
     from curation.evaluation.open_world import CLEAN, TEXT
 
-    table = msgspec.convert(facts_of(_module(name))["evaluation"], _Evaluation)
+    table = msgspec.convert(benchmark_facts(_module(name))["evaluation"], _Evaluation)
     return (
         CLEAN,
         *(
@@ -208,7 +208,7 @@ def variants_of(name: str) -> tuple[Rules, ...]:
 @cache
 def evaluation(name: str) -> Evaluation:
     """Return the evaluation that a file declares, of the engine that it names."""
-    table = facts_of(_module(name))["evaluation"]
+    table = benchmark_facts(_module(name))["evaluation"]
     if table.get("engine") == "own":
         module = import_module(_module(name))
         module = import_module(f"{module.__name__}.evaluation") if hasattr(module, "__path__") else module

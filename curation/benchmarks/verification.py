@@ -16,7 +16,7 @@ from curation.core.errors import UsageError
 from curation.core.short_repr import html_table
 from curation.manifest.built_from import BuiltFrom, built_from
 from curation.manifest.disjoint import COMPARED
-from curation.manifest.importing import read_published
+from curation.manifest.importing import read_published_ids
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import (
@@ -174,7 +174,7 @@ def verify(
     comparison = None
     if published is not None and part is not None:
         ids = held.ids(part)
-        comparison = compare_with_published(ids, read_published(published, ids))
+        comparison = compare_with_published(ids, read_published_ids(published, ids))
     return Verification(held, tuple(findings), str(published or ""), part or "", comparison, compared)
 
 

@@ -22,7 +22,7 @@ from curation.core.json_keys import decode_json
 from curation.core.storage import missing_path, read_bytes
 from curation.manifest.header import Figure, FileEntry, Header, PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest
-from curation.manifest.validation import check_header, check_ids
+from curation.manifest.validation import check_header, check_list_ids
 from curation.sources.published_list import ListedImages, bare_id, natives_of, only_list
 from curation.sources.published_list import read_published as read_list
 
@@ -46,7 +46,7 @@ class ListSlice:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedFile:
+class AuthorsList:
     """An authors' list as its file holds it: path, bytes, and their digest ``sha256:<hex>``."""
 
     path: Path
@@ -54,7 +54,7 @@ class PublishedFile:
     sha256: str
 
     @classmethod
-    def read(cls, path: Path) -> PublishedFile:
+    def read(cls, path: Path) -> AuthorsList:
         """Return the bytes and the digest of an authors' list.
 
         Raises
@@ -99,7 +99,7 @@ class PublishedFile:
         return tuple(words)
 
 
-def import_lists(header: Header, folder: Path) -> Manifest:
+def complete_lists(header: Header, folder: Path) -> Manifest:
     """Return the manifest of a header with its lists, read from the authors' files below a folder.
 
     The digest is that of the header alone: nothing in it changes. File order and repeats are kept. A list is known by
@@ -147,7 +147,7 @@ def import_lists(header: Header, folder: Path) -> Manifest:
                 found=f"{len(ids)} ids, {digest}",
                 hint="the header is at fault, not the file: fetch it again",
             )
-        check_ids(ids, part, where=where)
+        check_list_ids(ids, part, where=where)
     return Manifest(header=header, lists=lists)
 
 
@@ -157,13 +157,13 @@ def pin_lists(draft: Header, folder: Path) -> Manifest:
     Parameters
     ----------
     draft : Header
-        As `import_lists` takes it, but no file, list or figure is stated yet. A figure named ``PART.images`` or
+        As `complete_lists` takes it, but no file, list or figure is stated yet. A figure named ``PART.images`` or
         ``PART.distinct_images`` gets what the list has; its explanation stays where that differs from the paper.
 
     Raises
     ------
     CurationError
-        As in `import_lists`; several files of one name are an error here, as no digest tells which is meant.
+        As in `complete_lists`; several files of one name are an error here, as no digest tells which is meant.
     """
     slices = list_slices(draft)
     files = {}
@@ -221,11 +221,11 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
     return slices
 
 
-def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | None]) -> dict[str, list[PublishedFile]]:
+def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | None]) -> dict[str, list[AuthorsList]]:
     """Return every file below a folder that has one of some names, or is the pinned one by its digest; none missing."""
     if not folder.is_dir():
         raise missing_path("The folder of the lists does not exist", folder)
-    root, found, others = os.path.realpath(folder), {name: list[PublishedFile]() for name in pinned}, list[Path]()
+    root, found, others = os.path.realpath(folder), {name: list[AuthorsList]() for name in pinned}, list[Path]()
     for below, folders, files in os.walk(folder):
         folders.sort()
         for path in (Path(below, name) for name in sorted(files)):
@@ -234,12 +234,12 @@ def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | Non
                 if not inside:
                     what = "A published list is a link that leads outside the folder"
                     raise PathEscapeError(what, where=str(path), expected=f"below {folder}")
-                found[path.name].append(PublishedFile.read(path))
+                found[path.name].append(AuthorsList.read(path))
             elif inside and path.is_file():
                 others.append(path)
     for name, entry in pinned.items():
         if entry is not None and all(file.sha256 != entry.sha256 for file in found[name]):
-            same_size = (PublishedFile.read(path) for path in others if path.stat().st_size == entry.size)
+            same_size = (AuthorsList.read(path) for path in others if path.stat().st_size == entry.size)
             found[name] += [file for file in same_size if file.sha256 == entry.sha256][:1]
     if missing := [name for name, files in found.items() if not files]:
         raise MissingFileError(
@@ -252,7 +252,7 @@ def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | Non
     return found
 
 
-def _mismatch(header: Header, entry: FileEntry, files: Sequence[PublishedFile]) -> DigestMismatchError:
+def _mismatch(header: Header, entry: FileEntry, files: Sequence[AuthorsList]) -> DigestMismatchError:
     """Return the error about files of which none has the stated bytes; another file of the header is named."""
     called = {file.sha256: f": this is {file.name}" for file in _lists_source(header).files}
     described = []
@@ -271,7 +271,7 @@ def _mismatch(header: Header, entry: FileEntry, files: Sequence[PublishedFile]) 
 
 
 def _part_ids(
-    header: Header, slices: Mapping[str, ListSlice], files: Mapping[str, PublishedFile]
+    header: Header, slices: Mapping[str, ListSlice], files: Mapping[str, AuthorsList]
 ) -> dict[str, tuple[str, ...]]:
     namespaces = {entry.name: entry.namespace for entry in header.sources}
     read: dict[tuple[str, str], Sequence[str]] = {}
@@ -346,7 +346,7 @@ def namespaced_by_form(text: str, namespaces: Iterable[str]) -> str | None:
     return f"{fitting[0]}:{text}" if len(fitting) == 1 else None
 
 
-def read_published(path: Path, ids: Sequence[str]) -> list[str]:
+def read_published_ids(path: Path, ids: Sequence[str]) -> list[str]:
     """Return the ids of a published list in file order, namespaced as the part they are to be compared with.
 
     Parameters

@@ -32,7 +32,13 @@ from curation.core.short_repr import cut, html_table
 from curation.core.storage import inside, publishing_folder, read_bytes, write_bytes
 from curation.manifest.built_from import BUILT_FROM_FILE, BuiltFrom, open_remembered, read_built_from
 from curation.manifest.header import OVERLAY_FILE, SCHEMA_VERSION, Header, PartEntry, header_as_data
-from curation.manifest.validation import check_header, check_lists, check_name, needs_every_list, require_earlier
+from curation.manifest.validation import (
+    check_header,
+    check_lists,
+    check_manifest_name,
+    needs_every_list,
+    require_earlier,
+)
 from curation.sources.source_specs import Reading, Sources, SourceSlot
 
 if TYPE_CHECKING:
@@ -90,7 +96,7 @@ class Manifest:
                 expected="a Header and a mapping; curation.load reads a manifest, curation.build makes one",
                 found=f"{shown(self.header)}; {shown(self.lists)}",
             )
-        check_name(self.header)
+        check_manifest_name(self.header)
         object.__setattr__(self, "lists", _Lists(self.lists))
 
     def __repr__(self) -> str:

@@ -29,7 +29,7 @@ from curation.manifest.header import (
 _LONGEST_NAME = 120
 
 
-def check_name(header: Header) -> None:
+def check_manifest_name(header: Header) -> None:
     """Raise `ManifestError` unless the name and version of a manifest can be those of folders.
 
     A name that climbs (``..``) would lead out of the folder in which the manifest is written.
@@ -138,7 +138,7 @@ def check_lists(header: Header, lists: Lists, *, where: str) -> None:
         raise _inconsistent(f"{where}: lists", ", ".join(sorted(pinned)) or "none", sorted(lists))
     for name, ids in lists.items():
         part, file = pinned[name], f"{where}: ids/{name}.txt"
-        check_ids(ids, part, where=file)
+        check_list_ids(ids, part, where=file)
         if (digest := sha256_of_lines(ids)) != part.sha256:
             what = "A list is not the one whose digest its manifest states"
             raise DigestMismatchError(what, where=file, expected=part.sha256, found=digest)
@@ -160,7 +160,7 @@ def needs_every_list(header: Header, present: Iterable[str]) -> set[str]:
 _PLAIN_LINES = re.compile(r"(?:[a-z][a-z0-9_]{0,31}:[!-~](?:[ -~]{0,253}[!-~])?\n)*+")
 
 
-def check_ids(ids: Sequence[str], part: PartEntry, *, where: str) -> None:
+def check_list_ids(ids: Sequence[str], part: PartEntry, *, where: str) -> None:
     """Raise `ManifestError` unless a list has the stated length, well-formed unique ids, and the stated order."""
     if not _PLAIN_LINES.fullmatch("".join(f"{text}\n" for text in ids)) or any("\n" in text for text in ids):
         for line, text in enumerate(ids, start=1):

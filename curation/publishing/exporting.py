@@ -1,4 +1,4 @@
-"""`export`: parts of a manifest in a format that detectors read, or in the layout of the authors' own files."""
+"""`write_export`: parts of a manifest in a format that detectors read, or in the layout of the authors' own files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ExportRequest:
     """What a format is asked to write.
 
     Attributes
@@ -78,7 +78,7 @@ class Format:
     """
 
     name: str
-    plan: Callable[[Request], Plan]
+    plan: Callable[[ExportRequest], Plan]
     options: tuple[str, ...] = ()
     file: str = ""
     each: Literal["already", "file", "folder", "never"] = "already"
@@ -86,7 +86,7 @@ class Format:
     tables: Callable[[Member, FormatOptions], list[PlannedTable]] | None = None
 
 
-def _plan_yolo(asked: Request) -> Plan:
+def _plan_yolo(asked: ExportRequest) -> Plan:
     sizes = photo_sizes(asked.manifest, asked.parts, asked.sources, asked.photos) if asked.photos else None
     return plan_yolo(asked.manifest, asked.parts, asked.sources, unknown=asked.options.unknown or "last", sizes=sizes)
 
@@ -142,7 +142,7 @@ class Exported:
         return {**self.summary, "out": str(self.out), "files": [dataclasses.asdict(file) for file in self.files]}
 
 
-def export(
+def write_export(
     manifest: Manifest,
     parts: Sequence[str],
     form: str,
@@ -206,7 +206,7 @@ def export(
             "Several parts in this format are several files, and --out names one", where=str(out), hint="--out DIR"
         )
     opened, usable = _sources(chosen, manifest, parts, sources, options, reading or Reading())
-    request = Request(manifest, tuple(parts), usable, options, photos, sources)
+    request = ExportRequest(manifest, tuple(parts), usable, options, photos, sources)
     if each and chosen.each in ("file", "folder"):
         plans = {part: chosen.plan(dataclasses.replace(request, parts=(part,))) for part in parts}
         plan = joined_plans(plans, folders=chosen.each == "folder")
@@ -329,7 +329,7 @@ def _differences(entry: SourceEntry, sources: Mapping[str, Source]) -> list[str]
     return notes + [f"source {entry.name}: the reader left out {count} {reason}" for reason, count in left_out if count]
 
 
-def _summary(request: Request, form: str, plan: Plan) -> dict[str, Any]:
+def _summary(request: ExportRequest, form: str, plan: Plan) -> dict[str, Any]:
     header = request.manifest.header
     chosen = {name: value for name, value in _values(request.options).items() if value}
     # A file is stated by its digest: its path is this machine's.

@@ -74,7 +74,7 @@ def split_names(parts: Sequence[str]) -> dict[str, str]:
 EVIDENCE_FILE = "decisions.jsonl"
 
 
-def evidence_of(manifest: Manifest, decisions: Iterable[Decision]) -> tuple[Decision, ...]:
+def decisions_behind(manifest: Manifest, decisions: Iterable[Decision]) -> tuple[Decision, ...]:
     """Return the decisions that made a manifest, sorted, each once.
 
     They are those given, or what the manifest's rule for conflicts makes of them.

@@ -64,7 +64,7 @@ class PlannedTable:
 
 
 def write_parquet(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> str:
-    """Write tables as the row groups of one file, and return the digest of their content (see `content_digest`)."""
+    """Write tables as the row groups of one file, and return the digest of their content (see `table_digest`)."""
     from pyarrow import parquet
 
     rows = _ContentDigest(schema)
@@ -78,7 +78,7 @@ def write_parquet(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> 
     return rows.digest
 
 
-def content_digest(tables: Iterable[pa.Table], schema: pa.Schema) -> str:
+def table_digest(tables: Iterable[pa.Table], schema: pa.Schema) -> str:
     """Return ``sha256:…`` of columns and rows: the same whichever version of a library wrote the file.
 
     It is the digest of the canonical JSON ``{"columns": [[name, type], …], "data": [[path, sha256], …], "rows": n}``.

@@ -15,8 +15,8 @@ from curation.core.errors import CanonicalFormError, CurationError, PublicationM
 from curation.core.storage import inside, read_bytes
 from curation.manifest.header import DIGEST, VERSION
 from curation.manifest.manifest import Manifest, read_manifest
-from curation.publishing.formats.plan import json_bytes
-from curation.publishing.parquet import content_digest, read_parquet, schema_of
+from curation.publishing.formats.plan import indented_json
+from curation.publishing.parquet import read_parquet, schema_of, table_digest
 
 RECORD_FILE = "publication.json"
 MAX_RECORD_BYTES = 64 << 20
@@ -105,7 +105,7 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def record_bytes(publication: Publication) -> bytes:
     """Return the bytes of ``publication.json``."""
     data = msgspec.to_builtins(publication)
-    return json_bytes({"digest": publication.digest, **data, "files": dict(sorted(data["files"].items()))})
+    return indented_json({"digest": publication.digest, **data, "files": dict(sorted(data["files"].items()))})
 
 
 def parse_record(data: bytes, *, where: str) -> Publication:
@@ -204,7 +204,7 @@ def verify_repository(folder: Path) -> Publication:
                 f"{size} bytes, {digest}",
             )
         if file.content and path.endswith(".parquet"):
-            found = content_digest(read_parquet(local), schema_of(local))
+            found = table_digest(read_parquet(local), schema_of(local))
             if found != file.content:
                 _refuse("The content of a table is not what was published", path, file.content, found)
     for manifest in publication.manifests:

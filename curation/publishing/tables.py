@@ -87,7 +87,7 @@ def _part_table(member: Member, part: str, split: str) -> PlannedTable:
     filled += ["decisions"] * (member.evidence is not None)
 
     def rows() -> Iterator[pa.Table]:
-        yield part_table(member.manifest, part, sources, member.evidence)
+        yield published_table(member.manifest, part, sources, member.evidence)
 
     return PlannedTable(member.config, split, part_schema(), rows, tuple(filled), not member.manifest.lists[part])
 
@@ -137,7 +137,7 @@ def part_schema() -> pa.Schema:
     )
 
 
-def part_table(
+def published_table(
     manifest: Manifest,
     part: str,
     sources: Mapping[str, Source] | None = None,

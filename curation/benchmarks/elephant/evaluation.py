@@ -231,7 +231,7 @@ def evaluate(
         scored=scored,
         columns=lambda: precision_recall(closed, inside, difficult=options.difficult),
         notes=[*(f"{part}: {note}" for part, (_, notes) in boxed.items() for note in notes), *unlisted],
-        outcomes=lambda: {PAPER.name: single_outcomes(scene, options, part=wilderness_part)},
+        outcomes=lambda: {PAPER.name: elephant_outcomes(scene, options, part=wilderness_part)},
     )
 
 
@@ -355,8 +355,8 @@ def evaluate_elephant(
         ],
         **errors.tables,
         **owod.tables,
-        "diagnosis": measures.diagnose(scene, matches, points, added),
-        "overlaps": measures.overlaps(scene, points, added),
+        "diagnosis": measures.error_kinds(scene, matches, points, added),
+        "overlaps": measures.class_overlaps(scene, points, added),
         "fbeta": measures.fbeta_operating_points(
             scene,
             matches,
@@ -390,7 +390,7 @@ def evaluate_elephant(
     )
 
 
-def single_outcomes(
+def elephant_outcomes(
     scene: Scene, options: ElephantOptions = OPTIONS, *, part: str = "wilderness"
 ) -> tuple[Outcomes, ...]:
     """Return what became of each detection of both parts: matched as the paper says, A-OSE as it is counted here.

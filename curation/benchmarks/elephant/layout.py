@@ -21,7 +21,7 @@ from curation.core.json_keys import decode_json
 from curation.core.storage import read_bytes
 from curation.manifest.header import UNKNOWN_ID, PartEntry
 from curation.manifest.manifest import Manifest
-from curation.publishing.exporting import Format, Request
+from curation.publishing.exporting import ExportRequest, Format
 from curation.publishing.formats.coco import corners, plain_number
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, gather
 from curation.publishing.formats.plan import Plan, PlannedFile, json_file, present
@@ -29,7 +29,7 @@ from curation.sources.datasets import family
 from curation.sources.source import Int64s, Source
 
 
-def _plan(request: Request) -> Plan:
+def _plan(request: ExportRequest) -> Plan:
     files = _annotation_files(request)
     strict = request.options.strict_layout
     return plan_elephant_json(request.manifest, request.parts, request.sources, files, strict_layout=strict)
@@ -38,7 +38,7 @@ def _plan(request: Request) -> Plan:
 FORMATS = (Format("elephant-json", _plan, ("strict_layout",), file=".json"),)
 
 
-def _annotation_files(request: Request) -> dict[str, Path]:
+def _annotation_files(request: ExportRequest) -> dict[str, Path]:
     """Return the annotation file of each source, where it is one file that can be found from where it was given."""
     files: dict[str, Path] = {}
     for entry in request.manifest.header.sources:

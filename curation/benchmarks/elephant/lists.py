@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks import parts
-from curation.benchmarks.benchmark import declared_parameters, fact, facts_of, several
+from curation.benchmarks.benchmark import benchmark_facts, declared_parameters, fact, several
 from curation.benchmarks.parts import Part, Selection, all_images, compared, hash_rank, source_entry, voc_classes
 from curation.benchmarks.published import drafts
 from curation.core.errors import ProtocolError, UsageError
@@ -31,7 +31,7 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.sources.source import Bools, Int64s, Source
 
-_FACTS = facts_of(__package__)
+_FACTS = benchmark_facts(__package__)
 PAPER = fact(__package__, "paper", Paper)
 CLOSED, COCO = "voc2007-test", "coco"
 TRAINING = ("voc2007-train", "voc2007-val", "voc2012-train", "voc2012-val")
@@ -120,12 +120,12 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         chosen = Selection(slot, sources[slot], all_images(sources[slot]))
         training.append(parts.make_part(slot, "train", chosen, classes, view=TRAINING_VIEW, rule=rule))
     made = {part.entry.name: part for part in (closed, wilderness, *selected, *training)}
-    figures = figures_of(made, sources)
+    figures = elephant_figures(made, sources)
     met = {figure.name for figure in figures if figure.paper is not None and figure.obtained == figure.paper}
     official = next((part for part, names in OFFICIAL_FIGURES.items() if met.issuperset(names)), "")
     return _manifest_of(
         made.values(),
-        name=default_name(coco, official),
+        name=elephant_manifest_name(coco, official),
         title=f"{PAPER.title}: wilderness of {f'COCO {official}' if official else 'a COCO file of your own'}",
         classes=classes,
         sources=tuple(source_entry(slot, sources[slot]) for slot in (CLOSED, COCO, *TRAINING) if slot in sources),
@@ -193,7 +193,7 @@ def _ratio_part(ratio: str, size: int, order: str) -> dict[str, Any]:
     }
 
 
-def default_name(coco: Source, official: str = "") -> str:
+def elephant_manifest_name(coco: Source, official: str = "") -> str:
     """Return the manifest's name: ``elephant/val2017`` for an official part of COCO, told by its figures.
 
     A file name is no evidence: any other file gives ``elephant/custom``, or ``elephant/custom-PART`` where it calls
@@ -288,7 +288,7 @@ _CLOSED_REASON = (
 )
 
 
-def figures_of(made: Mapping[str, Part], sources: Mapping[str, Source]) -> tuple[Figure, ...]:
+def elephant_figures(made: Mapping[str, Part], sources: Mapping[str, Source]) -> tuple[Figure, ...]:
     """Return every figure of the paper that these sources bear on, with what was obtained and why it differs."""
     coco = sources[COCO]
     obtained = _wilderness(made, coco)

@@ -343,7 +343,7 @@ def _means(table: Floats, detected: Bools) -> open_set.Values:
     return [float(row[some].mean()) if some.any() else None for row, some in zip(table, detected, strict=True)]
 
 
-class Shared(NamedTuple):
+class SharedRows(NamedTuple):
     """Numbers of a detector that are the same under every variant, rows of `SHARED`, and what rests on equal scores."""
 
     values: Sequence[Value]
@@ -351,7 +351,7 @@ class Shared(NamedTuple):
     decided_by_order: int = 0
 
 
-def owod(parts: Parts) -> Shared:
+def owod(parts: Parts) -> SharedRows:
     """Return wilderness impact at recalls 0.1 to 0.9 and A-OSE as ``voc_eval`` of OWOD, over all parts together.
 
     As in the official text files, scores are rounded to 3 decimals and corners to 1. Equal scores keep input order
@@ -369,7 +369,7 @@ def owod(parts: Parts) -> Shared:
     counts, objects = _errors(classes, hits, np.full(len(classes), -np.inf))
     n = int(found.target.sum())
     lines = zip(classes, counts.tolist(), found.n_positive.tolist(), detected, strict=True)
-    return Shared(
+    return SharedRows(
         [
             *(Value("WI_owod", value, {"recall": str(recall)}) for recall, value in zip(recalls, impact, strict=True)),
             Value("AOSE_owod", int(counts.sum()), n=n),
@@ -394,7 +394,7 @@ def owod(parts: Parts) -> Shared:
     )
 
 
-def open_set_errors(parts: Parts, points: OperatingPoints) -> Shared:
+def open_set_errors(parts: Parts, points: OperatingPoints) -> SharedRows:
     """Return A-OSE at all scores and at each operating point: detections of a known class on an unknown object.
 
     Boxes and scores as they are, IoU > 0.5 (Miller et al., ICRA 2018, count at an operating point; OWOD at all
@@ -412,7 +412,7 @@ def open_set_errors(parts: Parts, points: OperatingPoints) -> Shared:
             {"recall": recall, "class": name, "AOSE": None if undefined else count}
             for name, count, undefined in zip(classes, counts.tolist(), np.isnan(limits), strict=True)
         ]
-    return Shared(values, {"open_set_errors": rows})
+    return SharedRows(values, {"open_set_errors": rows})
 
 
 Hits = list[tuple[Detections, matching.OverlappingPairs]]
@@ -582,7 +582,7 @@ LEAST_IOU = 0.1
 """Overlap at or above which a detection lies on an object."""
 
 
-def diagnose(
+def error_kinds(
     scene: Scene,
     matches: Matches,
     points: OperatingPoints,
@@ -619,7 +619,7 @@ def diagnose(
     return rows
 
 
-def overlaps(scene: Scene, points: OperatingPoints, added: Added | None) -> list[Record]:
+def class_overlaps(scene: Scene, points: OperatingPoints, added: Added | None) -> list[Record]:
     """Return what the kept detections of each class lie on, per recall, without and with wilderness images.
 
     Each kept detection goes to the object of highest IoU of any class, crowd and difficult ones included, when that
@@ -628,8 +628,8 @@ def overlaps(scene: Scene, points: OperatingPoints, added: Added | None) -> list
     Returns
     -------
     list of dict
-        Rows of ``overlaps``, with the counts above zero: of each recall and part (see `diagnose`), the class detected
-        and the true one, a known one or the original class of an unknown object; ``""`` for the background.
+        Rows of ``overlaps``, with the counts above zero: of each recall and part (see `error_kinds`), the class
+        detected and the true one, a known one or the original class of an unknown object; ``""`` for the background.
     """
     scene, _ = _kept_at_any(scene, points, added)
     columns = column_names(scene)

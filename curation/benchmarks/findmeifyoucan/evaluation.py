@@ -20,7 +20,7 @@ from curation.benchmarks.findmeifyoucan.measures import (
     VARIANTS,
     ImageSample,
     bootstrap_intervals,
-    number_in,
+    decimal_value,
     open_set_counts,
     open_set_outcomes,
     open_set_rates,
@@ -116,12 +116,12 @@ def _drawings(result: Result) -> Iterator[Figure]:
         is_plain = method.isascii() and method.isidentifier() and len(method) <= 40
         yield Figure(
             f"scores_{method if is_plain else number}",
-            partial(score_histograms, by_split, thresholds, method) if is_drawn else None,
+            partial(ood_histograms, by_split, thresholds, method) if is_drawn else None,
             f"no histogram of {method}: a split needs ID and OOD detections",
         )
 
 
-def score_histograms(
+def ood_histograms(
     scores: Mapping[str, tuple[Floats, Floats]], thresholds: Mapping[str, float | None], method: str, stem: Path
 ) -> list[Path]:
     """Draw the distributions of ID and OOD scores of each split, with the threshold between known and unknown.
@@ -357,7 +357,7 @@ def evaluate(
 def _t_star(text: str) -> float | None:
     if not text:
         return None
-    value = number_in(text)
+    value = decimal_value(text)
     if not math.isfinite(value):
         raise UsageError("--set t_star is not a number", expected="a confidence such as 0.39", found=text[:80])
     return value

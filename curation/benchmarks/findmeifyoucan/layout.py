@@ -67,7 +67,7 @@ def upstream_name(manifest: Manifest, part: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Category:
+class PublishedCategory:
     """One row of the category table of a split.
 
     Attributes
@@ -107,10 +107,12 @@ class SplitFile:
     images: list[Record]
     annotations: list[Record]
     origins: list[str]
-    categories: tuple[Category, ...]
+    categories: tuple[PublishedCategory, ...]
 
     @classmethod
-    def of(cls, manifest: Manifest, part: str, sources: Mapping[str, Source], table: Sequence[Category]) -> SplitFile:
+    def of(
+        cls, manifest: Manifest, part: str, sources: Mapping[str, Source], table: Sequence[PublishedCategory]
+    ) -> SplitFile:
         """Return the split that a part is (see `plan_findmeifyoucan` for the errors)."""
         stem = upstream_name(manifest, part)
         located = locate_images(manifest, part, sources)
@@ -172,15 +174,15 @@ class SplitFile:
 
 
 def _categories(
-    sources: Sequence[Source], table: Sequence[Category], part: str
-) -> tuple[tuple[Category, ...], tuple[Int64s, ...]]:
+    sources: Sequence[Source], table: Sequence[PublishedCategory], part: str
+) -> tuple[tuple[PublishedCategory, ...], tuple[Int64s, ...]]:
     """Return the category table of a file, and the number of each source's categories in it."""
     if table and sources[0].namespace == "openimages":
         rows = tuple(table)
     else:
         own = sources[0].categories
         columns = zip(own.numbers, own.names, own.supercategories, strict=True)
-        rows = tuple(Category(number, name, group) for number, name, group in columns)
+        rows = tuple(PublishedCategory(number, name, group) for number, name, group in columns)
     number_of = {row.name: row.number for row in rows}
     numbers = []
     for source in sources:
@@ -198,7 +200,7 @@ def _categories(
 
 
 def plan_findmeifyoucan(
-    manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source], table: Sequence[Category] = ()
+    manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source], table: Sequence[PublishedCategory] = ()
 ) -> Plan:
     """Return the plan of the authors' files: a COCO JSON a split, and the list of its ids.
 
@@ -287,7 +289,7 @@ def published_schema() -> pa.Schema:
     return schema.with_metadata({"huggingface": '{"info": {"features": {"image": {"_type": "Image"}}}}'})
 
 
-def findmeifyoucan_tables(member: Member, table: Sequence[Category] = ()) -> list[PlannedTable]:
+def findmeifyoucan_tables(member: Member, table: Sequence[PublishedCategory] = ()) -> list[PlannedTable]:
     """Return a table for each near, far and farther split available, under its published config (``coco_far_voc``).
 
     Raises
@@ -315,7 +317,7 @@ def findmeifyoucan_tables(member: Member, table: Sequence[Category] = ()) -> lis
     return [_planned(member, part, table) for part in parts]
 
 
-def _planned(member: Member, part: str, table: Sequence[Category]) -> PlannedTable:
+def _planned(member: Member, part: str, table: Sequence[PublishedCategory]) -> PlannedTable:
     kind, _, id_set = upstream_name(member.manifest, part).partition("_wrt_")
     distance, _, pool = kind.partition("_")
     split = SplitFile.of(member.manifest, part, member.sources, table)
@@ -355,7 +357,7 @@ def _table_rows(split: SplitFile, distance: str) -> Iterator[Record]:
         }
 
 
-def _table(options: FormatOptions) -> Sequence[Category]:
+def _table(options: FormatOptions) -> Sequence[PublishedCategory]:
     """Return the published table of categories, where its two files are given."""
     tree, names = options.class_tree, options.class_names
     if (tree is None) != (names is None):
@@ -374,7 +376,7 @@ FORMATS = (
 )
 
 
-def open_images_categories(tree: Path, names: Path) -> tuple[Category, ...]:
+def open_images_categories(tree: Path, names: Path) -> tuple[PublishedCategory, ...]:
     """Return the classes in the order of a depth-first walk along ``Subcategory`` (``unfold_oi_categories``).
 
     Below the root, a class of depth 0 is its own super- and metacategory, one of depth 1 has its parent as both, a
@@ -396,7 +398,7 @@ def open_images_categories(tree: Path, names: Path) -> tuple[Category, ...]:
         A file is not what it should be, or a class has no name.
     """
     named = read_open_images_names(names)
-    found: dict[str, Category] = {}
+    found: dict[str, PublishedCategory] = {}
     pending: list[tuple[LabelNode, tuple[str, ...]]] = [(kind, ()) for kind in reversed(read_label_tree(tree).kinds)]
     visits = 0
     while pending:
@@ -412,6 +414,6 @@ def open_images_categories(tree: Path, names: Path) -> tuple[Category, ...]:
         parents = (*line, name)
         number = found[label].number if label in found else len(found) + 1
         above = (parents[max(len(parents) - 2, 0)], parents[max(len(parents) - 3, 0)])
-        found[label] = Category(number, name, *above)
+        found[label] = PublishedCategory(number, name, *above)
         pending += [(kind, parents) for kind in reversed(entry.kinds)]
     return tuple(found.values())

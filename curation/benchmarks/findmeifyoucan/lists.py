@@ -18,13 +18,13 @@ import numpy as np
 from curation.benchmarks.benchmark import fact
 from curation.benchmarks.findmeifyoucan.pairs import (
     PAIRS,
-    Pair,
-    Pool,
+    OodPair,
+    OodPool,
     contradictions,
     decisions_of,
     disregarded,
+    id_class_overlaps,
     is_pinned_only,
-    overlaps,
     pair_of,
     unmatched_datasets,
 )
@@ -105,7 +105,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     return _manifest(pair, sources, published)
 
 
-def _chosen(parameters: Mapping[str, Any]) -> Pair:
+def _chosen(parameters: Mapping[str, Any]) -> OodPair:
     """Return the pair with the pools that were asked for."""
     pair = pair_of(parameters["pair"])
     names = [name for name in parameters["pools"].split(",") if name]
@@ -145,7 +145,7 @@ class Splits:
     notes : tuple of str
     """
 
-    pool: Pool
+    pool: OodPool
     sources: Mapping[str, Source]
     decisions: tuple[Decision, ...]
     rule: Ids | None
@@ -187,7 +187,7 @@ class Splits:
     def selection(self, slot: str, ids: Sequence[str], what: str) -> Selection:
         """Return where some images lie; one that the source lacks is a `ProtocolError`."""
         source = self.sources[slot]
-        return Selection(slot, source, positions_in(source, ids, what, slot))
+        return Selection(slot, source, require_positions(source, ids, what, slot))
 
     def selections(self, part: str) -> list[Selection]:
         """Return where the images of a split lie."""
@@ -219,7 +219,7 @@ class Splits:
         return {self.pool.far_part: tuple(sorted({*near, *far}))}
 
 
-def split_pool(pair: Pair, pool: Pool, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Splits:
+def split_pool(pair: OodPair, pool: OodPool, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Splits:
     """Return what becomes of a pool, as far as its sources are given.
 
     Raises
@@ -261,7 +261,7 @@ def split_pool(pair: Pair, pool: Pool, sources: Mapping[str, Source], parameters
 
 
 def _start(
-    pair: Pair, pool: Pool, sources: Mapping[str, Source], parameters: Mapping[str, Any]
+    pair: OodPair, pool: OodPool, sources: Mapping[str, Source], parameters: Mapping[str, Any]
 ) -> tuple[Ids | None, Ids | None, str]:
     """Return what the rule gives, the start list, and why there is none."""
     source = sources.get(pool.start)
@@ -287,9 +287,9 @@ def _start(
     return by_rule, None, f"needs --source {pool.published}=LIST, the published start list{no_rule}"
 
 
-def _published(pool: Pool, sources: Mapping[str, Source], by_rule: Ids | None) -> Ids:
+def _published(pool: OodPool, sources: Mapping[str, Source], by_rule: Ids | None) -> Ids:
     listed = tuple(sources[pool.published].image_ids.tolist())
-    positions_in(sources[pool.start], listed, f"the list {pool.published}", pool.start)
+    require_positions(sources[pool.start], listed, f"the list {pool.published}", pool.start)
     outside = sorted(set(listed) - set(by_rule)) if by_rule is not None else []
     if outside:
         raise ProtocolError(
@@ -308,7 +308,7 @@ def _started_with(source: Source, start: Sequence[str], categories: Mapping[str,
     return {image for image, has in zip(start, shown, strict=True) if has}
 
 
-def _notes(pool: Pool, source: Source, sources: Mapping[str, Source], outcome: Replayed) -> list[str]:
+def _notes(pool: OodPool, source: Source, sources: Mapping[str, Source], outcome: Replayed) -> list[str]:
     named = {"remove": pool.remove, "near": pool.near, "id_names": pool.id_names}
     notes = [f"{pool.name}: {note}" for note in outcome.notes]
     for field_name, names in named.items():
@@ -328,7 +328,7 @@ def _notes(pool: Pool, source: Source, sources: Mapping[str, Source], outcome: R
     return notes
 
 
-def _candidates(pair: Pair, splits: Splits, parameters: Mapping[str, Any]) -> tuple[dict[str, Ids], tuple[str, ...]]:
+def _candidates(pair: OodPair, splits: Splits, parameters: Mapping[str, Any]) -> tuple[dict[str, Ids], tuple[str, ...]]:
     """Return the images to show to a reviewer by split, and what they were looked for with."""
     pool = splits.pool
     source = splits.sources.get(pool.candidates)
@@ -338,7 +338,7 @@ def _candidates(pair: Pair, splits: Splits, parameters: Mapping[str, Any]) -> tu
         return {}, (f"{pool.name}: no split wants more categories; no candidates are listed.",)
     start = splits.sources[pool.start]
     counts = [
-        category_counts(start, positions_in(start, splits.kept.get(part, ()), part, pool.start))
+        annotations_by_category(start, require_positions(start, splits.kept.get(part, ()), part, pool.start))
         for part in (pool.near_part, pool.far_part)
     ]
     wanted = dict(zip((pool.near_part, pool.far_part), wanted_categories(pool, *counts), strict=True))
@@ -376,7 +376,7 @@ def start_by_rule(source: Source, id_names: Collection[str]) -> Int64s:
     return np.flatnonzero(~images_with(source, id_names))
 
 
-def positions_in(source: Source, ids: Sequence[str], what: str, slot: str) -> Int64s:
+def require_positions(source: Source, ids: Sequence[str], what: str, slot: str) -> Int64s:
     """Return where some images lie in a source; one that does not is a `ProtocolError`."""
     found, absent = located(source, ids)
     if absent:
@@ -399,7 +399,7 @@ def located(source: Source, ids: Sequence[str]) -> tuple[Int64s, list[str]]:
     return np.array(found, np.int64), [image for image in ids if image not in positions]
 
 
-def category_counts(source: Source, positions: Int64s) -> dict[str, int]:
+def annotations_by_category(source: Source, positions: Int64s) -> dict[str, int]:
     """Return how many annotations of each category some images have, by the source's names, zeros included."""
     chosen = np.zeros(len(source.images), np.bool_)
     chosen[positions] = True
@@ -409,7 +409,7 @@ def category_counts(source: Source, positions: Int64s) -> dict[str, int]:
 
 
 def wanted_categories(
-    pool: Pool, near: Mapping[str, int], far: Mapping[str, int]
+    pool: OodPool, near: Mapping[str, int], far: Mapping[str, int]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the categories that the near and the far split want more images of, in the order of the source.
 
@@ -500,7 +500,7 @@ def _categories(source: Source, names: Collection[str]) -> Bools:
     return np.array([name in chosen for name in source.categories.names], np.bool_)
 
 
-def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+def _manifest(pair: OodPair, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
     splits = [split_pool(pair, pool, sources, parameters) for pool in pair.pools]
     classes = _classes(pair, sources)
     parts = [part for split in splits for part in _parts(pair, split, classes, parameters)]
@@ -509,7 +509,7 @@ def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str
     configuration = sha256_of_bytes(msgspec.json.encode(pair, order="deterministic"))
     return manifest_of(
         parts,
-        name=default_name(pair, parameters),
+        name=pair_manifest_name(pair, parameters),
         title=pair.title or pair.name,
         paper=None if _is_users(pair) else PAPER,
         taxonomy="OSOD-II",
@@ -519,13 +519,13 @@ def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str
         protocol="findmeifyoucan",
         algorithm_version=ALGORITHM_VERSION,
         parameters={**parameters, "configuration_sha256": configuration},
-        figures=figures_of(pair, splits, parameters),
+        figures=pair_figures(pair, splits, parameters),
         notes=(*([rule_note("near-far", PAPER)] if _is_users(pair) else ()), *notes_of(pair, splits, parameters)),
         decisions=digest,
     )
 
 
-def default_name(pair: Pair, parameters: Mapping[str, Any]) -> str:
+def pair_manifest_name(pair: OodPair, parameters: Mapping[str, Any]) -> str:
     """Return the manifest's name: ``findmeifyoucan/voc``, and ``-coco``, ``-rule``, ``-automatic`` for less."""
     marks = [name for name in parameters["pools"].split(",") if name]
     if not _is_users(pair):
@@ -534,12 +534,12 @@ def default_name(pair: Pair, parameters: Mapping[str, Any]) -> str:
     return "-".join([pair.name, *marks])
 
 
-def _is_users(pair: Pair) -> bool:
+def _is_users(pair: OodPair) -> bool:
     """Return whether a pair is declared by the user, and none of the paper's."""
     return pair.name not in {known.name for known in PAIRS.values()}
 
 
-def _classes(pair: Pair, sources: Mapping[str, Source]) -> tuple[ClassEntry, ...]:
+def _classes(pair: OodPair, sources: Mapping[str, Source]) -> tuple[ClassEntry, ...]:
     """Return the ID classes, then every other category of the sources (of COCO always), unknown."""
     known = tuple(
         ClassEntry(name=name, role="known", index=index, aliases=pair.aliases.get(name, ()))
@@ -557,7 +557,7 @@ def _classes(pair: Pair, sources: Mapping[str, Source]) -> tuple[ClassEntry, ...
 
 
 def _parts(
-    pair: Pair, split: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, Any]
+    pair: OodPair, split: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, Any]
 ) -> list[Part | PartEntry]:
     """Return the lists of a pool, those that cannot be had without images and digest."""
     pool = split.pool
@@ -610,7 +610,7 @@ def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
 _SHOWN = 3
 
 
-def figures_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> list[Figure]:
+def pair_figures(pair: OodPair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> list[Figure]:
     """Return every published figure of the pools that are built, with what was obtained and why it differs.
 
     Where decisions are available the constraints that follow from them are counted too: how many images of those that a
@@ -663,7 +663,7 @@ def _why(parameters: Mapping[str, Any]) -> str:
     return reasons_given or "other decisions, start list or annotations than the authors'"
 
 
-def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> tuple[str, ...]:
+def notes_of(pair: OodPair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what a reader must know: overlaps with ID classes, what has no effect, shared images."""
     notes = []
     if not parameters["decisions"]:
@@ -677,7 +677,7 @@ def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]
     notes += [
         f"Overlap: {found}"
         for pool in pair.pools
-        for found in overlaps(pair, pool, "near list", dict.fromkeys(pool.near, 0))
+        for found in id_class_overlaps(pair, pool, "near list", dict.fromkeys(pool.near, 0))
     ]
     for split in splits:
         notes += [f"Overlap: {found}" for found in _annotated(pair, split)]
@@ -700,10 +700,10 @@ def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]
     return tuple(notes)
 
 
-def _annotated(pair: Pair, split: Splits) -> Iterator[str]:
+def _annotated(pair: OodPair, split: Splits) -> Iterator[str]:
     """Yield the overlaps found in the annotations of the splits that are available."""
     for part in split.pool.parts:
         counts: Counter[str] = Counter()
         for selection in () if split.missing_of(part) else split.selections(part):
-            counts.update(category_counts(selection.source, selection.positions))
-        yield from overlaps(pair, split.pool, part, +counts)
+            counts.update(annotations_by_category(selection.source, selection.positions))
+        yield from id_class_overlaps(pair, split.pool, part, +counts)

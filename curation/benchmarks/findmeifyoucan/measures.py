@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from curation.benchmarks.benchmark import fact, facts_of
+from curation.benchmarks.benchmark import benchmark_facts, fact
 from curation.core.errors import UsageError
 from curation.evaluation.curves import average_precision, weighted_auroc
 from curation.evaluation.input_order import count_tie_sensitive
@@ -75,7 +75,7 @@ def quantile_threshold(id_scores: Floats) -> float | None:
     return float(np.partition(id_scores, rank)[rank])
 
 
-def number_in(text: str) -> float:
+def decimal_value(text: str) -> float:
     """Return the decimal number that a text is, NaN where it is none."""
     try:
         return float(text) if len(text) <= 40 else math.nan
@@ -100,7 +100,7 @@ def threshold_of(id_scores: Floats, rule: str) -> float | None:
         return zscore_threshold(id_scores)
     if rule == "quantile":
         return quantile_threshold(id_scores)
-    value = number_in(rule)
+    value = decimal_value(rule)
     if not abs(value) <= LARGEST_SCORE:
         raise UsageError(
             "The threshold is neither a rule nor a number",
@@ -110,7 +110,7 @@ def threshold_of(id_scores: Floats, rule: str) -> float | None:
     return value
 
 
-VARIANTS = {stated["name"]: Rules(**stated) for stated in facts_of(__package__)["variants"]}
+VARIANTS = {stated["name"]: Rules(**stated) for stated in benchmark_facts(__package__)["variants"]}
 
 
 RATES = ("nOSE", "AP_U", "P_U", "R_U")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from curation.benchmarks.benchmark import fact, facts_of
+from curation.benchmarks.benchmark import benchmark_facts, fact
 from curation.core.errors import EvaluationError, UsageError
 from curation.core.figure_style import (
     MARKERS,
@@ -118,7 +118,7 @@ TAXONOMIES = ("OSOD-I", "OSOD-II", "OSOD-III")
 Variant = Literal["clean", "voc"]
 ONLY = "test"
 """Name of the only case."""
-VARIANTS = {stated["name"]: Rules(**stated) for stated in facts_of(__package__)["variants"]}
+VARIANTS = {stated["name"]: Rules(**stated) for stated in benchmark_facts(__package__)["variants"]}
 THETAS = tuple(f"{step / 20:.2f}" for step in range(21))
 
 
@@ -190,7 +190,7 @@ class OpenSetTruth:
         }
 
 
-def classes_of(stated: Path | Manifest, name: str) -> ClassRoles:
+def open_set_classes(stated: Path | Manifest, name: str) -> ClassRoles:
     """Return the classes of a JSON file ``{"known": [...], "unknown": [...]}``, or of a manifest by role.
 
     Classes of a manifest in any other role lie outside.
@@ -407,7 +407,7 @@ def evaluate(
         scored=scored,
         notes=[*messages, *(note for row in scored for note in row.found.notes)],
         outcomes=lambda: {
-            f"{case}/{rules.name}": [single_outcomes(found, read.detections, rules)]
+            f"{case}/{rules.name}": [case_outcomes(found, read.detections, rules)]
             for case, (found, read) in inputs.items()
             for rules in variants
         },
@@ -424,10 +424,10 @@ def _classes(
         )
     if classes:
         paths: dict[str, Path] = by_name(classes, "--classes", "case", cases, wanted=cases, shared=True)
-        return {case: classes_of(path, case) for case, path in paths.items()}, {}
+        return {case: open_set_classes(path, case) for case, path in paths.items()}, {}
     named: dict[str, Any] = by_name(manifest, "--manifest", "case", cases, wanted=cases, shared=True)
     manifests = {case: load_manifest(lists) if isinstance(lists, str) else lists for case, lists in named.items()}
-    return {case: classes_of(lists, case) for case, lists in manifests.items()}, manifests
+    return {case: open_set_classes(lists, case) for case, lists in manifests.items()}, manifests
 
 
 def _about(
@@ -561,7 +561,7 @@ def average_precisions(truth: OpenSetTruth, detections: Detections, *, engine: E
     return result
 
 
-def single_outcomes(truth: OpenSetTruth, detections: Detections, rules: Rules) -> Outcomes:
+def case_outcomes(truth: OpenSetTruth, detections: Detections, rules: Rules) -> Outcomes:
     """Return what became of each detection and object, as A-OSE and WI of a variant count them."""
     unknown = _unknown_objects(truth)
     matches = assign(truth.truth, detections, rules)

@@ -27,7 +27,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from curation.benchmarks.benchmark import SourceSlot, declared_parameters, declared_slots, fact, facts_of
+from curation.benchmarks.benchmark import SourceSlot, benchmark_facts, declared_parameters, declared_slots, fact
 from curation.benchmarks.parts import (
     Part,
     Selection,
@@ -64,7 +64,7 @@ from curation.signals.hierarchy.class_trees import SUPERCLASS_RULES, superclass
 from curation.sources.mtsd import OTHER_SIGN
 from curation.sources.source import Bools, Categories, Int64s, Source
 
-FACTS = facts_of(__package__)
+FACTS = benchmark_facts(__package__)
 PAPER = fact(__package__, "paper", Paper)
 TRAIN_VIEW, TEST_VIEW = fact(__package__, "views", dict[str, LabelView]).values()
 CUB_IMAGES = fact(__package__, "cub_images", dict[str, int])
@@ -108,7 +108,7 @@ def read_superclass(text: str) -> str:
     if text in SUPERCLASSES:
         return text
     if text.startswith("["):
-        return canonical_json(list(labels_of(text))).decode("utf-8")
+        return canonical_json(list(superclass_labels(text))).decode("utf-8")
     path, _, rest = text.partition("#")
     root, _, rule = rest.partition("#")
     if not root or rule not in ("", *SUPERCLASS_RULES):
@@ -122,7 +122,7 @@ def read_superclass(text: str) -> str:
     return canonical_json(list(superclass(Path(path), root, chosen))).decode("utf-8")
 
 
-def labels_of(text: str) -> tuple[str, ...]:
+def superclass_labels(text: str) -> tuple[str, ...]:
     """Return the label names of a super-class in the form of `read_superclass`."""
     if text in SUPERCLASSES:
         return SUPERCLASSES[text]
@@ -163,7 +163,7 @@ class PublishedParts(msgspec.Struct, frozen=True):
                     )
 
 
-def read_published(text: str) -> str:
+def read_class_lists(text: str) -> str:
     """Return the authors' lists as a manifest holds them: the JSON of names and digests; "" for none.
 
     Parameters
@@ -186,7 +186,7 @@ def read_published(text: str) -> str:
 
 
 def published_parts(text: str) -> PublishedParts:
-    """Return the lists of a text in the form of `read_published`."""
+    """Return the lists of a text in the form of `read_class_lists`."""
     try:
         return msgspec.json.decode(text, type=PublishedParts)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -623,7 +623,7 @@ def open_images_classes(categories: Categories, parameters: _Settings) -> Proble
     of animal and vehicle (plain Car, Bird); of another super-class they are ``negative`` like every class outside.
     """
     word, number = parameters["superclass"], parameters["rotation"]
-    labels = labels_of(word)
+    labels = superclass_labels(word)
     name_of = dict(zip(_keys(categories), categories.names, strict=True))
     if missing := [label for label in labels if label not in name_of]:
         raise ProtocolError(

@@ -1,6 +1,7 @@
 """Reference methods for unknown boxes: the naive baseline, the expelling classifier, confirmation of proposals.
 
-A detector's boxes have a score for every known class (`ScoreVectors`); a method gives each box one label (`Labelled`).
+A detector's boxes have a score for every known class (`ScoreVectors`); a method gives each box one label
+(`LabelledBoxes`).
 Boxes are suppressed within a label and across known and unknown, and dropout passes are merged into one set.
 """
 
@@ -87,7 +88,7 @@ class ScoreVectors:
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledBoxes:
     """Boxes with one label each: what a baseline returns.
 
     Attributes
@@ -165,7 +166,7 @@ def _column(values: Sequence[float | None], path: Path, name: str, dtype: type =
 
 def write_results(
     vectors: ScoreVectors,
-    found: Labelled,
+    found: LabelledBoxes,
     known: Sequence[str],
     path: Path,
     *,
@@ -201,7 +202,7 @@ def write_results(
 
 def read_labelled(
     path: Path, known: Sequence[str], ids: Mapping[str, int] | None = None
-) -> tuple[ScoreVectors, Labelled]:
+) -> tuple[ScoreVectors, LabelledBoxes]:
     """Return the boxes of a results file and their labels: known classes by position, unknown last.
 
     Parameters
@@ -242,7 +243,7 @@ def read_labelled(
     image_ids = tuple(row.file_name or "" if row.image_id is None else row.image_id for row in rows)
     positions, nothing = image_positions(image_ids), np.empty((len(rows), 0))
     vectors = ScoreVectors(image_ids, positions, boxes, nothing, None, None, None, path.name, given.sha256)
-    return vectors, Labelled(np.arange(len(rows)), np.array(labels, np.int64), scores)
+    return vectors, LabelledBoxes(np.arange(len(rows)), np.array(labels, np.int64), scores)
 
 
 CrossVariant = Literal["pairwise", "greedy"]
@@ -379,7 +380,7 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
     return Merged(merged, counts, _entropy(scores))
 
 
-def detections_of(merged: Merged, *, floor: float = 0.05, iou: float = 0.5) -> Labelled:
+def merged_detections(merged: Merged, *, floor: float = 0.05, iou: float = 0.5) -> LabelledBoxes:
     """Return the labelled boxes of the mean scores: every class above `floor`, suppressed within each label.
 
     Raises
@@ -397,7 +398,7 @@ def detections_of(merged: Merged, *, floor: float = 0.05, iou: float = 0.5) -> L
     scores = merged.vectors.scores[row, label]
     groups = merged.vectors.image[row] * max(merged.vectors.scores.shape[1], 1) + label
     kept = keep_within_labels(groups, merged.vectors.boxes[row], scores, iou)
-    return Labelled(row[kept], label[kept], scores[kept])
+    return LabelledBoxes(row[kept], label[kept], scores[kept])
 
 
 def _check_pass(run: ScoreVectors, first: ScoreVectors) -> None:
@@ -547,7 +548,7 @@ class NaiveOptions:
     compare_background: bool = False
 
 
-def naive_unknown(vectors: ScoreVectors, options: NaiveOptions) -> Labelled:
+def naive_unknown(vectors: ScoreVectors, options: NaiveOptions) -> LabelledBoxes:
     """Return labelled boxes, unknown ones among them (*Rectifying Open-Set Object Detection*, section 4.2).
 
     1. Every class with a score above `floor` makes a candidate of its box. 2. Where ``t1 / t2 < gamma`` (best over
@@ -572,7 +573,7 @@ def naive_unknown(vectors: ScoreVectors, options: NaiveOptions) -> Labelled:
     groups = vectors.image[row] * (vectors.scores.shape[1] + 1) + label
     kept = np.flatnonzero(keep_within_labels(groups, vectors.boxes[row], scores, options.iou))
     kept = kept[best_of_each(vectors.image[row[kept]], scores[kept], options.top)]
-    return Labelled(row[kept], label[kept], scores[kept])
+    return LabelledBoxes(row[kept], label[kept], scores[kept])
 
 
 def _best_three(vectors: ScoreVectors, options: NaiveOptions) -> tuple[Floats, Floats]:
@@ -681,7 +682,7 @@ def calibrate(vectors: ScoreVectors, truth: GroundTruth, *, phi: float = PHI) ->
 
 def expel(
     vectors: ScoreVectors, thresholds: ClassThresholds, *, alpha: float = ALPHA, unknown: UnknownScore = "one"
-) -> Labelled:
+) -> LabelledBoxes:
     """Return one label a box: the best class that does not expel it, or unknown (equation 7, section 4.2).
 
     Class c expels a box where ``score - alpha * mean <= 0``.
@@ -705,4 +706,4 @@ def expel(
     label = scores.argmax(axis=1)
     given = vectors.scores.max(axis=1) if unknown == "max_score" else np.ones(n)
     values = np.where(expelled, given, scores[np.arange(n), label])
-    return Labelled(np.arange(n), np.where(expelled, k, label).astype(np.int64), values)
+    return LabelledBoxes(np.arange(n), np.where(expelled, k, label).astype(np.int64), values)

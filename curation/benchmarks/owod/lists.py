@@ -46,7 +46,7 @@ from curation.benchmarks.parts import (
     make_part,
     manifest_of,
     rule_note,
-    shown,
+    show_classes,
     source_entry,
 )
 from curation.core.errors import ProtocolError, UsageError
@@ -85,7 +85,7 @@ class Given:
     def show(self, slot: str) -> Shown:
         """Return what the images of a source show, crowd regions as the parameters say."""
         crowd = self.parameters["crowd"] == "select"
-        return shown(self.sources[slot], self.split.classes, crowd=crowd)
+        return show_classes(self.sources[slot], self.split.classes, crowd=crowd)
 
     def part(
         self,
@@ -258,7 +258,7 @@ def _tests(given: Given) -> list[Part]:
     source = given.sources[split.test]
     source.require_objects("A test part")
     if not split.first_test:
-        what = shown(source, split.classes)
+        what = show_classes(source, split.classes)
         rule = _RULES["test"].format(order=_order(given, "test"))
         selected = [Selection(split.test, source, what.order)]
         return [given.part(task, "test", selected, TEST_VIEW, rule) for task in split.tasks]
@@ -382,7 +382,7 @@ def _figures(given: Given, parts: Sequence[Part], selected: Mapping[str, int] | 
     split, sources = given.split, given.sources
     obtained = {part.entry.name: len(part.ids) for part in parts}
     if split.first_test in sources:
-        what = shown(sources[split.test], split.classes)
+        what = show_classes(sources[split.test], split.classes)
         added = [len(sources[split.first_test].images), *(len(what.of(given.labels(task))) for task in split.tasks[1:])]
         obtained |= {f"{task.name}-test-selection": size for task, size in zip(split.tasks, added, strict=True)}
     obtained |= {f"{task}-selection": size for task, size in (selected or {}).items()}

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.benchmark import SourceSlot, fact, facts_of
+from curation.benchmarks.benchmark import SourceSlot, benchmark_facts, fact
 from curation.benchmarks.owod.tasks import SOURCES, TaskFile, parse_tasks
 from curation.benchmarks.parts import source_entry, unread_entry
-from curation.benchmarks.published import drafts, task_classes, tasks_of
+from curation.benchmarks.published import declared_tasks, drafts, task_classes
 from curation.benchmarks.roles import require_disjoint_sources
 from curation.core.errors import ProtocolError
 from curation.manifest.header import ClassEntry, LabelView, Paper, PartEntry, PartRole, SourceEntry, TaskEntry
@@ -27,7 +27,7 @@ from curation.sources.source import Source
 _ROOM = __package__
 PAPERS = fact(_ROOM, "papers", dict[str, Paper])
 TRAIN_VIEW, KNOWN_VIEW, TEST_VIEW = fact(_ROOM, "views", dict[str, LabelView]).values()
-TASKS = tasks_of(_ROOM)
+TASKS = declared_tasks(_ROOM)
 """Tasks of each split, with the classes that they introduce."""
 
 COCO_CLASSES: tuple[str, ...] = tuple(name for _, name, _ in COCO_CATEGORIES)
@@ -171,7 +171,9 @@ def _published_split(name: str, stated: dict[str, Any]) -> Split:
     )
 
 
-SPLITS: dict[str, Split] = {name: _published_split(name, stated) for name, stated in facts_of(_ROOM)["splits"].items()}
+SPLITS: dict[str, Split] = {
+    name: _published_split(name, stated) for name, stated in benchmark_facts(_ROOM)["splits"].items()
+}
 """The published splits by name."""
 
 
@@ -185,7 +187,7 @@ RECIPES = drafts(_ROOM, aliases=_VOC_NAMES, exhaustive=_EXHAUSTIVE)
 """The lists as their authors published them: drafts by the name of the manifest that they make."""
 
 
-def read_tasks(text: str) -> str:
+def check_tasks(text: str) -> str:
     """Return the declaration of a task file, or ``""``; what is none is a `ProtocolError`."""
     if text:
         parse_tasks(text)

@@ -23,7 +23,7 @@ from curation.benchmarks.parts import (
     hash_rank,
     make_part,
     manifest_of,
-    shown,
+    show_classes,
     source_entry,
     voc_classes,
 )
@@ -64,7 +64,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     closed, coco = sources[CLOSED], sources[COCO]
     closed.require_objects("The closed part")
     classes = voc_classes(coco)
-    what = shown(coco, classes)
+    what = show_classes(coco, classes)
     pools: dict[str, tuple[Int64s, tuple[int, ...]]] = {
         f"range-{count}": (range_pool(what, classes, count), (size,)) for count, size in RANGES.items()
     }

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from curation.benchmarks.benchmark import declared_parameters, declared_slots, fact, facts_of, stated
+from curation.benchmarks.benchmark import benchmark_facts, declared_parameters, declared_slots, fact, stated_parameters
 from curation.benchmarks.parts import (
     Part,
     Selection,
@@ -39,7 +39,7 @@ from curation.sources.source import Source
 from curation.sources.source_specs import SourceSlot
 
 PAPER = fact(__name__, "paper", Paper)
-PROBLEMS: Mapping[str, Any] = facts_of(__name__)["problems"]
+PROBLEMS: Mapping[str, Any] = benchmark_facts(__name__)["problems"]
 SLOTS = declared_slots(__name__)
 SLOTS_OF = {"cub": ("cub-train", "cub-test"), "imagenet": ("imagenet-val", "imagenet-21k")}
 """Sources of each data set: that of the known images first."""
@@ -128,7 +128,7 @@ def _manifest(
         taxonomy="OSC",
         protocol="ssb",
         algorithm_version=1,
-        parameters=stated(parameters, declared_parameters(__name__)),
+        parameters=stated_parameters(parameters, declared_parameters(__name__)),
         **more,
     )
 

@@ -224,11 +224,11 @@ def write_plan(plan: Plan, out: Path, *, single: bool, summary: Mapping[str, Any
         with _progress(plan) as count:
             written = _written_all(plan.files, folder, count)
         data = {**summary, "files": [asdict(file) for file in written]}
-        (folder / SUMMARY_FILE).write_bytes(json_bytes(data))
+        (folder / SUMMARY_FILE).write_bytes(indented_json(data))
     return written
 
 
-def json_bytes(data: Any) -> bytes:
+def indented_json(data: Any) -> bytes:
     """Return indented UTF-8 JSON with a final line feed."""
     return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
 
@@ -290,7 +290,7 @@ def json_file(**fields: Any) -> Iterator[bytes]:
         separator = b",\n"
         if isinstance(value, Iterator):
             yield b"[\n"
-            yield from joined(value)
+            yield from record_lines(value)
             yield b"]"
         elif isinstance(value, list):
             yield b"[\n" + b",\n".join(map(_encode, value)) + b"\n]"
@@ -299,7 +299,7 @@ def json_file(**fields: Any) -> Iterator[bytes]:
     yield b"}\n"
 
 
-def joined(records: Iterable[Any]) -> Iterator[bytes]:
+def record_lines(records: Iterable[Any]) -> Iterator[bytes]:
     """Yield records as the inside of a JSON array, one a line."""
     separator = b""
     for record in records:
