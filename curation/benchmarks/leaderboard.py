@@ -51,10 +51,12 @@ class ComparisonKey:
     def of(cls, row: Row) -> ComparisonKey:
         """Return the key of a row."""
         lists = row.manifest
-        named = "" if lists is None else f"{lists.name} {lists.version} {lists.digest}"
+        manifest_text = "" if lists is None else f"{lists.name} {lists.version} {lists.digest}"
         return cls(
             protocol=row.protocol,
-            data=named if named and row.pinned else " ".join(filter(None, (named, f"truth {row.truth}"))),
+            data=manifest_text
+            if manifest_text and row.pinned
+            else " ".join(filter(None, (manifest_text, f"truth {row.truth}"))),
             part=row.part,
             variant=row.variant,
             settings=", ".join(f"{key} {value}" for key, value in sorted(row.settings.items())),
@@ -135,14 +137,15 @@ class Group:
 
     def cells(self) -> list[list[str]]:
         """Return the rows as a table shows them; of one name they are told apart by point, else by line."""
-        named = Counter(word for row in self.rows for word in (row.name, (row.name, row.point)))
+        occurrences = Counter(word for row in self.rows for word in (row.name, (row.name, row.point)))
         apart = [
-            row.point if row.point and named[row.name, row.point] == 1 else f"line {row.line}" for row in self.rows
+            row.point if row.point and occurrences[row.name, row.point] == 1 else f"line {row.line}"
+            for row in self.rows
         ]
         return [
             [
                 "" if row.rank is None else str(row.rank),
-                f"{row.name} ({point})" if named[row.name] > 1 else row.name,
+                f"{row.name} ({point})" if occurrences[row.name] > 1 else row.name,
                 *(
                     shown_value(value, metric.unit)
                     for value, metric in zip(row.values(self.metrics), self.metrics.values(), strict=True)
@@ -153,14 +156,14 @@ class Group:
 
     def best(self) -> set[tuple[int, int]]:
         """Return row and column of the best value of each number; all that show the same digits are the best."""
-        cells, found = self.cells(), set()
+        cells, best_cells = self.cells(), set()
         for column, (name, metric) in enumerate(self.metrics.items(), 2):
             values = {row: ranked.values([name])[0] for row, ranked in enumerate(self.rows)}
             defined = {row: value for row, value in values.items() if value is not None}
             if len(self.rows) > 1 and defined:
                 chosen = (max if metric.better == "higher" else min)(defined, key=defined.__getitem__)
-                found |= {(row, column) for row in defined if cells[row][column] == cells[chosen][column]}
-        return found
+                best_cells |= {(row, column) for row in defined if cells[row][column] == cells[chosen][column]}
+        return best_cells
 
     def facts(self) -> list[str]:
         """Return what the rows share, what they are ranked by, and `notes`."""
@@ -299,10 +302,10 @@ def _equal(metric: Metric, other: Metric) -> bool:
 
 def _metrics(rows: Sequence[tuple[int, Row]]) -> dict[str, Metric]:
     """Return the numbers of a group in the order of their protocol; one that it does not know behind, by name."""
-    found: dict[str, tuple[int, Metric]] = {}
+    first_of: dict[str, tuple[int, Metric]] = {}
     for line, row in rows:
         for name, metric in row.metrics.items():
-            earlier, same = found.setdefault(name, (line, metric))
+            earlier, same = first_of.setdefault(name, (line, metric))
             if (metric.better, metric.unit) != (same.better, same.unit):
                 raise LeaderboardError(
                     "Rows disagree on what a number means",
@@ -311,7 +314,7 @@ def _metrics(rows: Sequence[tuple[int, Row]]) -> dict[str, Metric]:
                     found=f"{metric.better} is better, unit {metric.unit}",
                 )
     measures = measures_of(rows[0][1].protocol)
-    return {name: found[name][1] for name in sorted(found, key=lambda name: place_of(measures, name))}
+    return {name: first_of[name][1] for name in sorted(first_of, key=lambda name: place_of(measures, name))}
 
 
 def _ranked(rows: Sequence[tuple[int, Row]], name: str, better: str) -> tuple[RankedRow, ...]:
@@ -424,13 +427,13 @@ def leaderboard(
             found=ascii(read.torn),
             hint="curation evaluate … --append FILE writes it",
         )
-    found = ranked_groups(read.rows, metric)
-    numbers = [candidate.number for candidate in found]
+    groups = ranked_groups(read.rows, metric)
+    numbers = [candidate.number for candidate in groups]
     if group is not None and group not in numbers:
         expected = ", ".join(map(str, numbers))[:200] or "a file with rows"
         raise UsageError("No such group", where="--group", expected=expected, found=str(group))
-    found = [candidate for candidate in found if group in (None, candidate.number)]
-    return Leaderboard(path.name, sha256_of_bytes(read.data), read.torn, tuple(found))
+    groups = [candidate for candidate in groups if group in (None, candidate.number)]
+    return Leaderboard(path.name, sha256_of_bytes(read.data), read.torn, tuple(groups))
 
 
 def markdown(board: Leaderboard) -> str:

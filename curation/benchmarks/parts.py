@@ -259,10 +259,10 @@ class Shown:
 
     def by_label(self, usable: Bools) -> dict[int, Int64s]:
         """Return the images that show each class, of those that are usable, shape (n,); classes without any apart."""
-        kept = usable[self.image]
+        is_usable = usable[self.image]
         # Numbers of 16 bits are sorted digit by digit, larger ones by comparison.
         small = self.label.max(initial=0) < 1 << 15
-        image, label = self.image[kept], self.label[kept].astype(np.int16 if small else np.int32)
+        image, label = self.image[is_usable], self.label[is_usable].astype(np.int16 if small else np.int32)
         counts = np.bincount(label)
         grouped = np.split(image[np.argsort(label, kind="stable")], np.cumsum(counts)[:-1])
         return {number: images for number, images in enumerate(grouped) if len(images)}
@@ -288,11 +288,11 @@ def show_classes(source: Source, classes: Sequence[ClassEntry], *, crowd: bool =
     first = np.full(len(source.images), len(image), np.int64)
     np.minimum.at(first, image, np.arange(len(image)))
     annotated = np.flatnonzero(first < len(image))
-    kept = slice(None) if crowd or source.objects is None else ~source.objects.crowd
-    label = class_positions(classes, source)[category[kept]].astype(np.int64)
+    counted = slice(None) if crowd or source.objects is None else ~source.objects.crowd
+    label = class_positions(classes, source)[category[counted]].astype(np.int64)
     # Sorting whole numbers is faster than sorting pairs.
     width = len(classes) + 1
-    pairs = distinct(image[kept].astype(np.int64) * width + label + 1)
+    pairs = distinct(image[counted].astype(np.int64) * width + label + 1)
     return Shown(
         source=source,
         order=annotated[np.argsort(first[annotated], kind="stable")],
@@ -355,6 +355,6 @@ def voc_classes(coco: Source | None = None) -> tuple[ClassEntry, ...]:
         ClassEntry(name=voc, role="known", index=index, aliases=() if voc == name else (name,))
         for index, (voc, name) in enumerate(KNOWN_OF_VOC, start=1)
     ]
-    named = {name for pair in KNOWN_OF_VOC for name in pair}
-    others = {*UNKNOWN_TO_VOC, *(coco.categories.names if coco is not None else ())} - named
+    voc_names = {name for pair in KNOWN_OF_VOC for name in pair}
+    others = {*UNKNOWN_TO_VOC, *(coco.categories.names if coco is not None else ())} - voc_names
     return (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in sorted(others)))

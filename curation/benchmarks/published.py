@@ -120,10 +120,10 @@ def drafts(
     """
 
     def make(key: str) -> Header:
-        stated = benchmark_facts(room)
-        tasks = declared_tasks(room).get(stated["published"][key].get("tasks", ""), ())
+        facts = benchmark_facts(room)
+        tasks = declared_tasks(room).get(facts["published"][key].get("tasks", ""), ())
         entries = task_classes(tasks, aliases or {}) if tasks else classes
-        return draft(stated, key, classes=entries, tasks=tasks, exhaustive=exhaustive)
+        return draft(facts, key, classes=entries, tasks=tasks, exhaustive=exhaustive)
 
     return {stated["name"]: partial(make, key) for key, stated in benchmark_facts(room)["published"].items()}
 
@@ -226,14 +226,14 @@ def draft(
     ]
     figures = [
         Figure(
-            name=of_task(stated.name, number),
+            name=of_task(figure.name, number),
             paper=paper_value,
             obtained=None,
-            place=stated.place,
-            explanation=stated.explanation,
+            place=figure.place,
+            explanation=figure.explanation,
         )
-        for stated in lists.figures
-        for number, paper_value in enumerate(stated.paper or (None,), start=1)
+        for figure in lists.figures
+        for number, paper_value in enumerate(figure.paper or (None,), start=1)
     ]
     slots = dict.fromkeys(slot for part, _ in listed for slot in part.sources)
     return manifest_of(

@@ -206,14 +206,14 @@ def _results(path: Path, digests: Sequence[str]) -> Results:
             hint="curation evaluate … --append FILE writes it, and mends a line that was cut off",
         )
     for number, row in read.rows:
-        found = row.manifest.digest if row.manifest else ""
-        if found not in digests:
-            named = f"{row.manifest.name} {row.manifest.version}, {found}" if row.manifest else "no manifest"
+        digest = row.manifest.digest if row.manifest else ""
+        if digest not in digests:
+            manifest_text = f"{row.manifest.name} {row.manifest.version}, {digest}" if row.manifest else "no manifest"
             raise PublishError(
                 "Result of another manifest",
                 where=f"--results {path.name}, line {number} ({printable(row.name)})",
                 expected=" or ".join(digests),
-                found=named,
+                found=manifest_text,
                 hint="a file of the results of these manifests alone: evaluate --manifest … --append FILE",
             )
     return Results(read.data, "\n".join(markdown_groups(ranked_groups(read.rows), "###")))
@@ -235,7 +235,7 @@ def _tag(tag: str | None, manifests: Sequence[Manifest]) -> str:
 
 def _members(
     manifests: Sequence[Manifest],
-    given: Mapping[str, Any],
+    raw_sources: Mapping[str, Any],
     decisions: Sequence[Path],
     licences: Mapping[str, str],
     reading: Reading,
@@ -245,11 +245,11 @@ def _members(
     entries = [entry for manifest in manifests for entry in manifest.header.sources]
     names = {entry.name: None for entry in entries}
     datasets = {entry.dataset: None for entry in entries}
-    for option, asked, known in (
+    for option, requested, known in (
         ("--licence", licences, names),
-        ("--source", [key.partition("@")[0] for key in given], names | datasets),
+        ("--source", [key.partition("@")[0] for key in raw_sources], names | datasets),
     ):
-        if strange := sorted(set(asked) - set(known)):
+        if strange := sorted(set(requested) - set(known)):
             raise UsageError(
                 "Unknown source of these manifests",
                 where=f"{option} {printable(strange[0][:100])}",
@@ -257,13 +257,15 @@ def _members(
             )
     members = []
     for manifest, config, evidence in zip(manifests, configs, _evidence(decisions, manifests), strict=True):
-        own = {name for entry in manifest.header.sources for name in (entry.name, entry.dataset)}
+        source_names = {name for entry in manifest.header.sources for name in (entry.name, entry.dataset)}
         members.append(
             Member(
                 manifest=published_lists(manifest),
                 config=config,
                 sources=open_slots(
-                    {key: raw for key, raw in given.items() if key.partition("@")[0] in own}, manifest.slots, reading
+                    {key: raw for key, raw in raw_sources.items() if key.partition("@")[0] in source_names},
+                    manifest.slots,
+                    reading,
                 ),
                 evidence=evidence,
                 licences=licences,
@@ -277,17 +279,17 @@ def _evidence(decisions: Sequence[Path], manifests: Sequence[Manifest]) -> list[
     if not decisions:
         return [None] * len(manifests)
     rows = [row for file in read_decision_files(decisions) for row in file.decisions]
-    found: list[tuple[Decision, ...] | None] = []
+    by_manifest: list[tuple[Decision, ...] | None] = []
     refused: PublishError | None = None
     for manifest in manifests:
         try:
-            found.append(decisions_behind(manifest, rows))
+            by_manifest.append(decisions_behind(manifest, rows))
         except PublishError as error:
             refused = error
-            found.append(None)
-    if refused is not None and not any(found):
+            by_manifest.append(None)
+    if refused is not None and not any(by_manifest):
         raise refused
-    return found
+    return by_manifest
 
 
 def _tables(members: Sequence[Member], layout: Layout, tree: Path | None, names: Path | None) -> list[PlannedTable]:

@@ -183,10 +183,10 @@ def _disjoint(
 ) -> tuple[list[Finding], tuple[str, ...]]:
     """Return the images that parts of two roles share, a failure if proven and not published, and what was compared."""
     header, findings = manifest.header, []
-    published, told = is_published(header), is_told_only(header)
+    published, is_note = is_published(header), is_told_only(header)
     overlaps, compared = overlaps_of(manifest, sources, paths)
     for overlap in overlaps:
-        outcome: Outcome = "failure" if overlap.proven and not (told or overlap.stated) else "note"
+        outcome: Outcome = "failure" if overlap.proven and not (is_note or overlap.stated) else "note"
         text = overlap.summary(5) + (published_text(header) if published else "")
         findings.append(Finding("disjoint", overlap.subject, outcome, "no shared image", text))
     return findings, compared

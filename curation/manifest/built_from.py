@@ -58,10 +58,10 @@ def _relative(path: str, folder: Path) -> str:
 def built_from(given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: Reading) -> BuiltFrom | None:
     """Return what to remember of the sources of a build; None where none was given as a path."""
     by_name = {key.partition("@")[0]: path for key, path in given.items()}
-    found = {slot.name: by_name.get(slot.name, by_name.get(slot.dataset)) for slot in slots}
+    path_of = {slot.name: by_name.get(slot.name, by_name.get(slot.dataset)) for slot in slots}
     paths = {
         name: str(Path(path).absolute())
-        for name, path in found.items()
+        for name, path in path_of.items()
         if isinstance(path, str | os.PathLike) and Path(path).exists()
     }
     return BuiltFrom(paths, reading.bad_boxes, reading.seam) if paths else None
@@ -81,8 +81,8 @@ def read_built_from(folder: Path) -> BuiltFrom | None:
     if not path.is_file():
         return None
     data = read_bytes(path, kind="record of sources", most=_MOST_BYTES, error=ManifestError)
-    what, hint = "The record of the manifest's sources cannot be read", f"remove {path}, and give --source NAME=PATH"
-    read = decode_json(data, BuiltFrom, ManifestError, what, where=str(path), hint=hint)
+    message, hint = "The record of the manifest's sources cannot be read", f"remove {path}, and give --source NAME=PATH"
+    read = decode_json(data, BuiltFrom, ManifestError, message, where=str(path), hint=hint)
     paths = {name: os.path.normpath(folder.resolve() / text) for name, text in read.sources.items()}
     for source in paths.values():
         add_input(Path(source))
@@ -90,7 +90,11 @@ def read_built_from(folder: Path) -> BuiltFrom | None:
 
 
 def open_remembered(
-    kept: BuiltFrom | None, header: Header, slots: Sequence[SourceSlot], given: Mapping[str, Any], reading: Reading
+    remembered: BuiltFrom | None,
+    header: Header,
+    slots: Sequence[SourceSlot],
+    given: Mapping[str, Any],
+    reading: Reading,
 ) -> dict[str, Source]:
     """Return the sources that are given, and of the others those that a build remembered, as the header states them.
 
@@ -102,14 +106,14 @@ def open_remembered(
     from curation.sources.coerce import open_slots
 
     opened = open_slots(given, slots, reading)
-    if kept is None:
+    if remembered is None:
         return opened
-    as_built = Reading(cache=reading.cache, bad_boxes=kept.bad_boxes, seam=kept.seam)
-    stated = {entry.name: {file.sha256 for file in entry.files} for entry in header.sources}
+    as_built = Reading(cache=reading.cache, bad_boxes=remembered.bad_boxes, seam=remembered.seam)
+    digests_of = {entry.name: {file.sha256 for file in entry.files} for entry in header.sources}
     for slot in slots:
-        if slot.name in opened or slot.name not in kept.sources:
+        if slot.name in opened or slot.name not in remembered.sources:
             continue
-        path = Path(kept.sources[slot.name])
+        path = Path(remembered.sources[slot.name])
         hint = f"--source {slot.name}=PATH; or do without, and remove {BUILT_FROM_FILE} from the manifest's folder"
         where = f"source {slot.name}: {path}"
         if not path.exists():
@@ -117,12 +121,12 @@ def open_remembered(
         try:
             source = open_slots({slot.name: path}, [slot], as_built)[slot.name]
         except CurationError as error:
-            what = f"A file that the manifest was built from cannot be read: {error.what}"
-            raise SourceError(what, where=where, expected=error.expected, found=error.found, hint=hint) from error
-        found = {file.sha256 for file in source.files}
-        if stated[slot.name] and found != stated[slot.name]:
-            expected, changed = (", ".join(sorted(digests))[:300] for digests in (stated[slot.name], found))
-            what = "A file that the manifest was built from has changed since"
-            raise SourceError(what, where=where, expected=expected, found=changed, hint=hint)
+            message = f"A file that the manifest was built from cannot be read: {error.what}"
+            raise SourceError(message, where=where, expected=error.expected, found=error.found, hint=hint) from error
+        file_digests = {file.sha256 for file in source.files}
+        if digests_of[slot.name] and file_digests != digests_of[slot.name]:
+            expected, changed = (", ".join(sorted(digests))[:300] for digests in (digests_of[slot.name], file_digests))
+            message = "A file that the manifest was built from has changed since"
+            raise SourceError(message, where=where, expected=expected, found=changed, hint=hint)
         opened[slot.name] = source
     return {slot.name: opened[slot.name] for slot in slots if slot.name in opened}

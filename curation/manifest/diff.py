@@ -148,10 +148,10 @@ def _compare_parts(old: Manifest, new: Manifest, lists: Mapping[str, PartChange]
         else:
             yield from _compare_entries(subject, before, after, at_hand=name in lists)
     for name, part in lists.items():
-        what = f"{len(part.added)} ids added, {len(part.removed)} removed"
+        summary = f"{len(part.added)} ids added, {len(part.removed)} removed"
         if part.added or part.removed or part.reordered:
             yield ManifestChange(
-                "major", f"part {name}", "the order of its ids is another" if part.reordered else what, part
+                "major", f"part {name}", "the order of its ids is another" if part.reordered else summary, part
             )
 
 
@@ -168,8 +168,8 @@ def _compare_entries(subject: str, before: PartEntry, after: PartEntry, *, at_ha
     if before.view != after.view:
         yield ManifestChange("major", subject, f"label view: {_fields_changed(before.view, after.view)}")
     words = [name for name in PartEntry.__struct_fields__ if name not in ("sha256", "images", "role", "view", "order")]
-    if before.sha256 is not None and (what := _fields_changed(before, after, words)):
-        yield ManifestChange("patch", subject, what)
+    if before.sha256 is not None and (changes := _fields_changed(before, after, words)):
+        yield ManifestChange("patch", subject, changes)
 
 
 def _compare_classes(old: Header, new: Header) -> Iterator[ManifestChange]:
@@ -204,12 +204,12 @@ def _compare_header(old: Header, new: Header) -> Iterator[ManifestChange]:
         if before == after:
             continue
         if name == "rule":
-            what = _fields_changed(old.rule, new.rule)
+            summary = _fields_changed(old.rule, new.rule)
         elif name == "sources":
-            what = _sources_changed(old, new)
+            summary = _sources_changed(old, new)
         else:
-            what = _became(before, after) if isinstance(before, str) and isinstance(after, str) else "differs"
-        yield ManifestChange("patch", name, what)
+            summary = _became(before, after) if isinstance(before, str) and isinstance(after, str) else "differs"
+        yield ManifestChange("patch", name, summary)
     if [entry.name for entry in old.classes] != [entry.name for entry in new.classes]:
         yield ManifestChange("patch", "classes", "the list of classes is another")
 

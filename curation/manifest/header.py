@@ -316,10 +316,10 @@ def classes_in(header: Header, part: PartEntry) -> tuple[ClassEntry, ...]:
     of an earlier task ``previous``, one of a later task ``unknown``. A class that no task introduces keeps its role, as
     do all classes in a part without a task. Where reviewers boxed objects of no class, ``unknown`` stands last.
     """
-    found = roles_at(header.classes, header.tasks, part.task)
-    if header.overlay is None or not header.overlay.unnamed or any(entry.name == UNNAMED for entry in found):
-        return found
-    return (*found, ClassEntry(name=UNNAMED, role="unknown", index=UNKNOWN_ID))
+    classes = roles_at(header.classes, header.tasks, part.task)
+    if header.overlay is None or not header.overlay.unnamed or any(entry.name == UNNAMED for entry in classes):
+        return classes
+    return (*classes, ClassEntry(name=UNNAMED, role="unknown", index=UNKNOWN_ID))
 
 
 def roles_at(classes: tuple[ClassEntry, ...], tasks: Sequence[TaskEntry], task: str) -> tuple[ClassEntry, ...]:

@@ -94,8 +94,8 @@ class AuthorsList:
         """
         words = _words(self.data, self.path)
         if len(words) != self.rows:
-            what, found = "A published list has empty lines", f"{len(words)} ids on {self.rows} lines"
-            raise ManifestError(what, where=str(self.path), expected="one id a line", found=found)
+            message, counts = "A published list has empty lines", f"{len(words)} ids on {self.rows} lines"
+            raise ManifestError(message, where=str(self.path), expected="one id a line", found=counts)
         return tuple(words)
 
 
@@ -124,14 +124,14 @@ def complete_lists(header: Header, folder: Path) -> Manifest:
     ManifestError
         The header does not say which file a part is, or a file is no list of ids.
     """
-    slices, stated = list_slices(header), {file.name: file for file in _lists_source(header).files}
-    if unpinned := sorted({piece.file for piece in slices.values()} - stated.keys()):
-        where, found = f"{_title(header)}: sources[{LISTS}].files", ", ".join(stated) or "none"
-        what = "The header states no digest of a published list"
-        raise ManifestError(what, where=where, expected=", ".join(unpinned), found=found)
+    slices, entry_of = list_slices(header), {file.name: file for file in _lists_source(header).files}
+    if unpinned := sorted({piece.file for piece in slices.values()} - entry_of.keys()):
+        where, names = f"{_title(header)}: sources[{LISTS}].files", ", ".join(entry_of) or "none"
+        message = "The header states no digest of a published list"
+        raise ManifestError(message, where=where, expected=", ".join(unpinned), found=names)
     files = {}
-    read = _read_all(header, folder, stated)
-    for name, entry in stated.items():
+    read = _read_all(header, folder, entry_of)
+    for name, entry in entry_of.items():
         fitting = [file for file in read[name] if file.sha256 == entry.sha256]
         if not fitting:
             raise _mismatch(header, entry, read[name])
@@ -167,12 +167,14 @@ def pin_lists(draft: Header, folder: Path) -> Manifest:
     """
     slices = list_slices(draft)
     files = {}
-    for name, found in _read_all(draft, folder, dict.fromkeys((piece.file for piece in slices.values()), None)).items():
-        if len(found) > 1:
-            what = f"Several files are named {name}, and no digest selects one"
-            hint, paths = "give the folder that holds one of them as --lists", [str(file.path) for file in found]
-            raise UsageError(what, where=str(folder), found=", ".join(paths[:_SHOWN]), hint=hint)
-        files[name] = found[0]
+    for name, candidates in _read_all(
+        draft, folder, dict.fromkeys((piece.file for piece in slices.values()), None)
+    ).items():
+        if len(candidates) > 1:
+            message = f"Several files are named {name}, and no digest selects one"
+            hint, paths = "give the folder that holds one of them as --lists", [str(file.path) for file in candidates]
+            raise UsageError(message, where=str(folder), found=", ".join(paths[:_SHOWN]), hint=hint)
+        files[name] = candidates[0]
     lists = _part_ids(draft, slices, files)
     entries = tuple(
         FileEntry(name=name, sha256=file.sha256, size=len(file.data), rows=file.rows)
@@ -213,9 +215,9 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
         text = header.rule.parameters.get(part.name)
         match = _SLICE.fullmatch(text) if isinstance(text, str) else None
         if match is None:
-            what = f"The header does not say which file part {part.name!r} is"
-            where, found = f"{_title(header)}: rule.parameters.{part.name}", repr(text)[:100]
-            raise ManifestError(what, where=where, expected="a file name, or FILE:FIRST-LAST", found=found)
+            message = f"The header does not say which file part {part.name!r} is"
+            where, value = f"{_title(header)}: rule.parameters.{part.name}", repr(text)[:100]
+            raise ManifestError(message, where=where, expected="a file name, or FILE:FIRST-LAST", found=value)
         file, first, last = match.groups()
         slices[part.name] = ListSlice(file, int(first), int(last)) if first else ListSlice(file)
     return slices
@@ -225,31 +227,31 @@ def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | Non
     """Return every file below a folder that has one of some names, or is the pinned one by its digest; none missing."""
     if not folder.is_dir():
         raise missing_path("The folder of the lists does not exist", folder)
-    root, found, others = os.path.realpath(folder), {name: list[AuthorsList]() for name in pinned}, list[Path]()
+    root, files_of, others = os.path.realpath(folder), {name: list[AuthorsList]() for name in pinned}, list[Path]()
     for below, folders, files in os.walk(folder):
         folders.sort()
         for path in (Path(below, name) for name in sorted(files)):
             inside = Path(os.path.realpath(path)).is_relative_to(root)
-            if path.name in found:
+            if path.name in files_of:
                 if not inside:
-                    what = "A published list is a link that leads outside the folder"
-                    raise PathEscapeError(what, where=str(path), expected=f"below {folder}")
-                found[path.name].append(AuthorsList.read(path))
+                    message = "A published list is a link that leads outside the folder"
+                    raise PathEscapeError(message, where=str(path), expected=f"below {folder}")
+                files_of[path.name].append(AuthorsList.read(path))
             elif inside and path.is_file():
                 others.append(path)
     for name, entry in pinned.items():
-        if entry is not None and all(file.sha256 != entry.sha256 for file in found[name]):
+        if entry is not None and all(file.sha256 != entry.sha256 for file in files_of[name]):
             same_size = (AuthorsList.read(path) for path in others if path.stat().st_size == entry.size)
-            found[name] += [file for file in same_size if file.sha256 == entry.sha256][:1]
-    if missing := [name for name, files in found.items() if not files]:
+            files_of[name] += [file for file in same_size if file.sha256 == entry.sha256][:1]
+    if missing := [name for name, files in files_of.items() if not files]:
         raise MissingFileError(
-            f"{len(missing)} of the {len(found)} published lists are missing",
+            f"{len(missing)} of the {len(files_of)} published lists are missing",
             where=str(folder),
             expected=", ".join(missing),
-            found=", ".join(name for name in found if found[name]) or "none of them, under any name",
+            found=", ".join(name for name in files_of if files_of[name]) or "none of them, under any name",
             hint=f"the lists are those of {_lists_source(header).note}",
         )
-    return found
+    return files_of
 
 
 def _mismatch(header: Header, entry: FileEntry, files: Sequence[AuthorsList]) -> DigestMismatchError:
@@ -296,14 +298,17 @@ def _sliced(
 ) -> tuple[str, ...]:
     last = len(words) if cut.last is None else cut.last
     if cut.last is not None and not cut.first <= last <= len(words):
-        what = f"Part {part.name!r} refers to lines that its file does not have"
+        message = f"Part {part.name!r} refers to lines that its file does not have"
         where, expected = f"{_title(header)}: rule.parameters.{part.name}", f"lines within 1-{len(words)} of {cut.file}"
-        raise ManifestError(what, where=where, expected=expected, found=f"{cut.first}-{last}")
+        raise ManifestError(message, where=where, expected=expected, found=f"{cut.first}-{last}")
     ids = []
     for number, word in enumerate(words[cut.first - 1 : last], start=cut.first):
         if (text := namespaced_by_form(word, namespaces)) is None:
-            what, where = "A line of the published list is not an image id of its sources", f"{cut.file}, line {number}"
-            raise ManifestError(what, where=where, expected=f"an id of {namespaces}", found=repr(word[:80]))
+            message, where = (
+                "A line of the published list is not an image id of its sources",
+                f"{cut.file}, line {number}",
+            )
+            raise ManifestError(message, where=where, expected=f"an id of {namespaces}", found=repr(word[:80]))
         ids.append(text)
     return tuple(ids)
 
@@ -325,8 +330,8 @@ def _obtained(figure: Figure, lists: Mapping[str, Sequence[str]]) -> Figure:
 def _lists_source(header: Header) -> SourceEntry:
     sources = {source.name: source for source in header.sources}
     if LISTS not in sources:
-        where, found = f"{_title(header)}: sources", ", ".join(sources) or "none"
-        raise ManifestError("The header names no published lists", where=where, expected=LISTS, found=found)
+        where, names = f"{_title(header)}: sources", ", ".join(sources) or "none"
+        raise ManifestError("The header names no published lists", where=where, expected=LISTS, found=names)
     return sources[LISTS]
 
 
@@ -376,20 +381,20 @@ def read_published_ids(path: Path, ids: Sequence[str]) -> list[str]:
 
 
 def _words(data: bytes, path: Path) -> list[str]:
-    what = "The published list is not UTF-8 text"
-    lines = filled_lines(data, str(path), ManifestError, what, encoding="utf-8")
+    message = "The published list is not UTF-8 text"
+    lines = filled_lines(data, str(path), ManifestError, message, encoding="utf-8")
     for number, word in lines:
         if len(word.split()) > 1 or len(word) > 300 or not word.isprintable():
-            what, where = "A line of the published list is not one image id", f"{path}, line {number}"
-            raise ManifestError(what, where=where, expected="one id a line", found=repr(word[:80]))
+            message, where = "A line of the published list is not one image id", f"{path}, line {number}"
+            raise ManifestError(message, where=where, expected="one id a line", found=repr(word[:80]))
     return [word for _, word in lines]
 
 
 def _from_json(data: bytes, path: Path) -> list[str | int]:
-    what = "The published list is neither an array of ids nor COCO JSON"
+    message = "The published list is neither an array of ids nor COCO JSON"
     if data.lstrip()[:1] != b"{":
-        return decode_json(data, list[str | int], ManifestError, what, where=str(path))
-    images = decode_json(data, ListedImages, ManifestError, what, where=str(path)).images
+        return decode_json(data, list[str | int], ManifestError, message, where=str(path))
+    images = decode_json(data, ListedImages, ManifestError, message, where=str(path)).images
     return [PurePosixPath(image.file_name).name or image.id for image in images]
 
 

@@ -172,8 +172,10 @@ class Manifest:
     def part(self, name: str) -> PartEntry:
         """Return the entry of a part; an unknown name is a `ManifestError` that lists the parts."""
         if name not in self.parts:
-            expected, found = ", ".join(self.parts), repr(name[:80])
-            raise ManifestError("The manifest has no such part", where=self.title, expected=expected, found=found)
+            expected, unknown_name = ", ".join(self.parts), repr(name[:80])
+            raise ManifestError(
+                "The manifest has no such part", where=self.title, expected=expected, found=unknown_name
+            )
         return self.header.parts[self.parts.index(name)]
 
     @checked
@@ -241,8 +243,8 @@ class Manifest:
         except SourceError as error:
             if sources:
                 raise
-            told = f"{error.what} ({error.where}): photos are looked up by id, not by the file names that it states"
-            warnings.warn(told, CurationWarning, stacklevel=4)
+            warning = f"{error.what} ({error.where}): photos are looked up by id, not by the file names that it states"
+            warnings.warn(warning, CurationWarning, stacklevel=4)
             return ()
 
     @checked
@@ -327,21 +329,21 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
     check_lists(manifest.header, manifest.lists, where=where)
     added, entry = manifest.require_added_boxes(), manifest.header.overlay
     if added is not None and entry is not None and added.digest != entry.sha256:
-        what = "The added boxes are not those that the header names"
-        raise DigestMismatchError(what, where=where, expected=entry.sha256, found=added.digest)
-    kept = None if manifest.built_from is None else manifest.built_from.stored(folder)
+        message = "The added boxes are not those that the header names"
+        raise DigestMismatchError(message, where=where, expected=entry.sha256, found=added.digest)
+    remembered = None if manifest.built_from is None else manifest.built_from.stored(folder)
     if (folder / HEADER_FILE).exists():
         _require_same(manifest, folder)
-        if kept is not None:
-            write_bytes(folder / BUILT_FROM_FILE, kept, guarded=False)
+        if remembered is not None:
+            write_bytes(folder / BUILT_FROM_FILE, remembered, guarded=False)
         return
     with publishing_folder(folder) as partial:
         for name, data in manifest_files(manifest).items():
             path = partial / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(data)
-        if kept is not None:
-            (partial / BUILT_FROM_FILE).write_bytes(kept)
+        if remembered is not None:
+            (partial / BUILT_FROM_FILE).write_bytes(remembered)
 
 
 def _require_same(manifest: Manifest, folder: Path) -> None:
@@ -349,16 +351,16 @@ def _require_same(manifest: Manifest, folder: Path) -> None:
     try:
         present = read_manifest(folder)
     except (ManifestError, MissingFileError) as error:
-        what = "The output folder holds a damaged manifest"
-        raise UsageError(what, where=str(folder), found=error.what, hint=other) from error
+        message = "The output folder holds a damaged manifest"
+        raise UsageError(message, where=str(folder), found=error.what, hint=other) from error
     if present.digest != manifest.digest:
-        what = "The output folder holds another manifest, and a published manifest is never edited"
-        found = f"{present.title}, {present.digest}"
-        raise UsageError(what, where=str(folder), expected=manifest.digest, found=found, hint=hint)
+        message = "The output folder holds another manifest, and a published manifest is never edited"
+        present_state = f"{present.title}, {present.digest}"
+        raise UsageError(message, where=str(folder), expected=manifest.digest, found=present_state, hint=hint)
     if present.lists.keys() != manifest.lists.keys():
-        what = "The output folder holds the same manifest with other lists available"
-        expected, found = f"{len(manifest.lists)} lists", f"{len(present.lists)} lists"
-        raise UsageError(what, where=str(folder), expected=expected, found=found, hint=hint)
+        message = "The output folder holds the same manifest with other lists available"
+        expected, present_state = f"{len(manifest.lists)} lists", f"{len(present.lists)} lists"
+        raise UsageError(message, where=str(folder), expected=expected, found=present_state, hint=hint)
 
 
 def manifest_data(manifest: Manifest) -> dict[str, Any]:
@@ -427,15 +429,15 @@ def _stored(data: bytes, where: str) -> StoredHeader:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ManifestError("The manifest is not readable JSON", where=where, found=str(error)[:300]) from None
     if bytes(version) != b"%d" % SCHEMA_VERSION:
-        what, hint = ("Unsupported schema version of the manifest", "pip install --upgrade curation")
+        message, hint = ("Unsupported schema version of the manifest", "pip install --upgrade curation")
         raise ManifestError(
-            what, where=where, expected=str(SCHEMA_VERSION), found=bytes(version)[:20].decode(), hint=hint
+            message, where=where, expected=str(SCHEMA_VERSION), found=bytes(version)[:20].decode(), hint=hint
         )
     try:
         return msgspec.json.decode(data, type=StoredHeader)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        what, expected = ("Malformed manifest", "the fields of curation/manifest/schema.json")
-        raise ManifestError(what, where=where, expected=expected, found=str(error)[:300]) from None
+        message, expected = ("Malformed manifest", "the fields of curation/manifest/schema.json")
+        raise ManifestError(message, where=where, expected=expected, found=str(error)[:300]) from None
 
 
 def _read_header(path: Path) -> Header:
@@ -454,8 +456,8 @@ def _read_header(path: Path) -> Header:
             hint="fetch the file again; a changed header needs a new version",
         )
     # Same value in other bytes: a repeated key, a missing default, a space. One byte string for one manifest.
-    what = "The manifest is not in canonical form"
-    _require_bytes(data, sha256_of_bytes(header_bytes(manifest)), where, what)
+    message = "The manifest is not in canonical form"
+    _require_bytes(data, sha256_of_bytes(header_bytes(manifest)), where, message)
     return header
 
 
@@ -488,12 +490,12 @@ def _lists_at_hand(header: Header, folder: Path) -> set[str]:
     present = {entry.name for entry in lists.iterdir()} if lists.is_dir() else set()
     needed = {f"{name}.txt" for name in needs_every_list(header, present)}
     if missing := sorted(needed - present):
-        what = "An id list of the manifest is missing"
-        raise ManifestError(what, where=str(lists / missing[0]), hint="fetch the folder again")
+        message = "An id list of the manifest is missing"
+        raise ManifestError(message, where=str(lists / missing[0]), hint="fetch the folder again")
     if extra := sorted(present - expected):
-        what = "The id folder holds a file that the manifest does not name"
-        named = ", ".join(sorted(expected)) or "no file"
-        raise ManifestError(what, where=str(lists), expected=named, found=repr(extra[0][:100]))
+        message = "The id folder holds a file that the manifest does not name"
+        list_names = ", ".join(sorted(expected)) or "no file"
+        raise ManifestError(message, where=str(lists), expected=list_names, found=repr(extra[0][:100]))
     return {name.removesuffix(".txt") for name in present}
 
 
@@ -505,16 +507,16 @@ def _read_added_boxes(folder: Path, header: Header) -> AddedBoxes | None:
 
     path = folder / OVERLAY_FILE
     if not path.exists():
-        what, digest = "The file of added boxes is missing", header.overlay.sha256
-        raise ManifestError(what, where=str(path), expected=digest, hint="fetch the folder again")
+        message, digest = "The file of added boxes is missing", header.overlay.sha256
+        raise ManifestError(message, where=str(path), expected=digest, hint="fetch the folder again")
     return read_added_boxes(inside(folder, OVERLAY_FILE), entry=header.overlay)
 
 
 def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
     path = inside(folder, f"{LIST_FOLDER}/{part.name}.txt")
     data = read_bytes(path, kind="id list", most=MAX_LIST_BYTES, error=ManifestError)
-    what = "An id list does not match its digest in the manifest"
-    _require_bytes(data, part.sha256, str(path), what)
+    message = "An id list does not match its digest in the manifest"
+    _require_bytes(data, part.sha256, str(path), message)
     text = utf8_text(data, str(path), ManifestError, "An id list is not UTF-8", encoding="utf-8")
     if text and not text.endswith("\n"):
         raise ManifestError("An id list has no final line feed", where=str(path), found=repr(text[-40:]))
@@ -535,8 +537,8 @@ def manifest_roots(more: Iterable[Path] = ()) -> list[Path]:
 
     They are ``./manifests``, those of ``$CURATION_MANIFESTS``, `more`, and last what comes with this package.
     """
-    named = [Path(folder) for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
-    return [Path("manifests"), *named, *more, packaged_manifests()]
+    from_variable = [Path(folder) for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
+    return [Path("manifests"), *from_variable, *more, packaged_manifests()]
 
 
 def is_approximate(header: Header) -> bool:

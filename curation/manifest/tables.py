@@ -38,8 +38,8 @@ def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
     rows, last = [], ""
     for figure in figures:
         remark = figure.explanation or ("same" if figure.paper == figure.obtained else "")
-        shown = "as above" if remark == last not in ("", "same") else remark
-        rows.append((figure.name, count(figure.paper), count(figure.obtained), shown))
+        cell = "as above" if remark == last not in ("", "same") else remark
+        rows.append((figure.name, count(figure.paper), count(figure.obtained), cell))
         last = remark
     return Table(title, ("figure", "paper", "obtained", "remark"), tuple(rows))
 
@@ -62,10 +62,10 @@ def part_table(header: Header, *, digest_length: int = 19) -> Table:
 def _identity(manifest: Manifest) -> Table:
     header = manifest.header
     paper = header.paper
-    told = "none" if paper is None else f"{paper.title}. {paper.authors}. {paper.venue} {paper.year}"
+    paper_text = "none" if paper is None else f"{paper.title}. {paper.authors}. {paper.venue} {paper.year}"
     rows = [
         ("title", header.title),
-        ("paper", told),
+        ("paper", paper_text),
         ("taxonomy", header.taxonomy),
         ("origin", header.origin),
         ("digest", manifest.digest),

@@ -86,23 +86,27 @@ class Format:
     tables: Callable[[Member, FormatOptions], list[PlannedTable]] | None = None
 
 
-def _plan_yolo(asked: ExportRequest) -> Plan:
-    sizes = photo_sizes(asked.manifest, asked.parts, asked.sources, asked.photos) if asked.photos else None
-    return plan_yolo(asked.manifest, asked.parts, asked.sources, unknown=asked.options.unknown or "last", sizes=sizes)
+def _plan_yolo(request: ExportRequest) -> Plan:
+    sizes = photo_sizes(request.manifest, request.parts, request.sources, request.photos) if request.photos else None
+    return plan_yolo(
+        request.manifest, request.parts, request.sources, unknown=request.options.unknown or "last", sizes=sizes
+    )
 
 
 COCO = Format(
     "coco",
-    lambda asked: plan_coco(asked.manifest, asked.parts, asked.sources, asked.options),
+    lambda request: plan_coco(request.manifest, request.parts, request.sources, request.options),
     ("category_ids", "unknown_id"),
     file=".json",
     each="file",
 )
-VOC = Format("voc", lambda asked: plan_voc(asked.manifest, asked.parts, asked.sources), each="folder")
+VOC = Format("voc", lambda request: plan_voc(request.manifest, request.parts, request.sources), each="folder")
 YOLO = Format("yolo", _plan_yolo, ("unknown", "photos"), each="folder")
 ID_LISTS = Format(
     "txt",
-    lambda asked: plan_lists(asked.manifest, asked.parts, asked.sources, asked.options.id_form or "namespaced"),
+    lambda request: plan_lists(
+        request.manifest, request.parts, request.sources, request.options.id_form or "namespaced"
+    ),
     ("id_form",),
     file=".txt",
 )
@@ -277,7 +281,7 @@ def _sources(
     form: Format,
     manifest: Manifest,
     parts: Sequence[str],
-    given: Mapping[str, Any],
+    raw_sources: Mapping[str, Any],
     options: FormatOptions,
     reading: Reading,
 ) -> tuple[dict[str, Source], dict[str, Source]]:
@@ -293,9 +297,9 @@ def _sources(
         # Tasks train on some files and test on others: one part's files do not tell whether classes have own ids.
         useful |= every
     chosen = [slot for slot in manifest.slots if slot.name in useful]
-    wanted = {name for slot in chosen for name in (slot.name, slot.dataset)}
-    idle = {name for slot in manifest.slots for name in (slot.name, slot.dataset)} - wanted
-    useful_given = {key: value for key, value in given.items() if key.partition("@")[0] not in idle}
+    names_needed = {name for slot in chosen for name in (slot.name, slot.dataset)}
+    idle = {name for slot in manifest.slots for name in (slot.name, slot.dataset)} - names_needed
+    useful_given = {key: value for key, value in raw_sources.items() if key.partition("@")[0] not in idle}
     optional = form is ID_LISTS and options.id_form not in NEEDS_SOURCES
     # Ids alone need no source: what a build remembers is not read for them.
     sources = (
@@ -318,12 +322,13 @@ def _differences(entry: SourceEntry, sources: Mapping[str, Source]) -> list[str]
     if entry.name not in sources:
         return []
     source, notes = sources[entry.name], []
-    stated, given = ({file.sha256 for file in files} for files in (entry.files, source.files))
+    header_digests, read_digests = ({file.sha256 for file in files} for files in (entry.files, source.files))
     # A manifest made from lists, not from annotations, states no file of its images.
-    if stated and stated != given:
+    if header_digests and header_digests != read_digests:
         notes.append(
             f"source {entry.name} is not the very file that the manifest was made from, so boxes may differ from its "
-            f"counts (`curation verify` shows them): {', '.join(sorted(given))} instead of {', '.join(sorted(stated))}"
+            f"counts (`curation verify` shows them): {', '.join(sorted(read_digests))} instead of "
+            f"{', '.join(sorted(header_digests))}"
         )
     left_out = sorted(source.dropped.items())
     return notes + [f"source {entry.name}: the reader left out {count} {reason}" for reason, count in left_out if count]

@@ -64,12 +64,12 @@ STATED: Mapping[str, bool] = _DECLARED["stated"]
 _UNKNOWN = Terms("not stated", "not stated", "unstated", url="")
 
 
-def terms_of(entry: SourceEntry, stated: Mapping[str, str] | None = None) -> Terms:
+def terms_of(entry: SourceEntry, licences: Mapping[str, str] | None = None) -> Terms:
     """Return the terms of a source: those of the table for a dataset that it knows by digest, exact name or namespace.
 
     Parameters
     ----------
-    stated : mapping of str to str, optional
+    licences : mapping of str to str, optional
         SPDX identifiers by the name of the source, for the publisher's own data. They go before the table, unless the
         files of the source are those of a dataset of the table, or that dataset's labels may not be passed on.
 
@@ -78,10 +78,10 @@ def terms_of(entry: SourceEntry, stated: Mapping[str, str] | None = None) -> Ter
     PublishError
         The statement contradicts the licence of a known dataset, or the licence is not one of `STATED`.
     """
-    proved = next((found for file in entry.files if (found := _packaged_files().get(file.sha256))), "")
+    proved = next((dataset for file in entry.files if (dataset := _packaged_files().get(file.sha256))), "")
     names = (proved, entry.dataset, entry.namespace)
     known = next((TERMS[family(name)] for name in names if family(name) in TERMS), None)
-    licence = (stated or {}).get(entry.name)
+    licence = (licences or {}).get(entry.name)
     if licence is None or (known is not None and licence == known.annotations):
         return known or _UNKNOWN
     if known is not None and (proved or known.labels == "no"):

@@ -40,10 +40,10 @@ def load(target: str | Path) -> Manifest:
     except ManifestError:
         if Path(str(target)).exists() or not _PUBLISHED.fullmatch(str(target)):
             raise
-        found = _from_hub(str(target))
-        if found is None:
+        manifest = _from_hub(str(target))
+        if manifest is None:
             raise
-        return found
+        return manifest
 
 
 def _from_hub(target: str) -> Manifest | None:

@@ -47,8 +47,8 @@ def config_names(headers: Sequence[Header]) -> list[str]:
         name if times[name] == 1 else f"{name}-{header.version}" for name, header in zip(plain, headers, strict=True)
     ]
     # Evidence has a config of its own beside that of its manifest.
-    taken = Counter([*names, PARTS_CONFIG, *(f"{name}-{DECISIONS}" for name in names)])
-    if repeated := [name for name in names if taken[name] > 1]:
+    occurrences = Counter([*names, PARTS_CONFIG, *(f"{name}-{DECISIONS}" for name in names)])
+    if repeated := [name for name in names if occurrences[name] > 1]:
         raise PublishError(
             "Two manifests would share a config",
             where=repeated[0],
@@ -89,7 +89,7 @@ def decisions_behind(manifest: Manifest, decisions: Iterable[Decision]) -> tuple
     if header.decisions is None:
         raise PublishError("The manifest was not reviewed, so there is no evidence to publish", where=where)
     rows = tuple(decisions)
-    found, candidates = decisions_digest(rows), [rows]
+    digest, candidates = decisions_digest(rows), [rows]
     # Where the rule needs what is not known here (who is senior), the decisions have to be resolved ones.
     with suppress(CurationError):
         rule = cast("Rule", header.rule.parameters.get("review_rule", "error"))
@@ -101,7 +101,7 @@ def decisions_behind(manifest: Manifest, decisions: Iterable[Decision]) -> tuple
         "The decisions are not those behind the manifest",
         where=where,
         expected=header.decisions,
-        found=f"{len(rows)} decisions, {found}",
+        found=f"{len(rows)} decisions, {digest}",
         hint="curation review summary FILE --rule RULE --out RESOLVED.jsonl, and --decisions RESOLVED.jsonl",
     )
 

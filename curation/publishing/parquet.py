@@ -205,8 +205,8 @@ def _numbers(array: pa.Array) -> npt.NDArray[Any]:
     from pyarrow import types
 
     plain = array.cast("uint8") if types.is_boolean(array.type) else array
-    found: npt.NDArray[Any] = plain.fill_null(0).to_numpy(zero_copy_only=False)
-    return np.ascontiguousarray(found.astype(found.dtype.newbyteorder("<")))
+    values: npt.NDArray[Any] = plain.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.ascontiguousarray(values.astype(values.dtype.newbyteorder("<")))
 
 
 def _type_name(kind: pa.DataType) -> str:

@@ -64,14 +64,14 @@ def write_image_sizes(photos: Path, table: Path) -> int:
     """
     from tqdm import tqdm
 
-    found = {path.stem: path for path in photos.glob("*") if path.suffix.lower() in _PHOTOS}
-    if not found:
+    photo_of = {path.stem: path for path in photos.glob("*") if path.suffix.lower() in _PHOTOS}
+    if not photo_of:
         raise MissingFileError(
             "The folder holds no photos", where=str(photos), expected="files such as 00166893b16a03ab.jpg"
         )
     lines = ["image_id,width,height\n"]
-    for name in tqdm(sorted(found), desc="photo sizes", unit=" photos", disable=None):
-        width, height = size_of_photo(found[name], ExportError)
+    for name in tqdm(sorted(photo_of), desc="photo sizes", unit=" photos", disable=None):
+        width, height = size_of_photo(photo_of[name], ExportError)
         lines.append(f"{name},{width},{height}\n")
     write_text(table, "".join(lines))
-    return len(found)
+    return len(photo_of)

@@ -124,7 +124,7 @@ def write_repository(request: Request, folder: Path) -> Written:
         repository=request.repository,
         tag=request.tag,
         layout=request.layout,
-        manifests=tuple(_published(member, own=request.layout == "curation") for member in request.members),
+        manifests=tuple(_published(member, with_splits=request.layout == "curation") for member in request.members),
         files=dict(sorted(published.items())),
     )
     (folder / RECORD_FILE).write_bytes(record_bytes(publication))
@@ -145,8 +145,8 @@ def _configs(tables: Sequence[PlannedTable]) -> dict[str, dict[str, str]]:
     return configs
 
 
-def _published(member: Member, *, own: bool) -> PublishedManifest:
-    header, splits = member.manifest.header, member.splits if own else {}
+def _published(member: Member, *, with_splits: bool) -> PublishedManifest:
+    header, splits = member.manifest.header, member.splits if with_splits else {}
     parts = tuple(
         PublishedPart(
             name=part.name,

@@ -200,8 +200,8 @@ def elephant_manifest_name(coco: Source, official: str = "") -> str:
     itself otherwise than an official part. An approximate manifest says so.
     """
     word = re.sub(r"[^a-z0-9]+", "", coco.part.lower())[:40]
-    own = f"custom-{word}" if word and word not in OFFICIAL_FIGURES else "custom"
-    return f"elephant/{official or own}" + ("-approximate" if coco.objects is None else "")
+    custom_name = f"custom-{word}" if word and word not in OFFICIAL_FIGURES else "custom"
+    return f"elephant/{official or custom_name}" + ("-approximate" if coco.objects is None else "")
 
 
 def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -225,12 +225,17 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     """
     if parameters != {param.name: param.read(param.default) for param in declared_parameters(__package__)}:
         raise UsageError("--header-only writes the paper's own version", where="--set", expected="no parameters")
-    stated = _FACTS["header_only"]
+    header_facts = _FACTS["header_only"]
     classes = voc_classes()
     closed = closed_part(sources[CLOSED], classes)
-    whole = {"name": "wilderness", "role": "wilderness", "rule": _FACTS["wilderness_rule"], "view": TEST_VIEW}
+    wilderness_facts = {
+        "name": "wilderness",
+        "role": "wilderness",
+        "rule": _FACTS["wilderness_rule"],
+        "view": TEST_VIEW,
+    }
     wilderness = [
-        whole,
+        wilderness_facts,
         *(
             _ratio_part(ratio, int(Fraction(ratio) * len(closed.ids)), order)
             for order in parameters["orders"]
@@ -250,15 +255,15 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     return _manifest_of(
         [closed, *entries.values()],
         name="elephant/train2017",
-        version=stated["version"],
+        version=header_facts["version"],
         title=f"{PAPER.title}: wilderness of COCO train2017",
         origin="declared",
         classes=classes,
         sources=(source_entry(CLOSED, sources[CLOSED]), parts.unread_entry(COCO, "coco", "train2017", note=note)),
         parameters={**parameters, "levels": _FACTS["levels"], "wilderness_evidence": "boxes"},
         figures=figures,
-        notes=stated["notes"],
-        supersedes=Supersedes(**stated["before"]),
+        notes=header_facts["notes"],
+        supersedes=Supersedes(**header_facts["before"]),
     )
 
 

@@ -183,16 +183,16 @@ def paper(
     """
     classes, n_wilderness = scene.closed.classes, scene.wilderness.n_images
     # The last level may leave some images out: the measures of the open set are of all images.
-    whole = replace(levels, names=(*levels.names, "all"), images=np.append(levels.images, n_wilderness))
-    precision = average_precision_by_level(classes, scene.inside, matches, scene.outside, whole)
+    levels_and_all = replace(levels, names=(*levels.names, "all"), images=np.append(levels.images, n_wilderness))
+    precision = average_precision_by_level(classes, scene.inside, matches, scene.outside, levels_and_all)
     tables = open_set.wilderness_impact(classes, matches, points, scene.outside, levels)
     first_level = levels.first_level(scene.outside.image)
     n_detections = np.bincount(first_level, minlength=len(levels) + 1)[:-1].cumsum().tolist()
     *averages, (mean_11, mean_area, _) = zip(*(precision[name] for name in _FLAVOURS), strict=True)
     tables["levels"] = [
-        {"ratio": ratio, "n_wild_images": images, "n_wild_detections": found}
+        {"ratio": ratio, "n_wild_images": images, "n_wild_detections": detections_so_far}
         | dict(zip(_FLAVOURS, map(percent, average), strict=True))
-        for ratio, images, found, average in zip(
+        for ratio, images, detections_so_far, average in zip(
             levels.names, levels.images.tolist(), n_detections, averages, strict=True
         )
     ]
@@ -332,10 +332,10 @@ def _official_by_level(
 
 def _to_first_listed(matches: Matches, scores: Floats) -> int:
     """Return how many objects go to the detection that is listed first, though another one has a higher score."""
-    right, found = np.flatnonzero(matches.claim >= 0), np.flatnonzero(matches.outcome == 1)
+    right, hits = np.flatnonzero(matches.claim >= 0), np.flatnonzero(matches.outcome == 1)
     highest = np.full(int(matches.claim.max(initial=-1)) + 1, -np.inf)
     np.maximum.at(highest, matches.claim[right], scores[right])
-    return int((scores[found] < highest[matches.claim[found]]).sum())
+    return int((scores[hits] < highest[matches.claim[hits]]).sum())
 
 
 def _means(table: Floats, detected: Bools) -> open_set.Values:
@@ -361,14 +361,14 @@ def owod(parts: Parts) -> SharedRows:
     classes = parts[0][0].classes
     rounded = tuple((truth, round_as_text(detections)) for truth, detections in parts)
     hits = _hits(rounded)
-    found = _outcomes(rounded, hits)
-    detected = np.bincount(found.label, minlength=len(classes)).tolist()
-    by_class = open_set.recall_points(found, len(classes))
+    outcomes = _outcomes(rounded, hits)
+    detected = np.bincount(outcomes.label, minlength=len(classes)).tolist()
+    by_class = open_set.recall_points(outcomes, len(classes))
     impact = open_set.impact_at_recalls(by_class, classes)["WI"][9:90:10]
     recalls = [tenths / 10 for tenths in open_set.TENTHS]
     counts, objects = _errors(classes, hits, np.full(len(classes), -np.inf))
-    n = int(found.target.sum())
-    lines = zip(classes, counts.tolist(), found.n_positive.tolist(), detected, strict=True)
+    n = int(outcomes.target.sum())
+    lines = zip(classes, counts.tolist(), outcomes.n_positive.tolist(), detected, strict=True)
     return SharedRows(
         [
             *(Value("WI_owod", value, {"recall": str(recall)}) for recall, value in zip(recalls, impact, strict=True)),
@@ -390,7 +390,7 @@ def owod(parts: Parts) -> SharedRows:
                 for number, curve in by_class.items()
             ],
         },
-        found.decided_by_order,
+        outcomes.decided_by_order,
     )
 
 
@@ -422,7 +422,8 @@ def _hits(parts: Parts) -> Hits:
     """Return the detections of each part with the unknown objects that they lie on."""
     options: dict[str, Any] = {"same_class": False, "iou_threshold": IOU, "strict": OWOD.strict}
     return [
-        (found, matching.overlapping_pairs(truth, found, mask=truth.label < 0, **options)) for truth, found in parts
+        (detections, matching.overlapping_pairs(truth, detections, mask=truth.label < 0, **options))
+        for truth, detections in parts
     ]
 
 
@@ -430,11 +431,11 @@ def _errors(classes: Sequence[str], hits: Hits, limit: Floats) -> tuple[Int64s, 
     """Return A-OSE by class of the detections at or above its limit, and how many unknown objects these lie on."""
     counts, objects = np.zeros(len(classes), np.int64), 0
     for detections, pairs in hits:
-        kept = detections.scores[pairs.row] >= limit[detections.label[pairs.row]]
+        is_kept = detections.scores[pairs.row] >= limit[detections.label[pairs.row]]
         # Pairs go by detection.
-        rows = pairs.row[kept]
+        rows = pairs.row[is_kept]
         counts += np.bincount(detections.label[rows[np.diff(rows, prepend=-1) > 0]], minlength=len(classes))
-        objects += int(np.count_nonzero(np.bincount(pairs.position[kept])))
+        objects += int(np.count_nonzero(np.bincount(pairs.position[is_kept])))
     return counts, objects
 
 
@@ -442,7 +443,7 @@ def _outcomes(parts: Parts, hits: Hits) -> open_set.Outcomes:
     """Return what became of the detections of all parts under the rules of the OWOD code."""
     matches = [assign(truth, detections, OWOD) for truth, detections in parts]
     outcome = np.concatenate([matched.outcome for matched in matches])
-    on_unknown = np.concatenate([np.bincount(pairs.row, minlength=len(found)) > 0 for found, pairs in hits])
+    on_unknown = np.concatenate([np.bincount(pairs.row, minlength=len(boxes)) > 0 for boxes, pairs in hits])
     everything = input_order.joined(*(detections for _, detections in parts))
     claim = np.where(on_unknown, -1, input_order.joined_claims(*(matched.claim for matched in matches)))
     kinds = input_order.kinds(outcome, on_unknown)
@@ -515,12 +516,12 @@ def fbeta_operating_points(
     closed, inside, wilderness, outside = scene
     if ratios is None:
         ratios = [ratio for ratio in TABLE_4_RATIOS if images_at_ratio(ratio, closed.n_images) <= wilderness.n_images]
-    for what, texts in (("wilderness ratio", ratios), ("beta", betas)):
+    for quantity, texts in (("wilderness ratio", ratios), ("beta", betas)):
         for text in texts:
             # Exponents are refused: "1e999999999" would fill the memory with digits.
-            if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3})?", text) or (what == "beta" and not Fraction(text)):
-                expected = "a decimal number such as 0.5" + (", above 0" if what == "beta" else "")
-                raise UsageError(f"The {what} is not a usable number", expected=expected, found=repr(text)[:80])
+            if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3})?", text) or (quantity == "beta" and not Fraction(text)):
+                expected = "a decimal number such as 0.5" + (", above 0" if quantity == "beta" else "")
+                raise UsageError(f"The {quantity} is not a usable number", expected=expected, found=repr(text)[:80])
     sizes = {ratio: images_at_ratio(ratio, closed.n_images) for ratio in ratios}
     for ratio, size in sizes.items():
         if size > wilderness.n_images:
@@ -674,8 +675,8 @@ def _by_part(
     for recall, limits in zip(recall_names(points), points.threshold, strict=True):
         counts = []
         for (_, detections), column in zip(scene.parts, cells, strict=True):
-            kept = detections.scores >= limits[detections.label]
-            cell = detections.label[kept].astype(np.int64) * width + column[kept]
+            is_kept = detections.scores >= limits[detections.label]
+            cell = detections.label[is_kept].astype(np.int64) * width + column[is_kept]
             counts.append(np.bincount(cell, minlength=n_classes * width).reshape(-1, width))
         yield recall, "closed", counts[0], limits
         if added is not None:
@@ -688,18 +689,18 @@ def _closed_kinds(truth: GroundTruth, detections: Detections, outcome: Any, simi
     rows = np.flatnonzero(outcome == 0)
     wrong = detections.take(rows)
     known = truth.label >= 0
-    found = kinds[rows]
+    wrong_kinds = kinds[rows]
     # The weakest claim first: each stronger one overwrites it.
-    found[best_overlap(truth, wrong, same_class=False, mask=known)[1] >= LEAST_IOU] = OTHER
+    wrong_kinds[best_overlap(truth, wrong, same_class=False, mask=known)[1] >= LEAST_IOU] = OTHER
     for number in np.unique(wrong.label).tolist():
         name = truth.classes[number]
         alike = {other for members in similar if name in members for other in members} - {name}
         mask = known & np.array([other in alike for other in truth.classes])[truth.label]
         members = np.flatnonzero(wrong.label == number)
         overlap = best_overlap(truth, wrong.take(members), same_class=False, mask=mask)[1]
-        found[members[overlap >= LEAST_IOU]] = SIMILAR
-    found[best_overlap(truth, wrong, same_class=True)[1] >= LEAST_IOU] = LOCALIZATION
-    kinds[rows] = found
+        wrong_kinds[members[overlap >= LEAST_IOU]] = SIMILAR
+    wrong_kinds[best_overlap(truth, wrong, same_class=True)[1] >= LEAST_IOU] = LOCALIZATION
+    kinds[rows] = wrong_kinds
     return np.asarray(kinds)
 
 
@@ -776,9 +777,9 @@ def background_gap(truth: GroundTruth, detections: Detections, matches: Matches)
 
 def _claimed_equally(gaps: Floats, detections: Detections, matches: Matches) -> Int32s:
     """Return the objects whose true positive has a rival of equal score and another gap."""
-    found = np.flatnonzero(matches.outcome == 1)
+    hits = np.flatnonzero(matches.outcome == 1)
     holder = np.full(int(matches.claim.max(initial=-1)) + 1, -1)
-    holder[matches.claim[found]] = found
+    holder[matches.claim[hits]] = hits
     rivals = np.flatnonzero((matches.claim >= 0) & (matches.outcome == 0))
     held = holder[matches.claim[rivals]]
     same_gap = np.isclose(gaps[rivals], gaps[held], rtol=0, atol=0, equal_nan=True)

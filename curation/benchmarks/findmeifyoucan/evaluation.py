@@ -101,9 +101,9 @@ BINS = 60
 _TAIL = 0.001
 
 
-def detail(found: Measured | None, name: str) -> float | None:
+def detail(measured: Measured | None, name: str) -> float | None:
     """Return a number of the table ``details``, None where it is undefined or nothing was measured."""
-    table = found.tables["details"] if found else {"detail": (), "value": ()}
+    table = measured.tables["details"] if measured else {"detail": (), "value": ()}
     return dict(zip(table["detail"], table["value"], strict=True)).get(name)
 
 
@@ -292,8 +292,8 @@ def evaluate(
     UsageError, MissingFileError, EvaluationError, PredictionError
         Options do not fit together; a file is not there, or does not hold what it should.
     """
-    taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
-    parts = () if taken is None else tuple(part.name for part in taken.header.parts)
+    loaded = load_manifest(manifest) if isinstance(manifest, str) else manifest
+    parts = () if loaded is None else tuple(part.name for part in loaded.header.parts)
     files: dict[str, Path] = by_name(detections, "--detections", "split", parts, unnamed=ONLY)
     names = tuple(files)
     truths: dict[str, Truth] = by_name(truth, "--truth", "split", parts or names, wanted=names, shared=True)
@@ -302,8 +302,8 @@ def evaluate(
     splits = {}
     for name in steps(names, "reading splits"):
         source = reading.open(truths[name])
-        listed = reading.images_of(source) if taken is None else reading.listed(taken, name)
-        source, remarks = reading.boxed(source, taken, listed)
+        listed = reading.images_of(source) if loaded is None else reading.listed(loaded, name)
+        source, remarks = reading.boxed(source, loaded, listed)
         part = ground_truth(source, NO_KNOWN, listed)
         read = read_ood_detections(
             files[name], part.truth, reading.policy_of(policy), classes=class_reading, t_star=t_star
@@ -313,7 +313,7 @@ def evaluate(
         methods = choose_methods(read, ids, score or None)
         remarks += _unlike(read, ids, methods)
         splits[name] = _Split(part, read, ids, methods, (*read.notes, *ids.notes, *remarks))
-    about = _about(taken, splits, options, classes, class_reading, shared_ids)
+    about = _about(loaded, splits, options, classes, class_reading, shared_ids)
     scored = [
         Scored(
             part=reading.scored_part(name),
@@ -328,12 +328,12 @@ def evaluate(
                 "fpr": options.fpr,
                 "official_compat": str(official_compat).lower(),
             },
-            operating_point={"t_star": str(options.t_star or None), "threshold": str(detail(found, "threshold"))},
-            found=found._replace(notes=(*split.notes, *found.notes)),
+            operating_point={"t_star": str(options.t_star or None), "threshold": str(detail(measured, "threshold"))},
+            found=measured._replace(notes=(*split.notes, *measured.notes)),
         )
         for name, split in splits.items()
         for method in steps(split.methods, f"evaluating {name}")
-        for variant, found in evaluate_split(
+        for variant, measured in evaluate_split(
             split.part.truth, split.read.detections, split.id_scores, method, options
         ).items()
     ]
@@ -452,7 +452,7 @@ def evaluate_split(
     if options.bootstrap:
         sample = ImageSample.of(truth, detections, id_scores, method, outcomes)
         intervals = bootstrap_intervals(sample, replicates=options.bootstrap, seed=options.seed)
-    found = {}
+    by_variant = {}
     for outcome in outcomes:
         rates = open_set_rates(outcome)
         rounded = {name: None if rate is None else round(rate, PLACES) for name, rate in rates.items()}
@@ -460,12 +460,17 @@ def evaluate_split(
             Value(name, value, n=outcome.n_objects, undefined="" if outcome.n_objects else NO_OBJECTS)
             for name, value in {**rounded, **open_set_counts(outcome)}.items()
         ]
-        own = {"unknown_detections": int(unknown.sum()), **{f"{name}_unrounded": rate for name, rate in rates.items()}}
-        tables = {"details": _table(details | own)}
+        variant_details = {
+            "unknown_detections": int(unknown.sum()),
+            **{f"{name}_unrounded": rate for name, rate in rates.items()},
+        }
+        tables = {"details": _table(details | variant_details)}
         if intervals:
             tables["intervals"] = _intervals(intervals, outcome.rules.name)
-        found[outcome.rules.name] = Measured([*values, *open_set], tables, why_zero(outcome), outcome.decided_by_order)
-    return found
+        by_variant[outcome.rules.name] = Measured(
+            [*values, *open_set], tables, why_zero(outcome), outcome.decided_by_order
+        )
+    return by_variant
 
 
 def _details(
@@ -501,13 +506,13 @@ def _table(details: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 def _intervals(intervals: Mapping[str, Mapping[str, Any]], variant: str) -> dict[str, list[Any]]:
     """Return the intervals of the scores and of one variant's rates, as columns."""
-    own = {
+    variant_cells = {
         name.removeprefix(f"{variant}."): cell
         for name, cell in intervals.items()
         if "." not in name or name.startswith(f"{variant}.")
     }
     keys = ("estimate", "low", "high", "undefined")
-    return {"measure": list(own), **{key: [cell[key] for cell in own.values()] for key in keys}}
+    return {"measure": list(variant_cells), **{key: [cell[key] for cell in variant_cells.values()] for key in keys}}
 
 
 def choose_methods(
@@ -562,7 +567,7 @@ def _unlike(read: ReadOodDetections, ids: IdScores, methods: Sequence[str]) -> l
         }
         for method in methods
     ]
-    return sorted({said for pair in pairs if (said := unlike_precision(pair))})
+    return sorted({warning for pair in pairs if (warning := unlike_precision(pair))})
 
 
 def check_apart(read: ReadOodDetections, id_scores: IdScores, *, shared: str = "error") -> list[str]:

@@ -180,8 +180,8 @@ def _categories(
     if table and sources[0].namespace == "openimages":
         rows = tuple(table)
     else:
-        own = sources[0].categories
-        columns = zip(own.numbers, own.names, own.supercategories, strict=True)
+        categories = sources[0].categories
+        columns = zip(categories.numbers, categories.names, categories.supercategories, strict=True)
         rows = tuple(PublishedCategory(number, name, group) for number, name, group in columns)
     number_of = {row.name: row.number for row in rows}
     numbers = []
@@ -326,9 +326,9 @@ def _planned(member: Member, part: str, table: Sequence[PublishedCategory]) -> P
     def rows() -> Iterator[pa.Table]:
         import pyarrow as pa
 
-        found = list(_table_rows(split, distance))
-        for start in range(0, len(found), _ROWS):
-            yield pa.Table.from_pylist(found[start : start + _ROWS], schema=schema)
+        records = list(_table_rows(split, distance))
+        for start in range(0, len(records), _ROWS):
+            yield pa.Table.from_pylist(records[start : start + _ROWS], schema=schema)
 
     filled = tuple(name for name in schema.names if name != "image")
     return PlannedTable(f"{pool}_{distance}_{id_set}", SPLIT, schema, rows, filled, not member.manifest.lists[part])
@@ -397,23 +397,23 @@ def open_images_categories(tree: Path, names: Path) -> tuple[PublishedCategory, 
     HierarchyError
         A file is not what it should be, or a class has no name.
     """
-    named = read_open_images_names(names)
-    found: dict[str, PublishedCategory] = {}
+    class_names = read_open_images_names(names)
+    categories: dict[str, PublishedCategory] = {}
     pending: list[tuple[LabelNode, tuple[str, ...]]] = [(kind, ()) for kind in reversed(read_label_tree(tree).kinds)]
     visits = 0
     while pending:
         entry, line = pending.pop()
         label = entry.name
-        if label not in named:
+        if label not in class_names:
             raise HierarchyError("A class of the tree has no name", where=str(tree), found=repr(label)[:80])
         # A tree that repeats its branches without end would be walked for ever.
         visits += 1
         if visits > 1_000_000:
             raise HierarchyError("The class tree has more than a million entries", where=str(tree))
-        name = named[label]
+        name = class_names[label]
         parents = (*line, name)
-        number = found[label].number if label in found else len(found) + 1
+        number = categories[label].number if label in categories else len(categories) + 1
         above = (parents[max(len(parents) - 2, 0)], parents[max(len(parents) - 3, 0)])
-        found[label] = PublishedCategory(number, name, *above)
+        categories[label] = PublishedCategory(number, name, *above)
         pending += [(kind, parents) for kind in reversed(entry.kinds)]
-    return tuple(found.values())
+    return tuple(categories.values())

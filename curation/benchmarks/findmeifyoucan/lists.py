@@ -184,10 +184,10 @@ class Splits:
             return f"needs --source {candidate}=PATH, from which images were added"
         return self.missing
 
-    def selection(self, slot: str, ids: Sequence[str], what: str) -> Selection:
+    def selection(self, slot: str, ids: Sequence[str], subject: str) -> Selection:
         """Return where some images lie; one that the source lacks is a `ProtocolError`."""
         source = self.sources[slot]
-        return Selection(slot, source, require_positions(source, ids, what, slot))
+        return Selection(slot, source, require_positions(source, ids, subject, slot))
 
     def selections(self, part: str) -> list[Selection]:
         """Return where the images of a split lie."""
@@ -195,8 +195,8 @@ class Splits:
         if candidate == start:
             return [self.selection(start, self.images(part), part)]
         added = sorted(set(self.added[part]) - set(self.kept[part]))
-        kept = self.selection(start, self.kept[part], part)
-        return [kept, self.selection(candidate, added, part)] if added else [kept]
+        start_images = self.selection(start, self.kept[part], part)
+        return [start_images, self.selection(candidate, added, part)] if added else [start_images]
 
     def constraints(self, part: str) -> tuple[set[str], set[str]]:
         """Return the images that a split must contain by the decisions, and those that it must not.
@@ -304,18 +304,18 @@ def _published(pool: OodPool, sources: Mapping[str, Source], by_rule: Ids | None
 
 def _started_with(source: Source, start: Sequence[str], categories: Mapping[str, str]) -> set[str]:
     positions, _ = located(source, start)
-    shown = images_with(source, tuple(categories))[positions].tolist()
-    return {image for image, has in zip(start, shown, strict=True) if has}
+    shows_category = images_with(source, tuple(categories))[positions].tolist()
+    return {image for image, has in zip(start, shows_category, strict=True) if has}
 
 
 def _notes(pool: OodPool, source: Source, sources: Mapping[str, Source], outcome: Replayed) -> list[str]:
-    named = {"remove": pool.remove, "near": pool.near, "id_names": pool.id_names}
+    listed_names = {"remove": pool.remove, "near": pool.near, "id_names": pool.id_names}
     notes = [f"{pool.name}: {note}" for note in outcome.notes]
-    for field_name, names in named.items():
+    for field_name, names in listed_names.items():
         if absent := [name for name in names if name not in source.categories.names]:
             # A note of the manifest: other words are another digest.
-            what = f"{field_name} names what is no category of the source, without effect"
-            notes.append(f"{pool.name}: {what}: {', '.join(absent)}.")
+            remark = f"{field_name} names what is no category of the source, without effect"
+            notes.append(f"{pool.name}: {remark}: {', '.join(absent)}.")
     if pool.candidates in sources:
         _, absent = located(sources[pool.candidates], (*outcome.added_near, *outcome.added_far))
         if absent:
@@ -341,25 +341,27 @@ def _candidates(pair: OodPair, splits: Splits, parameters: Mapping[str, Any]) ->
         annotations_by_category(start, require_positions(start, splits.kept.get(part, ()), part, pool.start))
         for part in (pool.near_part, pool.far_part)
     ]
-    wanted = dict(zip((pool.near_part, pool.far_part), wanted_categories(pool, *counts), strict=True))
+    wanted_of_part = dict(zip((pool.near_part, pool.far_part), wanted_categories(pool, *counts), strict=True))
     refused = {*pool.remove, *pair.id_names(pool)}
     everywhere = [decision.image_id for decision in splits.decisions]
     official = parameters["scan"] == "official_scan"
     decided = {part: splits.added[part] if official else everywhere for part in pool.parts}
-    found: dict[str, Ids] = {}
+    by_part: dict[str, Ids] = {}
     for part in pool.parts:
         positions = candidates(
             source,
-            wanted[part],
+            wanted_of_part[part],
             refused,
             {*(splits.start or ()), *decided[part]},
             most=parameters["candidates"],
             scan=parameters["scan"],
             salt=f"{parameters['salt']}/{part}/",
         )
-        found[part] = tuple(source.image_ids[positions].tolist())
-    looked_for = "; ".join(f"{part}: {', '.join(names) or 'none'}" for part, names in wanted.items() if part in found)
-    return found, (f"{pool.name}: candidates were looked for by the categories {looked_for}.",)
+        by_part[part] = tuple(source.image_ids[positions].tolist())
+    looked_for = "; ".join(
+        f"{part}: {', '.join(names) or 'none'}" for part, names in wanted_of_part.items() if part in by_part
+    )
+    return by_part, (f"{pool.name}: candidates were looked for by the categories {looked_for}.",)
 
 
 def start_by_rule(source: Source, id_names: Collection[str]) -> Int64s:
@@ -376,27 +378,27 @@ def start_by_rule(source: Source, id_names: Collection[str]) -> Int64s:
     return np.flatnonzero(~images_with(source, id_names))
 
 
-def require_positions(source: Source, ids: Sequence[str], what: str, slot: str) -> Int64s:
+def require_positions(source: Source, ids: Sequence[str], subject: str, slot: str) -> Int64s:
     """Return where some images lie in a source; one that does not is a `ProtocolError`."""
-    found, absent = located(source, ids)
+    positions, absent = located(source, ids)
     if absent:
         raise ProtocolError(
-            f"{len(absent)} of the {len(ids)} images of {what} are not in the source",
+            f"{len(absent)} of the {len(ids)} images of {subject} are not in the source",
             where=f"--source {slot}: {source.files[0].name if source.files else source.dataset}",
             expected="every one of them",
             found=", ".join(absent[:3]),
             hint="give the annotations of the whole part of the data set that the list was made from",
         )
-    return found
+    return positions
 
 
 def located(source: Source, ids: Sequence[str]) -> tuple[Int64s, list[str]]:
     """Return the positions of those of the images that a source has, in the order asked for, and the others."""
-    asked = set(ids)
+    requested = set(ids)
     # Open Images has 1.7 million images: only those asked for become keys.
-    positions = {image: position for position, image in enumerate(source.image_ids.tolist()) if image in asked}
-    found = [positions[image] for image in ids if image in positions]
-    return np.array(found, np.int64), [image for image in ids if image not in positions]
+    positions = {image: position for position, image in enumerate(source.image_ids.tolist()) if image in requested}
+    existing = [positions[image] for image in ids if image in positions]
+    return np.array(existing, np.int64), [image for image in ids if image not in positions]
 
 
 def annotations_by_category(source: Source, positions: Int64s) -> dict[str, int]:
@@ -545,14 +547,14 @@ def _classes(pair: OodPair, sources: Mapping[str, Source]) -> tuple[ClassEntry, 
         ClassEntry(name=name, role="known", index=index, aliases=pair.aliases.get(name, ()))
         for index, name in enumerate(pair.id_classes)
     )
-    taken = pair.names()
+    id_names = pair.names()
     others: dict[str, None] = {}
     for pool in pair.pools:
         if family(pool.dataset) == "coco":
-            others |= dict.fromkeys(name for _, name, _ in COCO_CATEGORIES if name not in taken)
+            others |= dict.fromkeys(name for _, name, _ in COCO_CATEGORIES if name not in id_names)
         for slot in (pool.start, pool.candidates):
             if slot in sources:
-                others |= dict.fromkeys(n for n in sources[slot].categories.names if n not in taken)
+                others |= dict.fromkeys(n for n in sources[slot].categories.names if n not in id_names)
     return (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in others))
 
 
@@ -629,12 +631,12 @@ def _figures(key: str, split: Splits, parameters: Mapping[str, Any]) -> Iterator
     start = None if split.start is None else len(split.start)
     yield compared(f"{name}-start.images", start, published, "published list of VOS", why)
     for part in split.pool.parts:
-        kept, added = KEPT[key][part], ADDED[key][part]
-        stated = {"images": kept + added, "kept_images": kept, "added_images": added}
-        stated |= {"required_images": REQUIRED[part]} if part in REQUIRED else {}
-        found, lacking = _obtained(split, part), split.missing_of(part)
-        for what, paper in {**stated, "excluded_images": 0}.items():
-            yield compared(f"{part}.{what}", found.get(what), paper, _SOURCES[what], lacking or why)
+        n_kept, added = KEPT[key][part], ADDED[key][part]
+        paper_figures = {"images": n_kept + added, "kept_images": n_kept, "added_images": added}
+        paper_figures |= {"required_images": REQUIRED[part]} if part in REQUIRED else {}
+        obtained, lacking = _obtained(split, part), split.missing_of(part)
+        for quantity, paper in {**paper_figures, "excluded_images": 0}.items():
+            yield compared(f"{part}.{quantity}", obtained.get(quantity), paper, _SOURCES[quantity], lacking or why)
     removed, shared = (None, None) if split.missing else (len(split.outcome.removed), len(split.shared))
     left_out = published - sum(KEPT[key][part] for part in split.pool.parts)
     yield compared(f"{name}.removed_images", removed, left_out, "start list less Table 3", why)
@@ -675,12 +677,12 @@ def notes_of(pair: OodPair, splits: Sequence[Splits], parameters: Mapping[str, A
             "The decisions are named by their digest: `curation build` completes the splits with --decisions FILE."
         )
     notes += [
-        f"Overlap: {found}"
+        f"Overlap: {overlap}"
         for pool in pair.pools
-        for found in id_class_overlaps(pair, pool, "near list", dict.fromkeys(pool.near, 0))
+        for overlap in id_class_overlaps(pair, pool, "near list", dict.fromkeys(pool.near, 0))
     ]
     for split in splits:
-        notes += [f"Overlap: {found}" for found in _annotated(pair, split)]
+        notes += [f"Overlap: {overlap}" for overlap in _annotated(pair, split)]
         notes += split.notes
         if left := disregarded(parameters["decisions"], split.pool):
             notes.append(

@@ -192,48 +192,51 @@ def open_set_outcomes(truth: GroundTruth, detections: OodDetections, unknown: Bo
     )
 
 
-def open_set_rates(found: OpenSetOutcomes) -> dict[str, float | None]:
+def open_set_rates(outcomes: OpenSetOutcomes) -> dict[str, float | None]:
     """Return nOSE, AP_U, P_U and R_U in percent, with all digits.
 
     Without unknown detections P_U, R_U and AP_U are 0 by convention; without objects (N_U = 0) all are None.
     """
-    n, counted = found.n_objects, int(found.counted.sum())
+    n, counted = outcomes.n_objects, int(outcomes.counted.sum())
     if not n:
         return dict.fromkeys(RATES)
-    errors = found.misclassified() if found.rules.errors == "objects" else found.on_object
-    tp = int(found.correct.sum())
+    errors = outcomes.misclassified() if outcomes.rules.errors == "objects" else outcomes.on_object
+    tp = int(outcomes.correct.sum())
     return {
         "nOSE": 100 * int(errors.sum()) / n,
-        "AP_U": 100 * average_precision(found.confidence[found.counted], found.correct[found.counted], n, found.rules),
+        "AP_U": 100
+        * average_precision(
+            outcomes.confidence[outcomes.counted], outcomes.correct[outcomes.counted], n, outcomes.rules
+        ),
         "P_U": 100 * tp / counted if counted else 0.0,
         "R_U": 100 * tp / n,
     }
 
 
-def open_set_counts(found: OpenSetOutcomes) -> dict[str, int]:
+def open_set_counts(outcomes: OpenSetOutcomes) -> dict[str, int]:
     """Return how many objects were found, called known (AOSE counts detections) and ignored."""
-    tp, misclassified = int(found.correct.sum()), int(found.misclassified().sum())
+    tp, misclassified = int(outcomes.correct.sum()), int(outcomes.misclassified().sum())
     return {
-        "n_unknown_gt": found.n_objects,
+        "n_unknown_gt": outcomes.n_objects,
         "TP_U": tp,
-        "FP_U": int(found.counted.sum()) - tp,
-        "AOSE": int(found.on_object.sum()),
+        "FP_U": int(outcomes.counted.sum()) - tp,
+        "AOSE": int(outcomes.on_object.sum()),
         "objects_misclassified": misclassified,
-        "objects_ignored": found.n_objects - tp - misclassified,
+        "objects_ignored": outcomes.n_objects - tp - misclassified,
     }
 
 
-def why_zero(found: OpenSetOutcomes) -> list[str]:
+def why_zero(outcomes: OpenSetOutcomes) -> list[str]:
     """Return why a rate is 0, for 0 says nothing by itself."""
-    if not found.n_objects:
+    if not outcomes.n_objects:
         return ["the split has no objects: N_U = 0"]
-    if not len(found.unknown):
+    if not len(outcomes.unknown):
         return ["there are no detections: P_U, R_U and AP_U are 0 by convention"]
-    if not found.unknown.any():
+    if not outcomes.unknown.any():
         return ["no detection is called unknown: P_U, R_U and AP_U are 0 by convention"]
-    if not found.counted.any():
+    if not outcomes.counted.any():
         return ["all unknown detections lie on images without annotation, which this variant leaves out: P_U is 0"]
-    return [] if found.correct.any() else ["no unknown detection matches an object: P_U, R_U and AP_U are 0"]
+    return [] if outcomes.correct.any() else ["no unknown detection matches an object: P_U, R_U and AP_U are 0"]
 
 
 def _boxes(truth: GroundTruth, detections: OodDetections, rules: Rules) -> tuple[GroundTruth, Floats]:
@@ -299,8 +302,8 @@ class ImageSample:
     ) -> ImageSample:
         """Return the sample of one split and one score, with the outcomes of some variants."""
         oods, ids = detections.scores[method], id_scores.scores[method]
-        named = range(len(ids)) if id_scores.images is None else id_scores.images
-        id_names, id_image = np.unique(np.array(named), return_inverse=True)
+        id_images = range(len(ids)) if id_scores.images is None else id_scores.images
+        id_names, id_image = np.unique(np.array(id_images), return_inverse=True)
         order, id_order = np.argsort(oods, kind="stable"), np.argsort(ids, kind="stable")
         return cls(
             oods[order],
@@ -341,11 +344,11 @@ def bootstrap_intervals(sample: ImageSample, *, replicates: int, seed: int = 0) 
             *(weights_of(drawing, n) for drawing, n in zip(drawn, (sample.n_images, sample.n_id_images), strict=True))
         )
 
-    found = resample(statistics, (sample.n_images, sample.n_id_images), replicates=replicates, seed=seed)
-    return {name: found.intervals(name, _TAIL) for name in found.estimate}
+    replicated = resample(statistics, (sample.n_images, sample.n_id_images), replicates=replicates, seed=seed)
+    return {name: replicated.intervals(name, _TAIL) for name in replicated.estimate}
 
 
-def _rates(truth: GroundTruth, detections: OodDetections, found: OpenSetOutcomes) -> _Rates:
+def _rates(truth: GroundTruth, detections: OodDetections, outcomes: OpenSetOutcomes) -> _Rates:
     def by_image(chosen: Bools) -> Int64s:
         return np.bincount(detections.image[chosen], minlength=truth.n_images)
 
@@ -353,9 +356,11 @@ def _rates(truth: GroundTruth, detections: OodDetections, found: OpenSetOutcomes
         return np.bincount(truth.image[chosen], minlength=truth.n_images)
 
     return _Rates(
-        tp=by_image(found.correct),
-        counted=by_image(found.counted),
-        misclassified=objects(found.misclassified()) if found.rules.errors == "objects" else by_image(found.on_object),
+        tp=by_image(outcomes.correct),
+        counted=by_image(outcomes.counted),
+        misclassified=objects(outcomes.misclassified())
+        if outcomes.rules.errors == "objects"
+        else by_image(outcomes.on_object),
         objects=objects(np.ones(len(truth.image), bool)),
     )
 

@@ -139,8 +139,8 @@ class OodPair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def names(self) -> dict[str, str]:
         """Return every name of an ID class, aliases included, with the class."""
-        own = {name: name for name in self.id_classes}
-        return own | {alias: name for name in self.id_classes for alias in self.aliases.get(name, ())}
+        class_names = {name: name for name in self.id_classes}
+        return class_names | {alias: name for name in self.id_classes for alias in self.aliases.get(name, ())}
 
     def id_names(self, pool: OodPool) -> tuple[str, ...]:
         """Return the names that mean an ID class in a pool."""
@@ -161,21 +161,21 @@ class OodPair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return tuple(slots.values())
 
 
-def _stated(key: str) -> OodPair:
+def _paper_pair(key: str) -> OodPair:
     """Return a pair of the paper; its tables hold the categories of each ID class."""
-    stated = benchmark_facts(__package__)["pairs"][key]
+    facts = benchmark_facts(__package__)["pairs"][key]
     pools = [
         pool
         | {
             name: {category: owner for owner, categories in pool.get(name, {}).items() for category in categories}
             for name in ("remove", "near")
         }
-        for pool in stated["pools"]
+        for pool in facts["pools"]
     ]
-    return msgspec.convert(stated | {"pools": pools}, OodPair)
+    return msgspec.convert(facts | {"pools": pools}, OodPair)
 
 
-VOC, BDD = _stated("voc"), _stated("bdd")
+VOC, BDD = _paper_pair("voc"), _paper_pair("bdd")
 PAIRS = {"voc": VOC, "bdd": BDD}
 SLOTS = tuple({slot.name: slot for pair in PAIRS.values() for slot in pair.slots()}.values())
 
@@ -206,9 +206,9 @@ def read_pair(text: str) -> str:
     expected = f"{', '.join(PAIRS)}, or a TOML or JSON file such as\n{EXAMPLE}"
     pair, where = read_declared(text, OodPair, "pair", missing, expected)
     complete = _with_sources(pair)
-    for field, expected, found in _faults(complete):
-        what = "The declaration of the pair is inconsistent"
-        raise ProtocolError(what, where=f"{where}: {field}", expected=expected, found=repr(found[:80]))
+    for field, expected, value in _faults(complete):
+        message = "The declaration of the pair is inconsistent"
+        raise ProtocolError(message, where=f"{where}: {field}", expected=expected, found=repr(value[:80]))
     # Category names are keys here, in any script: canonical JSON admits ASCII keys alone.
     return msgspec.json.encode(complete, order="deterministic").decode("utf-8")
 
@@ -268,8 +268,8 @@ def id_class_of(pair: OodPair, pool: OodPool, categories: Iterable[str]) -> dict
     by_name = {name.casefold(): ("is", name) for name in pair.id_classes}
     by_alias = {alias.casefold(): ("is another name of", owner) for alias, owner in pair.names().items()}
     kinds = _kinds(pair, pool)
-    found = {name: (by_alias | by_name).get(name.casefold()) or kinds.get(name) for name in categories}
-    return {category: how for category, how in found.items() if how}
+    relations = {name: (by_alias | by_name).get(name.casefold()) or kinds.get(name) for name in categories}
+    return {category: how for category, how in relations.items() if how}
 
 
 def id_class_overlaps(pair: OodPair, pool: OodPool, where: str, counts: Mapping[str, int]) -> list[str]:
@@ -283,9 +283,9 @@ def id_class_overlaps(pair: OodPair, pool: OodPool, where: str, counts: Mapping[
         Categories with their objects, of which the most come first; 0 for those of a list.
     """
     sentences = []
-    found = id_class_of(pair, pool, counts)
-    for category in sorted(found, key=lambda name: (-counts[name], name)):
-        how, owner = found[category]
+    relations = id_class_of(pair, pool, counts)
+    for category in sorted(relations, key=lambda name: (-counts[name], name)):
+        how, owner = relations[category]
         seen = f" ({counts[category]} objects)" if counts[category] else ""
         sentences.append(f"{pool.name}, {where}: {category!r}{seen} {how} the ID class {owner!r}.")
     return sentences

@@ -190,7 +190,7 @@ class OpenSetTruth:
         }
 
 
-def open_set_classes(stated: Path | Manifest, name: str) -> ClassRoles:
+def open_set_classes(origin: Path | Manifest, name: str) -> ClassRoles:
     """Return the classes of a JSON file ``{"known": [...], "unknown": [...]}``, or of a manifest by role.
 
     Classes of a manifest in any other role lie outside.
@@ -203,8 +203,8 @@ def open_set_classes(stated: Path | Manifest, name: str) -> ClassRoles:
         It is not such a file, knows no class, lists one twice, or names a taxonomy that does not exist; or the manifest
         is of no open-set detection problem: the classes of an earlier task would lie outside.
     """
-    if isinstance(stated, Manifest):
-        header = stated.header
+    if isinstance(origin, Manifest):
+        header = origin.header
         where, taxonomy = f"{header.name} {header.version}", str(header.taxonomy)
         known, unknown = ([entry for entry in header.classes if entry.role == role] for role in ("known", "unknown"))
         numbers = {entry.name: entry.index for entry in known}
@@ -212,9 +212,9 @@ def open_set_classes(stated: Path | Manifest, name: str) -> ClassRoles:
         names = tuple(numbers), tuple(entry.name for entry in unknown)
         classes = ClassRoles(name, (), *names, f"manifest {where}", numbers, aliases=aliases, taxonomy=taxonomy)
     else:
-        listed = class_file(stated)
-        where, taxonomy = str(stated), listed.taxonomy or "OSOD-III"
-        classes = ClassRoles(name, (), listed.known, listed.unknown, stated.name, taxonomy=taxonomy)
+        listed = class_file(origin)
+        where, taxonomy = str(origin), listed.taxonomy or "OSOD-III"
+        classes = ClassRoles(name, (), listed.known, listed.unknown, origin.name, taxonomy=taxonomy)
     if taxonomy not in TAXONOMIES or UNKNOWN in (*classes.known, *classes.unknown) or not classes.known:
         raise EvaluationError(
             "The classes are not those of an open-set detection problem",
@@ -267,13 +267,13 @@ def open_set_truth(
     if view.marked_ignored:
         ignored |= truth.truth.difficult & ~others
     grouped = truth.truth.crowd
-    kept = ~(grouped & (view.crowd == "drop"))
+    retained = ~(grouped & (view.crowd == "drop"))
     flagged = grouped & (view.crowd == "ignore") | ignored
     if outside == "delete":
-        kept &= ~others
+        retained &= ~others
     else:
         flagged |= others
-    changed = _kept(replace(truth.truth, crowd=flagged), kept)
+    changed = _retained_objects(replace(truth.truth, crowd=flagged), retained)
     reduced = replace(truth, part=replace(truth.part, truth=changed))
     counts = int(others.sum()), view.crowd, int(grouped.sum()), int(ignored.sum())
     return OpenSetTruth(classes, reduced, outside, *counts)
@@ -288,8 +288,8 @@ def _outside(truth: TaskTruth, classes: ClassRoles, inside: Sequence[str]) -> Bo
     return strange & (truth.truth.label == truth.unknown) if len(strange) else np.zeros(len(truth.truth.label), bool)
 
 
-def _kept(truth: GroundTruth, rows: Bools) -> GroundTruth:
-    places = np.flatnonzero(rows)
+def _retained_objects(truth: GroundTruth, rows: Bools) -> GroundTruth:
+    positions = np.flatnonzero(rows)
     originals = truth.original
     return replace(
         truth,
@@ -299,7 +299,7 @@ def _kept(truth: GroundTruth, rows: Bools) -> GroundTruth:
         crowd=truth.crowd[rows],
         difficult=truth.difficult[rows],
         areas=truth.areas[rows],
-        original=None if originals is None else tuple(originals[row] for row in places.tolist()),
+        original=None if originals is None else tuple(originals[row] for row in positions.tolist()),
     )
 
 
@@ -381,8 +381,8 @@ def evaluate(
         view = None if held is None else truth_view(held, part)
         source, remarks = reading.boxed(source, held, ids)
         messages += remarks
-        found = open_set_truth(source, chosen[case], ids, outside=outside, view=view, category_ids=category_ids)
-        inputs[case] = found, read_task_detections(path, found.task, source, reading.policy_of(policy))
+        case_truth = open_set_truth(source, chosen[case], ids, outside=outside, view=view, category_ids=category_ids)
+        inputs[case] = case_truth, read_task_detections(path, case_truth.task, source, reading.policy_of(policy))
     variants = select(VARIANTS, variant)
     values = thresholds_of(THETAS if thetas is None else [text.strip() for text in thetas.split(",")])
     facts = _about(inputs, manifests, variants, part)
@@ -392,14 +392,14 @@ def evaluate(
             case=case,
             variant=variant,
             method=stem_of(facts["inputs"][case]["detections"]),
-            truth={"truth": found.file, "classes": facts["classes"][case]},
+            truth={"truth": case_truth.file, "classes": facts["classes"][case]},
             predictions={case: facts["inputs"][case]["detections"]},
             settings={"outside": OUTSIDE[outside].split(":")[0], "theta": f"{_floor(values):g}"},
             manifest=facts["manifests"].get(case),
             found=measured,
         )
-        for case, (found, read) in steps(inputs.items(), "evaluating cases")
-        for variant, measured in evaluate_case(found, read.detections, variants, values, engine=engine).items()
+        for case, (case_truth, read) in steps(inputs.items(), "evaluating cases")
+        for variant, measured in evaluate_case(case_truth, read.detections, variants, values, engine=engine).items()
     ]
     return Result(
         REPORT,
@@ -407,8 +407,8 @@ def evaluate(
         scored=scored,
         notes=[*messages, *(note for row in scored for note in row.found.notes)],
         outcomes=lambda: {
-            f"{case}/{rules.name}": [case_outcomes(found, read.detections, rules)]
-            for case, (found, read) in inputs.items()
+            f"{case}/{rules.name}": [case_outcomes(case_truth, read.detections, rules)]
+            for case, (case_truth, read) in inputs.items()
             for rules in variants
         },
     )
@@ -425,8 +425,8 @@ def _classes(
     if classes:
         paths: dict[str, Path] = by_name(classes, "--classes", "case", cases, wanted=cases, shared=True)
         return {case: open_set_classes(path, case) for case, path in paths.items()}, {}
-    named: dict[str, Any] = by_name(manifest, "--manifest", "case", cases, wanted=cases, shared=True)
-    manifests = {case: load_manifest(lists) if isinstance(lists, str) else lists for case, lists in named.items()}
+    by_case: dict[str, Any] = by_name(manifest, "--manifest", "case", cases, wanted=cases, shared=True)
+    manifests = {case: load_manifest(lists) if isinstance(lists, str) else lists for case, lists in by_case.items()}
     return {case: open_set_classes(lists, case) for case, lists in manifests.items()}, manifests
 
 
@@ -497,7 +497,7 @@ def evaluate_case(
         Value(name, value, undefined=missing[name.rstrip("057")] if value is None else "")
         for name, value in averages.items()
     ]
-    found = {}
+    by_variant = {}
     for rules in variants:
         curve, matching_order = _threshold_curve(truth, detections, rules, thetas)
         point = next(row for row in curve if row["theta"] == _floor(thetas))
@@ -509,8 +509,8 @@ def evaluate_case(
         }
         impact = [Value(name, point[name]) for name in ("WI", "WI_all_fp")]
         notes = [note] if note else []
-        found[rules.name] = Measured([*values, *errors, *impact], tables, notes, by_order + matching_order)
-    return found
+        by_variant[rules.name] = Measured([*values, *errors, *impact], tables, notes, by_order + matching_order)
+    return by_variant
 
 
 def _floor(thetas: Sequence[float]) -> float:
@@ -586,18 +586,18 @@ def over_cases(cases: Mapping[str, Measured]) -> dict[str, Any]:
 
     The paper prints mean and deviation over 4 (Open Images, CUB) or 3 (MTSD) cases and does not say which deviation.
     """
-    found: dict[str, Any] = {}
+    summary: dict[str, Any] = {}
     for name in AVERAGES:
         by_case = {case: measured.value(name) for case, measured in cases.items()}
         values = [float(value) for value in by_case.values() if value is not None]
-        found[name] = {
+        summary[name] = {
             "n": len(values),
             "mean": float(np.mean(values)) if values else None,
             "std_population": float(np.std(values)) if values else None,
             "std_sample": float(np.std(values, ddof=1)) if len(values) > 1 else None,
             "left_out": [case for case, value in by_case.items() if value is None],
         }
-    return found
+    return summary
 
 
 def _tables(result: Result) -> Iterator[Table]:
@@ -616,10 +616,10 @@ def _tables(result: Result) -> Iterator[Table]:
 def _drawings(result: Result) -> Iterator[Figure]:
     for variant in result.data["variants"]:
         curves = {
-            scored.case: [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+            scored.case: [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
             for scored in result.scored
             if scored.variant == variant and scored.found is not None
-            for found in (scored.found.tables["thresholds"],)
+            for table in (scored.found.tables["thresholds"],)
         }
         yield Figure(f"open_set_error_{variant}", partial(threshold_figure, curves, variant=variant))
 
@@ -671,7 +671,7 @@ def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Pa
         set_title(figure, "Open-set error over the confidence threshold", variant and f"variant {variant}")
         return figure
 
-    rows = [(case, *(row[name] for name in _COLUMNS)) for case, found in curves.items() for row in found]
+    rows = [(case, *(row[name] for name in _COLUMNS)) for case, curve in curves.items() for row in curve]
     return save_figure(draw, stem, ("case", *_COLUMNS), rows)
 
 

@@ -201,7 +201,7 @@ def published_parts(text: str) -> PublishedParts:
 def _read_folder(folder: Path) -> PublishedParts:
     if not folder.is_dir():
         raise MissingFileError("No such folder", where=f"--set published={folder}")
-    names = {int(found[1]): path.name for path in folder.iterdir() if (found := _FILE.fullmatch(path.name))}
+    names = {int(match[1]): path.name for path in folder.iterdir() if (match := _FILE.fullmatch(path.name))}
     if sorted(names) not in ([1, 2, 3, 4], [1, 2, 3]):
         raise MissingFileError(
             "The authors' class lists are not all there",
@@ -483,8 +483,8 @@ def _open_images(
     train = sources["openimages-train"]
     roles, views = open_images_classes(train.categories, parameters), _views(parameters)
     parts = []
-    for name, (slot, wanted, rule) in SELECTED.items():
-        positions = np.flatnonzero(_shown(sources[slot], roles.entries, *wanted))
+    for name, (slot, roles_shown, rule) in SELECTED.items():
+        positions = np.flatnonzero(_images_with_roles(sources[slot], roles.entries, *roles_shown))
         chosen = Selection(slot, sources[slot], positions)
         parts.append(make_part(name, name, chosen, roles.entries, view=views[name], rule=rule))
     return roles, parts, [_hidden(train, roles)]
@@ -497,7 +497,7 @@ def _cub(
     roles = cub_classes(train.categories, parameters)
     test_rule = "All official test images: the same list in all four cases."
     tested = Selection("cub-test", test, np.arange(len(test.images)))
-    known = np.flatnonzero(~_shown(train, roles.entries, "unknown"))
+    known = np.flatnonzero(~_images_with_roles(train, roles.entries, "unknown"))
     test_part = make_part("test", "test", tested, roles.entries, view=TEST_VIEW, rule=test_rule)
     rule = "Official training images of known classes"
     parts = [*_train_and_val(Selection("cub-train", train, known), roles, parameters, rule, per_class=True), test_part]
@@ -514,13 +514,15 @@ def _mtsd(
 ) -> tuple[ProblemClasses, list[Part], list[Figure]]:
     train, test = sources["mtsd-train"], sources["mtsd-val"]
     roles = mtsd_classes(train, test, parameters)
-    chosen = np.flatnonzero(_shown(train, roles.entries, "known") & ~_shown(train, roles.every_unknown, "unknown"))
+    chosen = np.flatnonzero(
+        _images_with_roles(train, roles.entries, "known") & ~_images_with_roles(train, roles.every_unknown, "unknown")
+    )
     rule = "Training images with a sign of a known class and none of either unknown cluster"
-    shown = np.flatnonzero(_shown(test, roles.every_unknown, "known", "unknown"))
+    test_images = np.flatnonzero(_images_with_roles(test, roles.every_unknown, "known", "unknown"))
     parts = [
         *_train_and_val(Selection("mtsd-train", train, chosen), roles, parameters, rule, per_class=False),
         make_part(
-            "test", "test", Selection("mtsd-val", test, shown), roles.entries, view=TEST_VIEW,
+            "test", "test", Selection("mtsd-val", test, test_images), roles.entries, view=TEST_VIEW,
             rule="Official validation images (test is published without annotations) with a sign of a known or unknown "
             "cluster: the same list in all three cases.",
         ),
@@ -528,7 +530,7 @@ def _mtsd(
     hidden = Figure(
         name="test.other_clusters_images",
         paper=None,
-        obtained=len(shown) - int(_shown(test, roles.entries, "known", "unknown").sum()),
+        obtained=len(test_images) - int(_images_with_roles(test, roles.entries, "known", "unknown").sum()),
         place="test images",
         explanation="images of the test list that show neither a known class nor one that is unknown in this case",
     )
@@ -540,8 +542,8 @@ def _train_and_val(
 ) -> list[Part]:
     """Return the training part and, by hash rank, the share of its images that validates."""
     share, seed = parameters["val_fraction"], parameters["seed"]
-    held, kept = split_share(chosen.source, chosen.positions, float(share), f"{seed}/val/", per_class=per_class)
-    train, val = (Selection(chosen.slot, chosen.source, images) for images in (kept, held))
+    held, train_images = split_share(chosen.source, chosen.positions, float(share), f"{seed}/val/", per_class=per_class)
+    train, val = (Selection(chosen.slot, chosen.source, images) for images in (train_images, held))
     share_rule = f"a share of {share}{' of each class' if per_class else ''} by hash rank (seed {seed})"
     return [
         make_part("train", "train", train, roles.entries, view=TRAIN_VIEW, rule=f"{rule}, less those of val."),
@@ -559,7 +561,7 @@ def _views(parameters: Mapping[str, Any]) -> dict[PartRole, LabelView]:
 def _hidden(source: Source, roles: ProblemClasses) -> Figure:
     """Return how many boxes of unknown classes lie on images with a known one."""
     image, category = source.class_pairs()
-    known = _shown(source, roles.entries, "known")
+    known = _images_with_roles(source, roles.entries, "known")
     unknown = _in_roles(source, roles.entries, ("unknown",))[category] & known[image]
     n_images = len(distinct(image[unknown]))
     return Figure(
@@ -601,19 +603,19 @@ def split_share(source: Source, images: Int64s, share: float, salt: str, *, per_
     return images[chosen[images]], images[~chosen[images]]
 
 
-def _shown(source: Source, classes: Sequence[ClassEntry], *roles: str) -> Bools:
+def _images_with_roles(source: Source, classes: Sequence[ClassEntry], *roles: str) -> Bools:
     """Return which images show at least one box of a class in one of some roles."""
     image, category = source.class_pairs()
-    shown = np.zeros(len(source.images), np.bool_)
-    shown[image[_in_roles(source, classes, roles)[category]]] = True
-    return shown
+    has_role = np.zeros(len(source.images), np.bool_)
+    has_role[image[_in_roles(source, classes, roles)[category]]] = True
+    return has_role
 
 
 def _in_roles(source: Source, classes: Sequence[ClassEntry], roles: Sequence[str]) -> Bools:
     """Return which categories of a source have one of some roles."""
     position = class_positions(classes, source)
-    wanted = np.array([*(entry.role in roles for entry in classes), False], np.bool_)
-    return wanted[position]
+    has_role = np.array([*(entry.role in roles for entry in classes), False], np.bool_)
+    return has_role[position]
 
 
 def open_images_classes(categories: Categories, parameters: _Settings) -> ProblemClasses:
@@ -737,10 +739,10 @@ def mtsd_classes(train: Source, test: Source, parameters: _Settings) -> ProblemC
         signs, parameters
     )
     case = parameters["case"]
-    wanted = ("unknown1", "unknown2") if case == "unknown12" else (case,)
-    left_out = [name for cluster in _CLUSTERS[1:] if cluster not in wanted for name in clusters[cluster]]
+    unknown_clusters = ("unknown1", "unknown2") if case == "unknown12" else (case,)
+    left_out = [name for cluster in _CLUSTERS[1:] if cluster not in unknown_clusters for name in clusters[cluster]]
     known, names = clusters["known"], (*signs, OTHER_SIGN)
-    unknown = [name for cluster in wanted for name in clusters[cluster]]
+    unknown = [name for cluster in unknown_clusters for name in clusters[cluster]]
     return ProblemClasses(
         f"osod3/mtsd-{case}",
         f"OSOD-III, Mapillary traffic signs, {case}",
@@ -774,9 +776,9 @@ _Clusters = tuple[dict[str, tuple[str, ...]], dict[str, ParameterValue]]
 
 def _published_clusters(signs: Sequence[str], parameters: _Settings) -> _Clusters:
     published = published_parts(parameters["published"])
-    named = {name for part in published.parts for name in part}
-    if len(published.parts) != len(_CLUSTERS) or named != set(signs):
-        strange, missing = sorted(named - set(signs)), sorted(set(signs) - named)
+    listed = {name for part in published.parts for name in part}
+    if len(published.parts) != len(_CLUSTERS) or listed != set(signs):
+        strange, missing = sorted(listed - set(signs)), sorted(set(signs) - listed)
         raise ProtocolError(
             "The authors' lists are not the clusters of these signs",
             where="--set published",

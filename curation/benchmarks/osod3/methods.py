@@ -122,9 +122,9 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
     PredictionError
         It is no such list, vectors differ in length, or a box or score is not usable. The message names the record.
     """
-    given = InputFile(path, kind="score file")
-    with decoding(given, path, _EXAMPLE, "The score vectors"):
-        rows = json_rows(given.data, _Row)
+    file = InputFile(path, kind="score file")
+    with decoding(file, path, _EXAMPLE, "The score vectors"):
+        rows = json_rows(file.data, _Row)
     width = n_classes if n_classes is not None else len(rows[0].scores) if rows else 0
     for number, row in enumerate(rows):
         if len(row.scores) != width:
@@ -144,7 +144,7 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
         _column([row.objectness for row in rows], path, "objectness"),
         _column([row.region for row in rows], path, "region", np.int64),
         path.name,
-        given.sha256,
+        file.sha256,
     )
 
 
@@ -166,14 +166,14 @@ def _column(values: Sequence[float | None], path: Path, name: str, dtype: type =
 
 def write_results(
     vectors: ScoreVectors,
-    found: LabelledBoxes,
+    labelled: LabelledBoxes,
     known: Sequence[str],
     path: Path,
     *,
     ids: Mapping[str, int] | None = None,
     columns: Mapping[str, Sequence[Any]] | None = None,
 ) -> None:
-    """Write COCO results: ``image_id, category_id, category, bbox, score``, in the order of `found`.
+    """Write COCO results: ``image_id, category_id, category, bbox, score``, in the order of `labelled`.
 
     Parameters
     ----------
@@ -194,7 +194,9 @@ def write_results(
             "score": score,
             **{name: values[row] for name, values in (columns or {}).items()},
         }
-        for row, label, score in zip(found.row.tolist(), found.label.tolist(), found.scores.tolist(), strict=True)
+        for row, label, score in zip(
+            labelled.row.tolist(), labelled.label.tolist(), labelled.scores.tolist(), strict=True
+        )
     ]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
     write_text(path, f"[\n{lines}\n]\n" if rows else "[]\n")
@@ -216,7 +218,7 @@ def read_labelled(
         It is no results file, or a record has another class, a name and an id that disagree, an id alone where ids are
         not known, or a box or score that is not usable.
     """
-    given, rows = read_rows(path)
+    file, rows = read_rows(path)
     names: dict[str | None, int] = {name: number for number, name in enumerate((*known, UNKNOWN))}
     numbers: dict[int | None, int] = {} if ids is None else {ids[name]: names[name] for name in (*known, UNKNOWN)}
 
@@ -242,7 +244,7 @@ def read_labelled(
         )
     image_ids = tuple(row.file_name or "" if row.image_id is None else row.image_id for row in rows)
     positions, nothing = image_positions(image_ids), np.empty((len(rows), 0))
-    vectors = ScoreVectors(image_ids, positions, boxes, nothing, None, None, None, path.name, given.sha256)
+    vectors = ScoreVectors(image_ids, positions, boxes, nothing, None, None, None, path.name, file.sha256)
     return vectors, LabelledBoxes(np.arange(len(rows)), np.array(labels, np.int64), scores)
 
 
@@ -571,9 +573,9 @@ def naive_unknown(vectors: ScoreVectors, options: NaiveOptions) -> LabelledBoxes
     label = np.where(doubtful, vectors.scores.shape[1], label)
     scores = np.where(doubtful, total[row], scores)
     groups = vectors.image[row] * (vectors.scores.shape[1] + 1) + label
-    kept = np.flatnonzero(keep_within_labels(groups, vectors.boxes[row], scores, options.iou))
-    kept = kept[best_of_each(vectors.image[row[kept]], scores[kept], options.top)]
-    return LabelledBoxes(row[kept], label[kept], scores[kept])
+    survivors = np.flatnonzero(keep_within_labels(groups, vectors.boxes[row], scores, options.iou))
+    survivors = survivors[best_of_each(vectors.image[row[survivors]], scores[survivors], options.top)]
+    return LabelledBoxes(row[survivors], label[survivors], scores[survivors])
 
 
 def _best_three(vectors: ScoreVectors, options: NaiveOptions) -> tuple[Floats, Floats]:
@@ -660,9 +662,9 @@ def calibrate(vectors: ScoreVectors, truth: GroundTruth, *, phi: float = PHI) ->
             else f"{len(truth.classes)} scores a box",
             found=f"{unknown} such objects" if unknown else str(k),
         )
-    image, found, _ = locate(vectors.image_ids, truth, lambda row: f"{vectors.name}: record {row}")
-    if not found.all():
-        row = int(np.argmin(found))
+    image, is_known_image, _ = locate(vectors.image_ids, truth, lambda row: f"{vectors.name}: record {row}")
+    if not is_known_image.all():
+        row = int(np.argmin(is_known_image))
         raise PredictionError(
             "Image of a training box not in the training truth",
             where=f"{vectors.name}: record {row}",
@@ -699,11 +701,11 @@ def expel(
             found=f"{alpha}, {unknown}"[:80],
         )
     # A class that was never calibrated has threshold 0 and never expels, not even a score of 0.
-    kept = (vectors.scores - alpha * thresholds.means > 0) | (thresholds.pairs == 0)
-    scores = np.where(kept, vectors.scores, -np.inf)
-    expelled = ~kept.any(axis=1)
+    accepted = (vectors.scores - alpha * thresholds.means > 0) | (thresholds.pairs == 0)
+    scores = np.where(accepted, vectors.scores, -np.inf)
+    expelled = ~accepted.any(axis=1)
     n, k = vectors.scores.shape
     label = scores.argmax(axis=1)
-    given = vectors.scores.max(axis=1) if unknown == "max_score" else np.ones(n)
-    values = np.where(expelled, given, scores[np.arange(n), label])
+    unknown_scores = vectors.scores.max(axis=1) if unknown == "max_score" else np.ones(n)
+    values = np.where(expelled, unknown_scores, scores[np.arange(n), label])
     return LabelledBoxes(np.arange(n), np.where(expelled, k, label).astype(np.int64), values)

@@ -120,8 +120,8 @@ def upstream_lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[
         every = [entry for entry in _in_task_order(manifest) if entry.role == role and _is_standard(entry)]
         chosen = [entry for entry in every if entry in entries]
         same = len({entry.sha256 for entry in every}) == 1
-        whole = role == "val" and len(chosen) == len(every)
-        if chosen and (same or whole) and name not in lists:
+        has_all_segments = role == "val" and len(chosen) == len(every)
+        if chosen and (same or has_all_segments) and name not in lists:
             for entry in chosen:
                 del lists[_upstream_name(entry)]
             joined = chosen[:1] if same else chosen

@@ -157,16 +157,16 @@ class Split:
         return (*self.first_train, self.train) if role == "finetune" else (self.train,)
 
 
-def _published_split(name: str, stated: dict[str, Any]) -> Split:
-    tasks = TASKS[stated["tasks"]]
+def _published_split(name: str, facts: dict[str, Any]) -> Split:
+    tasks = TASKS[facts["tasks"]]
     return Split(
-        **stated
+        **facts
         | {
             "name": name,
-            "paper": PAPERS[stated["paper"]],
+            "paper": PAPERS[facts["paper"]],
             "tasks": tasks,
             "classes": task_classes(tasks, _VOC_NAMES),
-            "first_train": tuple(stated.get("first_train", ())),
+            "first_train": tuple(facts.get("first_train", ())),
         }
     )
 
@@ -283,7 +283,7 @@ def check_source(split: Split, slot: str, sources: Mapping[str, Source]) -> None
             if declared
             else f"the {len(names)} classes of the split",
             found=", ".join(repr(name[:40]) for name in strangers[:5]) + more,
-            hint=_hint_for(strangers, names, own=declared),
+            hint=_hint_for(strangers, names, is_declared=declared),
         )
     if not len(used):
         raise ProtocolError(
@@ -331,15 +331,19 @@ def _nearest(name: str, names: list[str]) -> list[str]:
     return same or difflib.get_close_matches(name, names, n=1)
 
 
-def _hint_for(strangers: list[str], named: list[str], *, own: bool) -> str:
+def _hint_for(strangers: list[str], task_classes: list[str], *, is_declared: bool) -> str:
     """Return what to do about classes that no task names; a user's own task file has a place for each of them."""
-    near = _nearest(strangers[0], named)
-    cases = [(stranger, known) for stranger in strangers for known in named if stranger.casefold() == known.casefold()]
-    if own and cases:
-        given = ", ".join(f"{json.dumps(stranger, ensure_ascii=False)} for {known!r}" for stranger, known in cases[:5])
-        return f"did you mean the same class? In the task file write {given[:400]}, as the annotations do"
+    near = _nearest(strangers[0], task_classes)
+    cases = [
+        (stranger, known) for stranger in strangers for known in task_classes if stranger.casefold() == known.casefold()
+    ]
+    if is_declared and cases:
+        spellings = ", ".join(
+            f"{json.dumps(stranger, ensure_ascii=False)} for {known!r}" for stranger, known in cases[:5]
+        )
+        return f"did you mean the same class? In the task file write {spellings[:400]}, as the annotations do"
     alias = f"is {strangers[0]!r} an alias of {near[0]!r}?" if near else None
-    if not own:
+    if not is_declared:
         file = "is it another file? For data of your own: `curation init tasks`, and --tasks FILE"
         return f"{alias} Or {file}" if alias else file
     names = ", ".join(json.dumps(name[:200], ensure_ascii=False) for name in strangers[:20])

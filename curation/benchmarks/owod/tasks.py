@@ -119,8 +119,8 @@ def read_task_file(path: Path) -> str:
     declared = read_declaration(path, TaskFile, ProtocolError, kind="task file", example=f"for example\n{EXAMPLE}")
     _check(declared, str(path))
     # Class names are keys here, in any script: canonical JSON admits ASCII keys alone.
-    stated = {name: value for name, value in msgspec.to_builtins(declared).items() if value is not None}
-    return json.dumps(stated, sort_keys=True, separators=(",", ":"))
+    fields = {name: value for name, value in msgspec.to_builtins(declared).items() if value is not None}
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
 
 def starter_task_file(
@@ -151,8 +151,8 @@ def starter_task_file(
     files = ", ".join(printable(raw.files[0].name if raw.files else raw.dataset, "?") for raw in sources.values())
     objects, shows = _counts(sources)
     trained = _counts({"train": sources["train"]})[1] if "train" in sources else shows
-    shown = [label for label in objects if len(trained.get(label, ()))]
-    if not shown:
+    trained_classes = [label for label in objects if len(trained.get(label, ()))]
+    if not trained_classes:
         raise ProtocolError(
             "No class has an object here", where=files, expected="an annotation file", found=f"{len(objects)} classes"
         )
@@ -168,12 +168,12 @@ def starter_task_file(
                 hint="rename the category in the annotation file",
             )
     absent = [label for label in objects if not objects[label]] if {*SOURCES} <= sources.keys() else []
-    trained_or_absent = {*shown, *absent}
+    trained_or_absent = {*trained_classes, *absent}
     untrained = [label for label in objects if label not in trained_or_absent]
-    n_tasks = min(n_tasks, len(shown))
-    size, larger = divmod(len(shown), n_tasks)
+    n_tasks = min(n_tasks, len(trained_classes))
+    size, larger = divmod(len(trained_classes), n_tasks)
     cuts = [number * size + min(number, larger) for number in range(n_tasks + 1)]
-    groups = [shown[start:stop] for start, stop in pairwise(cuts)]
+    groups = [trained_classes[start:stop] for start, stop in pairwise(cuts)]
     word = slug(name.rpartition("/")[2])[:24]
     word = users_name(word) if word[:1].isalpha() else "custom"
     lines = [
@@ -258,9 +258,9 @@ def _counts(sources: Mapping[str, Source]) -> tuple[dict[str, int], dict[str, se
     images: dict[str, set[tuple[str, int]]] = {}
     for use, source in sources.items():
         image, category = source.class_pairs()
-        of = category if source.objects is None else source.objects.category
+        object_category = category if source.objects is None else source.objects.category
         names = source.categories.names
-        for label, count in zip(names, np.bincount(of, minlength=len(names)).tolist(), strict=True):
+        for label, count in zip(names, np.bincount(object_category, minlength=len(names)).tolist(), strict=True):
             objects[label] = objects.get(label, 0) + count
             images.setdefault(label, set())
         for shows, position in zip(image.tolist(), category.tolist(), strict=True):
@@ -362,8 +362,8 @@ def parse_tasks(text: str) -> TaskFile:
 
 def _check(declared: TaskFile, where: str) -> None:
     """Raise `ProtocolError` for the first thing in a task file that does not hold together."""
-    for field, expected, found in _problems(declared):
-        raise ProtocolError("Inconsistent task file", where=f"{where}: {field}", expected=expected, found=found)
+    for field, expected, value in _problems(declared):
+        raise ProtocolError("Inconsistent task file", where=f"{where}: {field}", expected=expected, found=value)
 
 
 def _problems(declared: TaskFile) -> Iterator[tuple[str, str, str]]:
@@ -398,8 +398,8 @@ def _problems(declared: TaskFile) -> Iterator[tuple[str, str, str]]:
         try:
             namespace_of(declared.dataset_of(source))
         except CurationError as error:
-            found = repr(declared.dataset_of(source)[:80])
-            yield f"dataset of {source}", error.expected or "a lower-case word", found
+            dataset = repr(declared.dataset_of(source)[:80])
+            yield f"dataset of {source}", error.expected or "a lower-case word", dataset
 
 
 def _is_usable(name: str) -> bool:

@@ -277,7 +277,7 @@ def lines(texts: Sequence[str]) -> Callable[[], Iterator[bytes]]:
     return lambda: (f"{text}\n".encode() for text in texts)
 
 
-def whole(text: str) -> Callable[[], Iterable[bytes]]:
+def single_chunk(text: str) -> Callable[[], Iterable[bytes]]:
     """Return the content of a small file, in one piece."""
     return lambda: (text.encode("utf-8"),)
 
