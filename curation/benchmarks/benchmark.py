@@ -86,7 +86,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     longest : int, optional
         Printable texts of up to so many characters.
     reader : str
-        ``MODULE:NAME`` of what makes a value of the text.
+        ``MODULE:NAME`` of the function that parses the text.
     later : bool
         Whether it came when manifests had been published: these state it only where it is not the default.
     """
@@ -151,7 +151,7 @@ def several(name: str, read: Callable[[str], Any], expected: str) -> Callable[[s
     Parameters
     ----------
     read : callable
-        Makes a value of a word; None of one that is unusable.
+        Parses a word; returns None if it is invalid.
     """
 
     def read_all(text: str) -> tuple[Any, ...]:
@@ -171,14 +171,14 @@ def several(name: str, read: Callable[[str], Any], expected: str) -> Callable[[s
 
 
 def read_declared(text: str, record: type[Record], name: str, missing: str, expected: str) -> tuple[Record, str]:
-    """Return what the value of a parameter declares, JSON itself or a TOML or JSON file, and where that is.
+    """Return the declaration in the value of a parameter (JSON, or a TOML or JSON file) and its place for messages.
 
     Parameters
     ----------
     name : str
         Of the parameter.
     missing, expected : str
-        What to say of a text that is neither.
+        Message and expectation for a text that is neither.
     """
     where = f"--set {name}"
     if text.startswith("{"):
@@ -325,7 +325,7 @@ class Benchmark:
         Raises
         ------
         UsageError
-            There is no rule: the benchmark consists of published lists.
+            The benchmark consists of published lists and has no rule.
         """
         if self.build is None:
             raise UsageError(

@@ -491,7 +491,7 @@ def _sources_behind(figure: str, declared: Header) -> tuple[str, ...]:
     if any(entry.name == subject for entry in declared.sources):
         return (subject,)
     parts = [part for part in declared.parts if part.name == subject]
-    # A selection that is no part, such as t2-selection, is drawn from what the task trains or tests on.
+    # A selection such as t2-selection is not a part: it is drawn from the training or test images of the task.
     role = "test" if "test" in subject else "train"
     of_task = [part for part in declared.parts if part.task and subject.startswith(f"{part.task}-")]
     sources = dict.fromkeys(

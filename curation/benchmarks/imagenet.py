@@ -130,7 +130,7 @@ def partition(rule: ClassRule, hierarchy: Graph, leaves: Collection[str], *, ove
     Raises
     ------
     ProtocolError
-        A class would be in two roles, or there is no known class.
+        A class would be in two roles, or no class is known.
     HierarchyError
         A superclass is not in the hierarchy.
     """
@@ -256,7 +256,7 @@ class ClassImages:
 def split_sizes(sizes: Int64s, *, train_size: float = 0.8, seed: int = 42) -> tuple[Int64s, Int64s]:
     """Return the positions of the training and of the validation items, in the order scikit-learn returns them.
 
-    The items stand class by class, the classes sorted.
+    The items are grouped by class, the classes sorted.
 
     Parameters
     ----------
@@ -560,7 +560,7 @@ _ROWS = 10_000
 
 
 def plan_imagenet_csv(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
-    r"""Return the plan of one file a part, ``p2_train.csv``, in the authors' layout.
+    r"""Return the plan of a file for each part, ``p2_train.csv``, in the authors' layout.
 
     No header; path and label, ``train/n02088632/n02088632_3640.JPEG,3``; lines that end in ``\r\n``.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _PLACES = {"%": 2, "share": 4, "ratio": 4}
 _SAME = 1e-9
-"""Relative difference of one number on two machines."""
+"""Relative difference of a number between two machines."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -89,7 +89,7 @@ class RankedRow:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows of one comparison key, the best first.
+    """Rows with the same comparison key, the best first.
 
     Attributes
     ----------
@@ -98,9 +98,9 @@ class Group:
     metric : str
         What the rows are ranked by.
     metrics : dict of str to Metric
-        Every number that a row of the group holds, with its unit and direction (its value is of no account).
+        Every number that a row of the group holds, with its unit and direction (the value is not used).
     repeated : tuple of (int, int)
-        Lines that say again what an earlier line says, with that line.
+        Lines that duplicate an earlier line, with that line.
     truths : int
         Different ground-truth files; more than one only where a manifest pins the images.
     """
@@ -136,7 +136,7 @@ class Group:
         return ["rank", "method", *numbers]
 
     def cells(self) -> list[list[str]]:
-        """Return the rows as a table shows them; of one name they are told apart by point, else by line."""
+        """Return the rows as a table shows them; rows with the same name show their point, else their line."""
         occurrences = Counter(word for row in self.rows for word in (row.name, (row.name, row.point)))
         apart = [
             row.point if row.point and occurrences[row.name, row.point] == 1 else f"line {row.line}"
@@ -217,9 +217,9 @@ def shown_value(value: int | float | None, unit: str) -> str:
 
 
 def ranked_groups(rows: Sequence[tuple[int, Row]], metric: str | None = None) -> list[Group]:
-    """Return rows in groups of one comparison key, each ranked by one number.
+    """Return rows in groups with the same comparison key, each ranked by a number.
 
-    Equal numbers share a rank, and the next rank leaves as many out (1, 1, 3); rows without the number stand last
+    Equal numbers share a rank, and the next rank leaves as many out (1, 1, 3); rows without the number come last
     without a rank. The order of the lines has no effect.
 
     Parameters
@@ -407,7 +407,7 @@ def leaderboard(
     MissingFileError, LeaderboardError
         No such file, or it is not a leaderboard file.
     UsageError
-        No row has the metric, or there is no such group.
+        No row has the metric, or the group does not exist.
 
     Examples
     --------

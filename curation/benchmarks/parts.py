@@ -36,7 +36,7 @@ from curation.sources.source import Bools, Int64s, Source
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Some images of one source, before they become a part.
+    """Some images of a source, before they become a part.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Part:
 
     @property
     def non_crowd_boxes(self) -> int | None:
-        """Objects that are no crowd region; None from a presence-only source."""
+        """Objects other than crowd regions; None from a presence-only source."""
         return None if self.boxes is None else self.boxes - self.entry.boxes["crowd"]
 
 
@@ -88,7 +88,7 @@ def make_part(
     Parameters
     ----------
     selected : Selection or sequence of Selection
-        Under the order ``listed`` they stand one after the other, and an image that is selected twice stands twice.
+        Under the order ``listed`` they follow one another, and an image that is selected twice is listed twice.
     classes : sequence of ClassEntry
         With the roles that they have in this part.
     """
@@ -169,7 +169,7 @@ def manifest_of(
 
 
 def rule_note(rule: str, paper: Paper) -> str:
-    """Return the note of a user's own benchmark: its rule, whom the rule follows, and that the data are the user's.
+    """Return the note of a benchmark from the user's data: its rule, and the paper that the rule follows.
 
     Such a manifest names no paper as its own: its lists are in none.
     """
@@ -302,7 +302,7 @@ def show_classes(source: Source, classes: Sequence[ClassEntry], *, crowd: bool =
 
 
 def images_with(source: Source, names: Collection[str]) -> Bools:
-    """Return whether each image has an annotation, crowd included, of one of some categories, as the source names them.
+    """Return whether each image has an annotation, crowd included, in any of some categories, named as in the source.
 
     Where only presence is known, what it says.
     """
@@ -331,7 +331,7 @@ def hash_rank(ids: Sequence[str], salt: str) -> Int64s:
     columns = np.frombuffer(digests, ">u8").reshape(-1, 4).astype(np.uint64)
     order = np.argsort(columns[:, 0], kind="stable")
     first = columns[order, 0]
-    # Two digests that agree in 64 bits are not to be expected, and still have their order.
+    # Two digests hardly ever agree in 64 bits; if they do, the other bits decide.
     return order if (first[1:] != first[:-1]).all() else np.lexsort(columns.T[::-1])
 
 
@@ -346,7 +346,7 @@ def _salted(ids: Sequence[str], salt: str) -> list[bytes]:
 KNOWN_OF_VOC = tuple(COCO_NAMES_OF_VOC.items())
 """VOC name and COCO name of VOC's 20 classes, in VOC's order."""
 UNKNOWN_TO_VOC = tuple(sorted({name for _, name, _ in COCO_CATEGORIES} - set(COCO_NAMES_OF_VOC.values())))
-"""The 60 COCO classes that VOC lacks. They have no category id of their own: their objects become unknown, -1."""
+"""The 60 COCO classes that VOC lacks. They have no category id: their objects become unknown, -1."""
 
 
 def voc_classes(coco: Source | None = None) -> tuple[ClassEntry, ...]:

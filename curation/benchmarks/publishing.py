@@ -78,7 +78,7 @@ class Published:
         return [*notes, *(f"croissant.json: {remark}" for remark in self.written.remarks)]
 
     def as_data(self) -> dict[str, Any]:
-        """Return what was published as plain data: digest, files, and where it is."""
+        """Return the publication as plain data: digest, files and address."""
         publication, pushed = self.written.publication, self.pushed
         data: dict[str, Any] = {
             "repository": publication.repository,
@@ -220,7 +220,7 @@ def _results(path: Path, digests: Sequence[str]) -> Results:
 
 
 def _tag(tag: str | None, manifests: Sequence[Manifest]) -> str:
-    """Return the tag: no version of one manifest can speak for a collection, which changes when any of them does."""
+    """Return the tag; a collection changes when any of its manifests does, so it needs a version."""
     if tag is not None:
         return tag
     if len(manifests) > 1:

@@ -1,4 +1,4 @@
-"""Which parts of a benchmark share no image, and the check of a manifest, or of a user's files, against that."""
+"""Which parts of a benchmark must not share images, and the check of a manifest or of files against this."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_published(header: Header) -> bool:
 
 
 def is_told_only(header: Header) -> bool:
-    """Return whether shared images are no failure: published ones, and those of a rule whose file states no sides."""
+    """Return whether shared images are only reported: in published lists, and if the file of the rule has no sides."""
     benchmark = benchmarks().get(header.rule.protocol)
     return is_published(header) or (benchmark is not None and not benchmark.disjoint)
 

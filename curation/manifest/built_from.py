@@ -68,7 +68,7 @@ def built_from(given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: R
 
 
 def read_built_from(folder: Path) -> BuiltFrom | None:
-    """Return the sources that a folder remembers of its manifest; None where there is no such file.
+    """Return the sources that a folder remembers of its manifest; None without such a file.
 
     They count as inputs of the running command, whether it reads them or not.
 

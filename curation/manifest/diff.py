@@ -53,12 +53,12 @@ class ManifestChange:
 
 @dataclass(frozen=True, slots=True)
 class PartChange:
-    """How the list of one part changed.
+    """How the list of a part changed.
 
     Attributes
     ----------
     added, removed : tuple of str
-        Ids, sorted; an id whose repeats became more or fewer stands once for each line.
+        Ids, sorted; an id whose repeats became more or fewer is listed once for each line.
     moved_to : dict of str to int
         Of the removed ids, how many another part has gained, by that part.
     reordered : bool

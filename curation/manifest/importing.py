@@ -60,7 +60,7 @@ class AuthorsList:
         Raises
         ------
         MissingFileError
-            There is no regular file of this name, or it cannot be read.
+            The path is not a regular file, or cannot be read.
         ManifestError
             It is larger than any list of ids.
         """
@@ -122,7 +122,7 @@ def complete_lists(header: Header, folder: Path) -> Manifest:
     PathEscapeError
         A file of this name is a link that leads outside the folder.
     ManifestError
-        The header does not say which file a part is, or a file is no list of ids.
+        The header does not say which file a part is, or a file is not a list of ids.
     """
     slices, entry_of = list_slices(header), {file.name: file for file in _lists_source(header).files}
     if unpinned := sorted({piece.file for piece in slices.values()} - entry_of.keys()):
@@ -163,7 +163,7 @@ def pin_lists(draft: Header, folder: Path) -> Manifest:
     Raises
     ------
     CurationError
-        As in `complete_lists`; several files of one name are an error here, as no digest tells which is meant.
+        As in `complete_lists`; several files with the same name are an error here, as no digest selects one.
     """
     slices = list_slices(draft)
     files = {}
@@ -198,7 +198,7 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
     UsageError
         The header is not one of published lists.
     ManifestError
-        It says of a part no file, or nothing of the form ``FILE`` or ``FILE:FIRST-LAST``.
+        It names no file for a part, or does not use the form ``FILE`` or ``FILE:FIRST-LAST``.
     """
     if header.origin != "as_published" or header.rule.protocol != PROTOCOL:
         raise UsageError(

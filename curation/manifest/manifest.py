@@ -389,7 +389,7 @@ def read_manifest(path: Path) -> Manifest:
     Raises
     ------
     MissingFileError
-        There is no manifest at this place.
+        The folder holds no manifest.
     VersionChainError
         It supersedes itself or a later version, or a version beside it does.
     ManifestError
@@ -414,7 +414,7 @@ def read_stated(folder: Path) -> StoredHeader:
     Raises
     ------
     MissingFileError
-        There is no manifest at this place.
+        The folder holds no manifest.
     ManifestError
         The header is not JSON, or has other fields or types than the schema.
     """
@@ -476,7 +476,7 @@ def _check_chain(header: Header, folder: Path) -> None:
         try:
             earlier = _read_header(chain[-1] / HEADER_FILE)
         except (ManifestError, MissingFileError):
-            return  # What is damaged there is told when it is read itself.
+            return  # Damage there is reported when that manifest is read.
         if (earlier.name, earlier.version) != (header.name, link.version) or earlier.supersedes is None:
             return
         require_earlier(earlier, [*map(str, chain), str(folder.parent / earlier.supersedes.version)])

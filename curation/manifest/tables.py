@@ -34,7 +34,7 @@ def manifest_tables(manifest: Manifest) -> list[Table]:
 
 
 def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
-    """Return the paper's figures beside those obtained, with the explanation of each difference, told once in a row."""
+    """Return the figures of the paper beside those obtained; adjacent rows do not repeat an explanation."""
     rows, last = [], ""
     for figure in figures:
         remark = figure.explanation or ("same" if figure.paper == figure.obtained else "")
@@ -47,7 +47,7 @@ def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
 def part_table(header: Header, *, digest_length: int = 19) -> Table:
     """Return one row a part: role, task, images, annotated images, objects by role, start of the digest.
 
-    Without tasks there is no such column.
+    Without tasks this column is absent.
     """
     rows = []
     for part in header.parts:

@@ -1,4 +1,4 @@
-"""Label views applied: which objects of a source belong to a part, in which role, and what becomes of them."""
+"""Label views applied: which objects of a source belong to a part, in which role, and how they are treated."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class PartObjects:
     label : ndarray of int32, shape (m,)
         Position in the header's `classes`.
     role : ndarray of int8, shape (m,)
-        Position in `ROLES`: the role of the class, whatever becomes of the object.
+        Position in `ROLES`: the role of the class, however the object is treated.
     category_id : ndarray of int32, shape (m,)
         The class's index, or -1 where the view renames the object to unknown.
     ignore : ndarray of bool, shape (m,)

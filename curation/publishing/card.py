@@ -181,7 +181,7 @@ def _texts(value: Statement | None) -> tuple[str, ...]:
 
 
 def _limits(members: Sequence[Member], texts: Sequence[str]) -> list[str]:
-    """Return the limits that the card does not state elsewhere: notes have a section of their own, figures a table."""
+    """Return the limits that the card does not state elsewhere: notes have a section, figures a table."""
     headers = [member.manifest.header for member in members]
     elsewhere = {f"{header.name} {header.version}: {note}" for header in headers for note in header.notes}
     figures = tuple(

@@ -121,7 +121,7 @@ def croissant_bytes(
             "prov:wasGeneratedBy": [activity for member in members for activity in _activities(member, date)],
         },
     )
-    # The library makes a moment of a day.
+    # The library turns a day into a moment.
     plain = {**data.to_json(), **({"datePublished": date} if date else {})}
     return (json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
@@ -237,7 +237,7 @@ def check_croissant(path: Path) -> tuple[str, ...]:
     logging.set_verbosity(logging.ERROR)
     try:
         with warnings.catch_warnings():
-            # The library's parser warns of its own deprecated parts.
+            # The library's parser warns of deprecated parts of the library.
             warnings.simplefilter("ignore", DeprecationWarning)
             issues = mlc.Dataset(str(path)).metadata.ctx.issues
     except mlc.ValidationError as error:
@@ -259,14 +259,14 @@ def _let_pass(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def missing(stated: set[str]) -> list[str]:
-    """Return the required properties that nobody stated."""
+    """Return the required properties that are not stated."""
     return [name for name in REQUIRED if name not in stated]
 
 
 def derived(members: Sequence[Member]) -> dict[str, Statement]:
-    """Return what the manifests themselves say of responsible use, by property; what they do not say is absent."""
+    """Return the properties of responsible use that the manifests state; others are absent."""
     headers = [member.manifest.header for member in members]
-    # By dataset: of data whose licence the publisher states, the photos of the dataset of that name say nothing.
+    # By dataset: of data whose licence the publisher states, the photos of the dataset of that name prove nothing.
     persons = {
         (family(entry.dataset), member.terms()[entry.name].persons)
         for member in members

@@ -167,7 +167,7 @@ def write_export(
     parts : sequence of str
         Names, patterns such as ``t*-test``, or ``all``; several go into one output.
     form : str
-        Name of one of `formats`.
+        A name in `formats`.
     sources : mapping of str to Any
         By ``NAME[@PART]``: see `curation.sources.coerce.open_slots`. What the parts do not need is not read.
     out : Path

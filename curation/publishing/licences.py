@@ -21,7 +21,7 @@ Permission = Literal["yes", "no", "unstated"]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of one dataset.
+    """The terms of a dataset.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Terms:
         SPDX identifier of the licence, else its name.
     labels : {"yes", "no", "unstated"}
         Whether boxes and class labels may be passed on. ``unstated``: the owner names no licence for them; they are
-        written where the publisher gives the source, and the card says so.
+        written where the publisher gives the source, and the card mentions it.
     url : str
         Where the terms are stated.
     reason : str

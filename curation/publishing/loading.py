@@ -47,7 +47,7 @@ def load(target: str | Path) -> Manifest:
 
 
 def _from_hub(target: str) -> Manifest | None:
-    """Return the one manifest of a publication, None where the hub cannot be asked or has none of the name."""
+    """Return the manifest of a publication, None if the hub does not answer or does not have it."""
     from curation.publishing.hub import pull
 
     name, _, version = target.partition("@")

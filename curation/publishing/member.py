@@ -46,7 +46,7 @@ def config_names(headers: Sequence[Header]) -> list[str]:
     names = [
         name if times[name] == 1 else f"{name}-{header.version}" for name, header in zip(plain, headers, strict=True)
     ]
-    # Evidence has a config of its own beside that of its manifest.
+    # Evidence has a separate config beside that of its manifest.
     occurrences = Counter([*names, PARTS_CONFIG, *(f"{name}-{DECISIONS}" for name in names)])
     if repeated := [name for name in names if occurrences[name] > 1]:
         raise PublishError(
@@ -161,7 +161,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Results that a card shows: the file of records as it is, and its tables as Markdown."""
+    """Results that a card shows: the bytes of the file of records, and its tables as Markdown."""
 
     data: bytes
     text: str
@@ -183,7 +183,7 @@ class Request:
     layout : {"curation", "findmeifyoucan"}
         Whose columns these tables have.
     date : str
-        Of publication, ISO 8601; it is no part of the identity of a publication.
+        Of publication, ISO 8601; the identity of a publication does not depend on it.
     statements : mapping of str to text, texts or bool
         On responsible use (see `curation.publishing.croissant`).
     results : Results or None

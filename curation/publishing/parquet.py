@@ -64,7 +64,7 @@ class PlannedTable:
 
 
 def write_parquet(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> str:
-    """Write tables as the row groups of one file, and return the digest of their content (see `table_digest`)."""
+    """Write tables as the row groups of a file, and return the digest of their content (see `table_digest`)."""
     from pyarrow import parquet
 
     rows = _ContentDigest(schema)

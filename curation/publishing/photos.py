@@ -34,7 +34,7 @@ def photo_sizes(
     MissingExtraError
         Pillow is not installed.
     MissingFileError, ExportError, PathEscapeError
-        A photo is not there, is no image, or its name leads out of the folder.
+        A photo is missing, is not an image, or its name leads out of the folder.
     """
     from tqdm import tqdm
 
@@ -53,7 +53,7 @@ def write_image_sizes(photos: Path, table: Path) -> int:
     """Write ``image_id,width,height`` of every photo in a folder as CSV, sorted by id, and return how many there are.
 
     With Open Images' boxes in shares of the image, the table puts them into pixels when it lies beside them under the
-    name ``PART-image-sizes.csv``. The id is the file's name without suffix; what is no jpg or png is passed over.
+    name ``PART-image-sizes.csv``. The id is the file's name without suffix; files other than jpg and png are skipped.
 
     Raises
     ------

@@ -51,7 +51,7 @@ class PublishedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def identity(self) -> str:
-        """The digest that two publications of one content share."""
+        """The digest that two publications with the same content share."""
         return self.content or self.sha256
 
 

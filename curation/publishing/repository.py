@@ -109,7 +109,7 @@ def write_repository(request: Request, folder: Path) -> Written:
             put(f"{member.folder}/{EVIDENCE_FILE}", json_lines(member.evidence))
     if request.results is not None:
         put(RESULTS_FILE, request.results.data)
-    # The day of a publication is no part of what it says: the same content on another day is the same version.
+    # The day of a publication is not part of its content: the same content on another day is the same version.
     card = partial(card_text, request, _configs([table for table in tables if not table.empty]))
     content = sha256_of_bytes(card(date="").encode()) if request.date else ""
     put(CARD_FILE, card(date=request.date).encode(), content)

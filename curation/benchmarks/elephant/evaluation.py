@@ -1,4 +1,4 @@
-"""Everything the Elephant paper measures, of one detector, as one result."""
+"""All measures of the Elephant paper for a detector, as a single result."""
 
 from __future__ import annotations
 
@@ -397,9 +397,9 @@ def evaluate_elephant(
 def elephant_outcomes(
     scene: Scene, options: ElephantOptions = OPTIONS, *, part: str = "wilderness"
 ) -> tuple[Outcomes, ...]:
-    """Return what became of each detection of both parts: matched as the paper says, A-OSE as it is counted here.
+    """Return the outcome of each detection of both parts: matched as the paper says, with our count of A-OSE.
 
-    ``kept_at`` tells which detections stand at or above the closed set's threshold of a recall; on the wilderness these
+    ``kept_at`` marks the detections at or above the closed set's threshold of a recall; on the wilderness these
     are the FP_o of wilderness impact.
     """
     rules = replace(PAPER, difficult=options.difficult)
@@ -674,7 +674,7 @@ def confusion_figure(
 
 
 def background_histogram(gaps: Sequence[Record], bins: Sequence[Record], stem: Path) -> list[Path]:
-    """Draw how far correct detections stand above the background score, one panel a class (Elephant paper, Fig. 8).
+    """Draw the gap between class and background score of correct detections, a panel a class (Elephant paper, Fig. 8).
 
     A class without correct detections has no panel; the table lists it.
 
@@ -761,7 +761,7 @@ REPORT = Report(
     drawings=drawings,
     # 2: official: closed images without annotation leave N.
     # 3: average precision is in %.
-    # 4: measures of the closed set are rows of their own; wr1 is the manifest's list.
+    # 4: measures of the closed set have separate rows; wr1 is the manifest's list.
     algorithm=4,
     # Figures have CSV files of what is drawn of the others.
     files=("measures", *(table.name for table in TABLES), "fbeta", "open_set_errors", "diagnosis", "background_gaps"),

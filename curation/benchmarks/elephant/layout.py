@@ -61,7 +61,7 @@ def plan_elephant_json(
     *,
     strict_layout: bool = False,
 ) -> Plan:
-    """Return the plan of one file a part, each in the layout of the authors' file of that part.
+    """Return the plan of a file for each part, in the layout of the authors' file of that part.
 
     A VOC part is ``custom_voc_YEAR_PART.json``: whole-pixel boxes with their four corners, ids 1..n, 20 categories in a
     training file and ``unknown`` (-1) last in a test file. A COCO part is ``Mixed_Unknowns.json`` or
@@ -153,7 +153,7 @@ def notebook_order(manifest: Manifest, part: str, source: Source) -> Int64s:
     """Return the places in a part's list, in the order in which the authors' file of that part holds them.
 
     Where the manifest's rule takes images in CPython's set order, a part that is the beginning of that order (all of
-    the wilderness, or WR1) stands in it. Every other part stands in the order of its list.
+    the wilderness, or WR1) has this order. Every other part keeps the order of its list.
     """
     ids = manifest.ids(part)
     as_listed = np.arange(len(ids))
@@ -217,7 +217,7 @@ def verbatim_records(content: Content, source: Source, data: bytes, order: Int64
     Parameters
     ----------
     content : Content
-        One part of one source.
+        A part with a single source.
     source : Source
         What was read from the file.
     data : bytes

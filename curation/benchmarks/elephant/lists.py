@@ -159,7 +159,7 @@ def closed_part(source: Source, classes: Sequence[ClassEntry]) -> Part:
 
 
 def known_images(coco: Source, classes: Sequence[ClassEntry]) -> Bools:
-    """Return for each image whether any annotation, crowd included, is of one of the 20 classes."""
+    """Return for each image whether any annotation, crowd included, belongs to the 20 classes."""
     known = np.array([entry.role == "known" for entry in classes], np.bool_)
     image, category = coco.class_pairs()
     return np.isin(all_images(coco), image[known[class_positions(classes, coco)][category]])
@@ -194,10 +194,10 @@ def _ratio_part(ratio: str, size: int, order: str) -> dict[str, Any]:
 
 
 def elephant_manifest_name(coco: Source, official: str = "") -> str:
-    """Return the manifest's name: ``elephant/val2017`` for an official part of COCO, told by its figures.
+    """Return the manifest's name: ``elephant/val2017`` for an official part of COCO, recognised by its figures.
 
-    A file name is no evidence: any other file gives ``elephant/custom``, or ``elephant/custom-PART`` where it calls
-    itself otherwise than an official part. An approximate manifest says so.
+    A file name proves nothing: any other file gives ``elephant/custom``, or ``elephant/custom-PART`` where it calls
+    itself otherwise than an official part. An approximate manifest ends in ``-approximate``.
     """
     word = re.sub(r"[^a-z0-9]+", "", coco.part.lower())[:40]
     custom_name = f"custom-{word}" if word and word not in OFFICIAL_FIGURES else "custom"
@@ -424,7 +424,7 @@ def image_numbers(coco: Source) -> Int64s:
     Raises
     ------
     ProtocolError
-        An id is not a number, so there is no set of ints.
+        An id is not a number, so the notebook's set of integers does not exist.
     """
     numbers = coco.images.numbers
     if len(numbers) and not np.array_equal(numbers, np.arange(len(numbers))):
@@ -449,7 +449,7 @@ _LARGEST_PLAIN_HASH = 2**61 - 2
 
 
 def difference_order(numbers: Int64s, removed: Bools) -> Int64s:
-    """Return where the elements of ``set(dict.fromkeys(numbers)) - set(numbers[removed])`` stand, in its order.
+    """Return the positions of the elements of ``set(dict.fromkeys(numbers)) - set(numbers[removed])``, in its order.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ own code computes them; wilderness impact and A-OSE as the OWOD code does; F-bet
 detections are and lie on (section 4.1, Fig. 3, 4, 8-11; precedence after Hoiem et al.).
 
 To add a measure, declare it in ``elephant.toml`` and yield its `Value` where the numbers of its variant are made. A
-table is declared in `TABLES`, where each variant has rows of its own, or in `SHARED`; its rows are records by the names
+table is declared in `TABLES`, if each variant has different rows, or in `SHARED`; its rows are records by the names
 of its columns.
 """
 
@@ -243,7 +243,7 @@ def official(
 ) -> Measured:
     """Return mAP and wilderness impact at each level as the paper's own code (``eval.py``, ``WIC.py``) computes them.
 
-    A list of wilderness images, where there is one, has a row of its own behind the levels.
+    A list of wilderness images, where it exists, has a separate row after the levels.
 
     The code differs from the paper's text: matching against objects of any class, float32 IoU, difficult objects
     ordinary, interpolated precision instead of a threshold, a ratio of class means, and images without annotation
@@ -398,7 +398,7 @@ def open_set_errors(parts: Parts, points: OperatingPoints) -> SharedRows:
     """Return A-OSE at all scores and at each operating point: detections of a known class on an unknown object.
 
     Boxes and scores as they are, IoU > 0.5 (Miller et al., ICRA 2018, count at an operating point; OWOD at all
-    scores). Of a class without threshold there is no count.
+    scores). A class without threshold has no count.
     """
     classes, hits = parts[0][0].classes, _hits(parts)
     n = sum(int((truth.label < 0).sum()) for truth, _ in parts)
@@ -440,7 +440,7 @@ def _errors(classes: Sequence[str], hits: Hits, limit: Floats) -> tuple[Int64s, 
 
 
 def _outcomes(parts: Parts, hits: Hits) -> open_set.Outcomes:
-    """Return what became of the detections of all parts under the rules of the OWOD code."""
+    """Return the outcomes of the detections of all parts under the rules of the OWOD code."""
     matches = [assign(truth, detections, OWOD) for truth, detections in parts]
     outcome = np.concatenate([matched.outcome for matched in matches])
     on_unknown = np.concatenate([np.bincount(pairs.row, minlength=len(boxes)) > 0 for boxes, pairs in hits])
@@ -455,7 +455,7 @@ def _outcomes(parts: Parts, hits: Hits) -> open_set.Outcomes:
         n_positive=np.sum([matched.n_positive for matched in matches], axis=0),
         target=np.concatenate([truth.label < 0 for truth, _ in parts]),
         taken=np.concatenate([matched.truth for matched in matches]),
-        # Which object each lies on is of no account here.
+        # It does not matter which object each lies on.
         pairs=matching.OverlappingPairs(rows, np.zeros_like(rows), np.zeros(len(rows))),
         decided_by_order=input_order.count_tie_sensitive(everything, kinds, claim=claim, read_at_first=True),
     )
@@ -470,7 +470,7 @@ TABLE_4_RATIOS = tuple(f"{quarters / 4}" for quarters in range(18))
 def f_beta(tp: int, tp_fp: int, n: int, beta: str, *, formula: Formula = "correct") -> float | None:
     """Return F-beta of an operating point of `tp` true positives among `tp_fp` kept detections and `n` objects.
 
-    None when there is no ground truth, or nothing is kept under ``published`` (precision 0/0): the b = 0.5 column of
+    None without ground truth, or if nothing is kept under ``published`` (precision 0/0): the b = 0.5 column of
     the paper's Table 4, which lacks the denominator in all 18 rows. Beta is a decimal text.
     """
     square = Fraction(beta) ** 2
@@ -504,12 +504,12 @@ def fbeta_operating_points(
     Parameters
     ----------
     ratios, betas : sequence of str
-        Decimal texts; they stand in the rows as they are. By default those of Table 4, as far as images go.
+        Decimal texts; the rows hold them unchanged. By default those of Table 4, as far as images go.
 
     Raises
     ------
     UsageError
-        A ratio or beta is no decimal number, a ratio is negative, or a beta is not positive.
+        A ratio or beta is not a decimal number, a ratio is negative, or a beta is not positive.
     EvaluationError
         A ratio needs more wilderness images than there are.
     """

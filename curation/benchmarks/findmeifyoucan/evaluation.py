@@ -1,4 +1,4 @@
-"""Everything measured of one OOD split of FindMeIfYouCan, or of a user's own, for one score."""
+"""All measures of an OOD split of FindMeIfYouCan, or of another pair, for each score."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def ood_histograms(
     Parameters
     ----------
     scores : mapping of split to (ID scores, OOD scores)
-        Not all empty; of a split that lacks either there is no panel, and the title says so. The outermost 0.1 % at
+        Not all empty; a split that lacks either has no panel, and the title names it. The outermost 0.1 % at
         either end are counted in the first and the last bin.
     thresholds : mapping of split to float or None
     method : str
@@ -233,7 +233,7 @@ OPTIONS = OodOptions()
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """The inputs of one split."""
+    """The inputs of a split."""
 
     part: Part
     read: ReadOodDetections
@@ -415,7 +415,7 @@ def _about(
 def evaluate_split(
     truth: GroundTruth, detections: OodDetections, id_scores: IdScores, method: str, options: OodOptions = OPTIONS
 ) -> dict[str, Measured]:
-    """Return what each variant measures of one split under one score, by its name; separability is the same in all.
+    """Return the measures of a split under a score by the name of the variant; separability is the same in all.
 
     Parameters
     ----------
@@ -505,7 +505,7 @@ def _table(details: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def _intervals(intervals: Mapping[str, Mapping[str, Any]], variant: str) -> dict[str, list[Any]]:
-    """Return the intervals of the scores and of one variant's rates, as columns."""
+    """Return the intervals of the scores and of a variant's rates, as columns."""
     variant_cells = {
         name.removeprefix(f"{variant}."): cell
         for name, cell in intervals.items()

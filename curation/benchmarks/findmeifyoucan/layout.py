@@ -51,7 +51,7 @@ def upstream_name(manifest: Manifest, part: str) -> str:
     Raises
     ------
     ExportError
-        The part is no near, far or farther split.
+        The part is not a near, far or farther split.
     """
     header = manifest.header
     if part not in (splits := split_parts(header)):
@@ -219,7 +219,7 @@ def plan_findmeifyoucan(
     Raises
     ------
     ExportError
-        A part is no split; the sources of a split number their categories otherwise; a class is not in the table; boxes
+        A part is not a split; the sources number their categories differently; a class is not in the table; boxes
         are not in pixels.
     ManifestError, MissingListError, PresenceOnlyError, UnitBoxesError
         See `curation.manifest.views.locate_images`.
@@ -297,7 +297,7 @@ def findmeifyoucan_tables(member: Member, table: Sequence[PublishedCategory] = (
     ExportError
         The manifest is of another protocol; or see `curation.benchmarks.findmeifyoucan.layout.plan_findmeifyoucan`.
     PublishError
-        No split is available, or a source of one is not given.
+        No split is available, or a source is missing.
     """
     header = member.manifest.header
     where = f"{header.name} {header.version}"

@@ -66,7 +66,7 @@ _RULES, _SOURCES = (fact(_ROOM, key, dict[str, str]) for key in ("rules", "place
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return the splits of a pair of ID classes and OOD sources, those that cannot be had declared.
+    """Return the splits of a pair of ID classes and OOD sources; a split that cannot be made is declared.
 
     Parameters
     ----------
@@ -133,9 +133,9 @@ class Splits:
     decisions : tuple of Decision
         Those that the pool takes into account.
     rule : tuple of str or None
-        What the start rule lets in; None where there is no rule or no source.
+        What the start rule lets in; None without a rule or a source.
     start : tuple of str or None
-        The start list; None where it cannot be had.
+        The start list; None where it is unavailable.
     outcome : Replayed
         Empty where no split can be had.
     missing : str
@@ -167,7 +167,7 @@ class Splits:
 
     @property
     def shared(self) -> Ids:
-        """Images that stand in both splits."""
+        """Images in both splits."""
         if not self.pool.has_near:
             return ()
         near, far = (set(self.images(part)) for part in self.pool.parts)
@@ -178,7 +178,7 @@ class Splits:
         return tuple(sorted({*self.kept[part], *self.added[part]}))
 
     def missing_of(self, part: str) -> str:
-        """Return why a split cannot be had, ``""`` where it can."""
+        """Return why a split cannot be made, ``""`` where it can."""
         candidate = self.pool.candidates
         if not self.missing and self.added[part] and candidate not in self.sources:
             return f"needs --source {candidate}=PATH, from which images were added"
@@ -220,7 +220,7 @@ class Splits:
 
 
 def split_pool(pair: OodPair, pool: OodPool, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Splits:
-    """Return what becomes of a pool, as far as its sources are given.
+    """Return the splits of a pool, as far as its sources are given.
 
     Raises
     ------
@@ -561,7 +561,7 @@ def _classes(pair: OodPair, sources: Mapping[str, Source]) -> tuple[ClassEntry, 
 def _parts(
     pair: OodPair, split: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, Any]
 ) -> list[Part | PartEntry]:
-    """Return the lists of a pool, those that cannot be had without images and digest."""
+    """Return the lists of a pool; an unavailable list has no images and no digest."""
     pool = split.pool
     # Every annotation is an unknown object, crowd and group boxes included.
     left_over: Treatment = "ignore" if parameters["id_objects"] == "ignore" else "rename:unknown"

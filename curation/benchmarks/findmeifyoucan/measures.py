@@ -118,7 +118,7 @@ RATES = ("nOSE", "AP_U", "P_U", "R_U")
 
 @dataclass(frozen=True, slots=True)
 class OpenSetOutcomes:
-    """What became of each detection and object under one variant and threshold.
+    """The outcome of each detection and object under a variant and threshold.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ def unknown_detections(detections: OodDetections, method: str, threshold: float)
 
 
 def open_set_outcomes(truth: GroundTruth, detections: OodDetections, unknown: Bools, rules: Rules) -> OpenSetOutcomes:
-    """Return what becomes of each detection and object (Appendix D; ``open_set_evaluation.py`` of the code).
+    """Return the outcome of each detection and object (Appendix D; ``open_set_evaluation.py`` of the code).
 
     By falling confidence, ties in input order, an unknown detection finds the object of highest IoU of its image if
     none found it before; an object of lower IoU is never tried. A known detection lies on the object of highest IoU.
@@ -227,7 +227,7 @@ def open_set_counts(outcomes: OpenSetOutcomes) -> dict[str, int]:
 
 
 def why_zero(outcomes: OpenSetOutcomes) -> list[str]:
-    """Return why a rate is 0, for 0 says nothing by itself."""
+    """Return why a rate is 0: the number alone does not explain it."""
     if not outcomes.n_objects:
         return ["the split has no objects: N_U = 0"]
     if not len(outcomes.unknown):
@@ -261,7 +261,7 @@ _TAIL = 0.025
 
 
 class _Rates(NamedTuple):
-    """Counts of one variant by image, shape (images,) each."""
+    """Counts of a variant by image, shape (images,) each."""
 
     tp: Int64s
     counted: Int64s
@@ -300,7 +300,7 @@ class ImageSample:
         method: str,
         outcomes: Iterable[OpenSetOutcomes],
     ) -> ImageSample:
-        """Return the sample of one split and one score, with the outcomes of some variants."""
+        """Return the sample of a split and a score, with the outcomes of some variants."""
         oods, ids = detections.scores[method], id_scores.scores[method]
         id_images = range(len(ids)) if id_scores.images is None else id_scores.images
         id_names, id_image = np.unique(np.array(id_images), return_inverse=True)

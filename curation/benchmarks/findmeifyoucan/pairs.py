@@ -198,7 +198,7 @@ def read_pair(text: str) -> str:
     Raises
     ------
     ProtocolError
-        The text is neither of the two nor a file; the file is no such declaration, or does not hold together.
+        The text is neither of the two nor a file; the file is not such a declaration, or is inconsistent.
     """
     if text in PAIRS:
         return text
@@ -325,7 +325,7 @@ def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
         which a declared manifest says which decisions complete it.
     allow_conflicts : bool
         Take all verdicts of a file that contradict each other, as the authors' code does. Those of the authors' own
-        format are always taken, and told (`contradictions`): their published lists contradict each other once.
+        format are always taken, and reported (`contradictions`): their published lists contradict each other once.
 
     Raises
     ------

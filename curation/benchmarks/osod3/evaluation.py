@@ -92,7 +92,7 @@ class TruthView:
     crowd : {"ignore", "keep", "drop"}
         Group boxes; see `CROWD`.
     ignored : tuple of str
-        Classes whose objects are ignored regions of unknown, whatever becomes of other outside classes: inner nodes.
+        Classes whose objects are ignored regions of unknown, however other outside classes are treated: inner nodes.
     marked_ignored : bool
         Whether objects that the truth marks ``ignore`` or ``difficult`` are ignored regions of their class; else they
         are ordinary, as COCO knows no such mark. An exported truth marks so what its view ignores: drawings, say.
@@ -139,7 +139,7 @@ def thresholds_of(thetas: Sequence[str]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class OpenSetTruth:
-    """The ground truth of one case.
+    """The ground truth of a case.
 
     Attributes
     ----------
@@ -239,7 +239,7 @@ def open_set_truth(
 
     *Rectifying Open-Set Object Detection*, the authors' evaluator: a box keeps the name of its known class, becomes
     ``unknown`` if its class is one of the unknown ones, and is removed otherwise; a category ``unknown`` of an exported
-    truth is unknown. A manifest's view says what becomes of group boxes, marked objects and ignored
+    truth is unknown. A manifest's view decides on group boxes, marked objects and ignored
     classes. `category_ids` chooses the numbering of its detections (`curation.evaluation.problem.numbered`).
 
     Raises
@@ -249,7 +249,7 @@ def open_set_truth(
     EvaluationError
         The source lacks an image of the list, a category of a known class, or every category of an unknown one.
     """
-    # Classes that are neither known nor unknown are no error here: they lie outside.
+    # Classes that are neither known nor unknown lie outside: this is not an error.
     task = numbered(replace(classes, rest=None), source, category_ids)
     truth = task_truth(source, task, ids)
     spelled = {classes.aliases.get(name, name) for name in source.categories.names}
@@ -530,7 +530,7 @@ def _threshold_curve(
     matches = assign(truth.truth, detections, rules)
     is_open = lies_on(truth.truth, detections, _unknown_objects(truth), rules)
     curve = counts_at_thresholds(detections.scores[known], matches.outcome[known], is_open[known], thetas)
-    # A threshold keeps equal scores or none: each image of a class, and each object, is a ranking of its own.
+    # A threshold keeps equal scores or none: each image of a class, and each object, has a separate ranking.
     if rules.taken == "best_free":
         by_image = replace(detections, label=detections.image * (truth.unknown + 1) + detections.label)
         return curve, count_tie_sensitive(by_image, matches.outcome == 1, counted=known, free=True)
@@ -562,7 +562,7 @@ def average_precisions(truth: OpenSetTruth, detections: Detections, *, engine: E
 
 
 def case_outcomes(truth: OpenSetTruth, detections: Detections, rules: Rules) -> Outcomes:
-    """Return what became of each detection and object, as A-OSE and WI of a variant count them."""
+    """Return the outcome of each detection and object, as A-OSE and WI of a variant count them."""
     unknown = _unknown_objects(truth)
     matches = assign(truth.truth, detections, rules)
     return Outcomes.of(

@@ -307,7 +307,7 @@ def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
 
 
 class ProblemClasses(NamedTuple):
-    """The classes of one rotation or case.
+    """The classes of a rotation or case.
 
     Attributes
     ----------
@@ -333,7 +333,7 @@ class ProblemClasses(NamedTuple):
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return the manifest of one rotation or case.
+    """Return the manifest of a rotation or case.
 
     Raises
     ------
@@ -435,7 +435,7 @@ def _manifest(
     figures: Iterable[Figure] = (),
     notes: Iterable[str],
 ) -> Manifest:
-    # A super-class of the user's own is none of the paper's.
+    # A super-class that the user defines does not belong to the paper.
     is_users = parameters["problem"] == "openimages" and parameters["superclass"].startswith("[")
     return manifest_of(
         parts,

@@ -120,7 +120,7 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
     MissingFileError
         No such file.
     PredictionError
-        It is no such list, vectors differ in length, or a box or score is not usable. The message names the record.
+        It is not such a list, vectors differ in length, or a box or score is not usable. The message names the record.
     """
     file = InputFile(path, kind="score file")
     with decoding(file, path, _EXAMPLE, "The score vectors"):
@@ -182,7 +182,7 @@ def write_results(
     ids : mapping of str to int, optional
         Category id of every known class and of ``unknown``; without it records name their class alone.
     columns : mapping of str to sequence of length n, optional
-        What else to say of each box.
+        Further values of each box.
     """
     names = (*known, UNKNOWN)
     rows: list[dict[str, Any]] = [
@@ -215,7 +215,7 @@ def read_labelled(
     Raises
     ------
     PredictionError
-        It is no results file, or a record has another class, a name and an id that disagree, an id alone where ids are
+        It is not a results file; or a record has another class, a name and id that disagree, or an id alone where ids are
         not known, or a box or score that is not usable.
     """
     file, rows = read_rows(path)
@@ -352,7 +352,7 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
     PredictionError
         A pass has no regions, names one twice in an image, or has another number of classes.
     UsageError
-        There are no passes.
+        No pass is given.
     """
     if not passes:
         raise UsageError("No passes to merge", expected="at least one file")
@@ -388,7 +388,7 @@ def merged_detections(merged: Merged, *, floor: float = 0.05, iou: float = 0.5) 
     Raises
     ------
     UsageError
-        The floor is no number, or the IoU is outside [0, 1].
+        The floor is not a number, or the IoU is outside [0, 1].
     """
     if not (np.isfinite(floor) and 0 <= iou <= 1):
         raise UsageError(
@@ -553,7 +553,7 @@ class NaiveOptions:
 def naive_unknown(vectors: ScoreVectors, options: NaiveOptions) -> LabelledBoxes:
     """Return labelled boxes, unknown ones among them (*Rectifying Open-Set Object Detection*, section 4.2).
 
-    1. Every class with a score above `floor` makes a candidate of its box. 2. Where ``t1 / t2 < gamma`` (best over
+    1. Every class with a score above `floor` turns its box into a candidate. 2. Where ``t1 / t2 < gamma`` (best over
     second best; without a second the ratio is infinite) each candidate of the box becomes unknown, with the sum of the
     three best scores, which may exceed 1. 3. Suppression within each label, unknown being one. 4. The best of an image.
 

@@ -8,7 +8,7 @@ Splits: ``reowod`` (the published lists), ``table2`` (the paper's Table 2 read l
 ``s-owodb`` (OW-DETR), and your own (``--tasks FILE``).
 
 Selection is that of RE-OWOD's scripts ``create_t{1..4}_imageset.py``: go through the annotations in file order; an
-image stands where its first annotation does, and is selected if any of its annotations, crowd regions and the smallest
+image takes the place of its first annotation, and is selected if any of its annotations, crowd regions and the smallest
 boxes included, is of a class of the task. An image without annotation is never selected.
 """
 
@@ -97,7 +97,7 @@ class Given:
         *,
         listed: bool | None = None,
     ) -> Part:
-        """Return a part of a task, its list in the order that the parameters say unless told otherwise."""
+        """Return a part of a task, its list in the order that the parameters say unless `listed` is given."""
         return make_part(
             f"{task.name}-{role}",
             role,
@@ -124,7 +124,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     ------
     ProtocolError
         A source shows a class that the benchmark does not name, or none that it does; two sources share ids; a
-        validation list cannot be had.
+        validation list is unavailable.
     PresenceOnlyError
         The test source has no boxes.
     """

@@ -55,12 +55,12 @@ class Split:
     first_train : tuple of str
         Sources that are wholly the training list of task 1.
     first_test : str
-        Source that stands wholly at the head of the test list; then the test list takes the images of each later task
+        Source that comes first in the test list, as a whole; then the test list takes the images of each later task
         in turn, instead of every annotated image.
     sizes : mapping of str to int
         Images of each list as published; ``tN-selection``: before validation images are taken out.
     place : str
-        Where the paper says so.
+        Where the paper states them.
     digests : mapping of str to str
         Of the published lists with namespaces, where the rule fixes their order.
     declared : TaskFile or None

@@ -128,9 +128,9 @@ def starter_task_file(
 ) -> str:
     """Return a task file to begin with: every class of some sources, grouped into tasks, with comments.
 
-    The classes stand in the order of the files, cut into groups of equal size, earlier ones larger by one where that
+    The classes keep the order of the files, cut into groups of equal size, earlier ones larger by one where that
     does not come out even. Classes without any training object are listed as unknown: no task can train on them. A
-    category that neither file has a box of is no class, such as the root of a Roboflow export: a comment names it.
+    category without a box in either file is not a class, such as the root of a Roboflow export: a comment names it.
     The sizes of the validation and finetuning lists fit the training file.
 
     Parameters
@@ -139,14 +139,14 @@ def starter_task_file(
         ``train``, ``test`` or both.
     name : str
         Of the manifest; its last word becomes the namespace of the image ids, ``my_coco`` of ``lab/coco``. Where both
-        sources number their images alike, each gets one of its own.
+        sources number their images alike, each gets a different one.
     n_tasks : int
         Fewer where there are not as many classes.
 
     Raises
     ------
     ProtocolError
-        No class has an object; or names cannot stand in a task file, such as two that differ in case alone.
+        No class has an object; or names cannot be used in a task file, such as two that differ in case alone.
     """
     files = ", ".join(printable(raw.files[0].name if raw.files else raw.dataset, "?") for raw in sources.values())
     objects, shows = _counts(sources)
@@ -214,7 +214,7 @@ def start_tasks(
     bad_boxes: BadBoxes = "error",
     no_cache: bool = False,
 ) -> str:
-    """Return a task file to begin with, from annotations of one's own.
+    """Return a task file to begin with, made from the user's annotations.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def start_tasks(
     sources = open_slots(paths, slots, Reading(cache=not no_cache, bad_boxes=bad_boxes))
     if "test" in sources:
         sources["test"].require_objects("A test part")
-    # Before anything gives the two sides names of their own, under which no id could meet.
+    # Before the two sides get different names, under which their ids could not be compared.
     require_disjoint_sources(sources, {use.partition("@")[0]: path for use, path in paths.items()}, warn=True)
     text = starter_task_file(sources, name=name, n_tasks=n_tasks, exhaustive=exhaustive)
     made = text.count("\n[[tasks]]\n")
@@ -348,7 +348,7 @@ def parse_tasks(text: str) -> TaskFile:
     Raises
     ------
     ProtocolError
-        The text is no such declaration.
+        The text is not such a declaration.
     """
     # A text may hold half a character, which no UTF-8 does: the decoder refuses it.
     data = text.encode("utf-8", "surrogatepass")

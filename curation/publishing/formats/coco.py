@@ -27,7 +27,7 @@ _FLAGS = ("isoccluded", "istruncated", "isgroupof", "isdepiction", "isinside")
 def plan_coco(
     manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source], options: FormatOptions | None = None
 ) -> Plan:
-    """Return the plan of one COCO JSON file that holds some parts under their label views.
+    """Return the plan of a COCO JSON file that holds some parts under their label views.
 
     Images are in the order of the parts and their lists, annotations by image and in file order within an image.
     Boxes and areas are those of the source to the last bit, whole numbers without a decimal point. A box's four corners
@@ -102,11 +102,11 @@ def plan_coco(
 
 
 def unknown_id(options: FormatOptions) -> UnknownId:
-    """Return the id of ``unknown`` that was asked for; what is no number is a `UsageError`."""
+    """Return the requested id of ``unknown``; a text that is not a number is a `UsageError`."""
     text = options.unknown_id
     if text is None or text == "next":
         return "manifest" if text is None else "next"
-    # Longer texts are no id either, and Python refuses to read numbers of thousands of digits.
+    # Longer texts are not ids either, and Python refuses to read numbers of thousands of digits.
     if not (text.removeprefix("-").isdecimal() and len(text) < 100):
         raise UsageError("--set unknown_id is not a number", expected="next, or a whole number", found=text[:40])
     return int(text)
@@ -123,7 +123,7 @@ class Numbering(NamedTuple):
         The id of ``unknown``, that of no class.
     origin : {"dataset", "manifest"}
     reason : str
-        Why the manifest's indices were taken where nobody asked for them; else empty.
+        Why the manifest's indices were taken although they were not requested; else empty.
     """
 
     numbers: Mapping[int, int]
@@ -153,7 +153,7 @@ def category_ids(
     choice : {"auto", "dataset", "manifest"}
         ``auto`` takes the dataset's own ids, so that a detector trained on its files is read right. Where the parts of
         the manifest come from several datasets that number classes differently (or whose files are not all given), or
-        from files that number no classes (VOC XML), there is no such numbering, and the manifest's indices are taken.
+        from files that number no classes (VOC XML), the manifest's indices are taken.
     unknown : int, "manifest" or "next"
         The id of ``unknown``. ``manifest``: -1, which no dataset uses; beside indices of a manifest with tasks the
         number of classes. ``next``: after the last class.
@@ -387,7 +387,7 @@ def _annotations(
 
 
 def plain_number(value: float) -> int | float:
-    """Return a whole float as an integer, any other as it is: no digit is lost and none invented."""
+    """Return a whole float as an integer, any other unchanged: no digit is lost and none invented."""
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 

@@ -1,4 +1,4 @@
-"""The images and objects of one or more parts, gathered from their sources into plain columns."""
+"""The images and objects of some parts, gathered from their sources into plain columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EVALUATED = ("test", "wilderness")
 
 
 OPEN_IMAGES = "openimages"
-"""The dataset whose group boxes are crowd only where a view says so."""
+"""The dataset whose group boxes are crowd regions only under some views."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Content:
     datasets : tuple of str
         The dataset of each slot.
     classes : tuple of ClassEntry
-        The classes with a category of their own in these parts, ascending by index. In a part of task t these are all
+        The classes that have a category in these parts, ascending by index. In a part of task t these are all
         classes introduced up to t, also where the view drops the earlier ones: an index means the same in every file.
     has_unknown : bool
         Whether ``unknown`` is a category too: always in an evaluated part, in a training part only where it occurs.
@@ -267,7 +267,7 @@ def _each_image_once(manifest: Manifest, parts: Sequence[str]) -> tuple[Manifest
 
 
 def _own_categories(header: Header, parts: Sequence[PartEntry]) -> tuple[ClassEntry, ...]:
-    """Return the classes known so far, and those others that keep a category of their own in at least one part."""
+    """Return the classes known so far, and those others that keep a category in at least one part."""
 
     def stays(entry: ClassEntry, part: PartEntry) -> bool:
         own_entries = entry.index >= 0 and getattr(part.view, entry.role) in ("keep", "ignore")

@@ -18,7 +18,7 @@ NEEDS_SOURCES = ("file_name", "number")
 def plan_lists(
     manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source] | None = None, form: IdForm = "namespaced"
 ) -> Plan:
-    """Return the plan of one list a part, in the order of the part; a line that names an image again is kept.
+    """Return the plan of a list for each part, in the order of the part; a line that names an image again is kept.
 
     Parameters
     ----------

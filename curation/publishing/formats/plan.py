@@ -71,7 +71,7 @@ class PlannedFile:
     chunks : callable
         Returns the bytes piece by piece, so that a large file never lies in memory as a whole.
     group : str
-        Files of one group are reported together (``Annotations/*.xml``); ``""`` for a file on its own.
+        Files of the same group are reported together (``Annotations/*.xml``); ``""`` for a file on its own.
     """
 
     name: str
@@ -140,7 +140,7 @@ def joined_plans(plans: Mapping[str, Plan], *, folders: bool) -> Plan:
     plans : mapping of str to Plan
         By the name of the part.
     folders : bool
-        Whether each part gets a folder of its own; else the names of the files keep the parts apart.
+        Whether each part gets a separate folder; else the names of the files keep the parts apart.
     """
     notes: dict[str, list[str]] = {}
     for part, plan in plans.items():
@@ -283,7 +283,7 @@ def single_chunk(text: str) -> Callable[[], Iterable[bytes]]:
 
 
 def json_file(**fields: Any) -> Iterator[bytes]:
-    """Yield the bytes of a JSON object, a field a line; of an iterator or list each record on a line of its own."""
+    """Yield the bytes of a JSON object, a field a line; of an iterator or list each record on a separate line."""
     separator = b"{"
     for name, value in fields.items():
         yield separator + _encode(name) + b":"

@@ -20,7 +20,7 @@ _SAME = 1e-9
 def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
     """Return the plan of a VOC folder that holds some parts under their label views.
 
-    ``difficult`` is 1 where the source says so or where the view ignores the object (crowd regions, ignored classes):
+    ``difficult`` is 1 where the source marks the object or the view ignores it (crowd regions, ignored classes):
     VOC evaluators leave difficult objects out of account. Such an object carries ``<crowd>1</crowd>`` or
     ``<ignored>1</ignored>`` after its box, and one whose name changed carries ``<original>`` (not where the manifest
     has tasks, see `Content`): VOC readers look elements up by name and pass over these.
