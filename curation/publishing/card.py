@@ -15,8 +15,17 @@ from curation.core.pages import page
 from curation.core.text_table import tex
 from curation.manifest.header import Header, Paper, ParameterValue, classes_in
 from curation.publishing.croissant import derived
-from curation.publishing.licences import STATED
-from curation.publishing.member import HUB, PARTS_CONFIG, Configs, Member, Request, Statement, keywords, title_of
+from curation.publishing.member import (
+    HUB,
+    PARTS_CONFIG,
+    STATED,
+    Configs,
+    Member,
+    Request,
+    Statement,
+    keywords,
+    title_of,
+)
 from curation.publishing.parquet import PlannedTable
 from curation.publishing.tables import COLUMNS
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from curation.core.canonical import sha256_of_bytes
-from curation.core.errors import UsageError
+from curation.core.errors import ExportError, UsageError
 from curation.core.storage import read_bytes
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import plan_coco
-from curation.publishing.formats.id_lists import NEEDS_SOURCES, plan_lists
+from curation.publishing.formats.content import ContentImages, gather_images
 from curation.publishing.formats.plan import FormatOptions as FormatOptions
-from curation.publishing.formats.plan import Plan, WrittenFile, joined_plans, write_plan
+from curation.publishing.formats.plan import Plan, PlannedFile, WrittenFile, joined_plans, lines, safe_name, write_plan
 from curation.publishing.formats.voc import plan_voc
 from curation.publishing.formats.yolo import plan_yolo
 from curation.publishing.photos import photo_sizes
@@ -91,6 +91,64 @@ def _plan_yolo(request: ExportRequest) -> Plan:
     return plan_yolo(
         request.manifest, request.parts, request.sources, unknown=request.options.unknown or "last", sizes=sizes
     )
+
+
+IdForm = Literal["namespaced", "native", "file_name", "number"]
+NEEDS_SOURCES = ("file_name", "number")
+
+
+def plan_lists(
+    manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source] | None = None, form: IdForm = "namespaced"
+) -> Plan:
+    """Return the plan of a list for each part, in the order of the part; a line that names an image again is kept.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source, optional
+        Only needed for ``file_name`` and ``number``; where given for another form, the ids must exist there.
+    form : {"namespaced", "native", "file_name", "number"}
+        ``coco:000000000139``, ``000000000139``, ``000000000139.jpg`` or ``139``.
+
+    Raises
+    ------
+    ExportError
+        The form needs a source; an image has no file name, or a hostile one; no part or one twice.
+    ManifestError, MissingListError
+        See `curation.manifest.views.locate_images`.
+    """
+    if not parts or len(set(parts)) < len(parts):
+        raise ExportError("Each part is exported once", expected="one or more parts", found=", ".join(parts))
+    if form in NEEDS_SOURCES and not sources:
+        raise ExportError(
+            f"The id form {form!r} needs the sources",
+            where="--set id_form",
+            expected=" ".join(f"--source {slot}=PATH" for slot in manifest.part(parts[0]).sources),
+        )
+    lists = {part: _list_lines(manifest, part, sources, form) for part in parts}
+    return Plan(
+        files=tuple(PlannedFile(f"{part}.txt", lines(texts)) for part, texts in lists.items()),
+        records=sum(map(len, lists.values())),
+        counts={"images": sum(map(len, lists.values()))},
+    )
+
+
+def _list_lines(manifest: Manifest, part: str, sources: Mapping[str, Source] | None, form: IdForm) -> Sequence[str]:
+    ids = manifest.ids(part)
+    images = gather_images(manifest, [part], sources) if sources else None
+    if images is not None and form in NEEDS_SOURCES:
+        names = _file_names(images) if form == "file_name" else map(str, images.numbers.tolist())
+        text_of = dict(zip(images.ids, names, strict=True))
+        return [text_of[image] for image in ids]
+    return ids if form == "namespaced" else [image.partition(":")[2] for image in ids]
+
+
+def _file_names(images: ContentImages) -> list[str]:
+    names: list[str] = images.file_names.tolist()
+    for name, image in zip(names, images.ids, strict=True):
+        if not name:
+            raise ExportError("The source gives no file name for an image", where=image, hint="--set id_form=native")
+        safe_name(name, image)
+    return names
 
 
 COCO = Format(

@@ -215,7 +215,7 @@ def read_labelled(
     Raises
     ------
     PredictionError
-        It is not a results file; or a record has another class, a name and id that disagree, or an id alone where ids are
+        It is not a results file; or a record has another class, a name and id that disagree, an id alone where ids are
         not known, or a box or score that is not usable.
     """
     file, rows = read_rows(path)
