@@ -322,12 +322,8 @@ def _in_words(manifest: Manifest, name: str, version: str, notes: Sequence[str],
         msgspec.structs.replace(entry, note="; ".join(text for text in (entry.note, words.get(entry.name)) if text))
         for entry in header.sources
     )
-    words_of_header = {
-        "name": name or header.name,
-        "version": version or header.version,
-        "notes": (*header.notes, *notes),
-    }
-    return replace(manifest, header=msgspec.structs.replace(header, sources=sources, **words_of_header))
+    texts = {"name": name or header.name, "version": version or header.version, "notes": (*header.notes, *notes)}
+    return replace(manifest, header=msgspec.structs.replace(header, sources=sources, **texts))
 
 
 def read_parameters(protocol: Benchmark, settings: Mapping[str, str]) -> dict[str, Any]:
@@ -477,10 +473,7 @@ def _with_sources(figure: Figure, declared: Header, sources: Mapping[str, Source
         reason = f"needs {', '.join(missing)}, not given: {' '.join(f'--source {name}=PATH' for name in missing)}"
     else:
         read = {name: sources[name].files for name in needed}
-        files = (
-            f"{name}: {files_read[0].name if files_read else sources[name].dataset}"
-            for name, files_read in read.items()
-        )
+        files = (f"{name}: {records[0].name if records else sources[name].dataset}" for name, records in read.items())
         reason = f"{figure.explanation} (from {'; '.join(files)})"
     return msgspec.structs.replace(figure, explanation=reason)
 

@@ -51,12 +51,10 @@ class ComparisonKey:
     def of(cls, row: Row) -> ComparisonKey:
         """Return the key of a row."""
         lists = row.manifest
-        manifest_text = "" if lists is None else f"{lists.name} {lists.version} {lists.digest}"
+        lists_id = "" if lists is None else f"{lists.name} {lists.version} {lists.digest}"
         return cls(
             protocol=row.protocol,
-            data=manifest_text
-            if manifest_text and row.pinned
-            else " ".join(filter(None, (manifest_text, f"truth {row.truth}"))),
+            data=lists_id if lists_id and row.pinned else " ".join(filter(None, (lists_id, f"truth {row.truth}"))),
             part=row.part,
             variant=row.variant,
             settings=", ".join(f"{key} {value}" for key, value in sorted(row.settings.items())),

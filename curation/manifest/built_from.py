@@ -90,11 +90,7 @@ def read_built_from(folder: Path) -> BuiltFrom | None:
 
 
 def open_remembered(
-    remembered: BuiltFrom | None,
-    header: Header,
-    slots: Sequence[SourceSlot],
-    given: Mapping[str, Any],
-    reading: Reading,
+    stored: BuiltFrom | None, header: Header, slots: Sequence[SourceSlot], given: Mapping[str, Any], reading: Reading
 ) -> dict[str, Source]:
     """Return the sources that are given, and of the others those that a build remembered, as the header states them.
 
@@ -106,14 +102,14 @@ def open_remembered(
     from curation.sources.coerce import open_slots
 
     opened = open_slots(given, slots, reading)
-    if remembered is None:
+    if stored is None:
         return opened
-    as_built = Reading(cache=reading.cache, bad_boxes=remembered.bad_boxes, seam=remembered.seam)
+    as_built = Reading(cache=reading.cache, bad_boxes=stored.bad_boxes, seam=stored.seam)
     digests_of = {entry.name: {file.sha256 for file in entry.files} for entry in header.sources}
     for slot in slots:
-        if slot.name in opened or slot.name not in remembered.sources:
+        if slot.name in opened or slot.name not in stored.sources:
             continue
-        path = Path(remembered.sources[slot.name])
+        path = Path(stored.sources[slot.name])
         hint = f"--source {slot.name}=PATH; or do without, and remove {BUILT_FROM_FILE} from the manifest's folder"
         where = f"source {slot.name}: {path}"
         if not path.exists():

@@ -304,10 +304,8 @@ def _sliced(
     ids = []
     for number, word in enumerate(words[cut.first - 1 : last], start=cut.first):
         if (text := namespaced_by_form(word, namespaces)) is None:
-            message, where = (
-                "A line of the published list is not an image id of its sources",
-                f"{cut.file}, line {number}",
-            )
+            message = "A line of the published list is not an image id of its sources"
+            where = f"{cut.file}, line {number}"
             raise ManifestError(message, where=where, expected=f"an id of {namespaces}", found=repr(word[:80]))
         ids.append(text)
     return tuple(ids)

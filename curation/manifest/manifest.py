@@ -172,10 +172,8 @@ class Manifest:
     def part(self, name: str) -> PartEntry:
         """Return the entry of a part; an unknown name is a `ManifestError` that lists the parts."""
         if name not in self.parts:
-            expected, unknown_name = ", ".join(self.parts), repr(name[:80])
-            raise ManifestError(
-                "The manifest has no such part", where=self.title, expected=expected, found=unknown_name
-            )
+            expected, text = ", ".join(self.parts), repr(name[:80])
+            raise ManifestError("The manifest has no such part", where=self.title, expected=expected, found=text)
         return self.header.parts[self.parts.index(name)]
 
     @checked

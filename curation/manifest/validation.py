@@ -34,10 +34,8 @@ def check_manifest_name(header: Header) -> None:
 
     A name that climbs (``..``) would lead out of the folder in which the manifest is written.
     """
-    is_valid_name = (
-        isinstance(header.name, str) and len(header.name) <= _LONGEST_NAME and re.fullmatch(NAME, header.name)
-    )
-    if not is_valid_name:
+    valid = isinstance(header.name, str) and len(header.name) <= _LONGEST_NAME and re.fullmatch(NAME, header.name)
+    if not valid:
         expected = "lower-case words joined by -, at most one /, such as mylab/parts"
         raise _inconsistent("name", expected, ascii(header.name)[:80])
     if not (isinstance(header.version, str) and re.fullmatch(VERSION, header.version)):

@@ -496,13 +496,11 @@ def wilderness_curve(
         # One detector has a line a recall; several have a panel a recall.
         panels = [recalls] if alone else [[recall] for recall in recalls]
         figure, axes = style.small_multiples(len(panels) + 1, height=2.3)
-        for axis, drawn_part in zip(axes[:-1], panels, strict=True):
-            lines = [(recall, detector) for recall in drawn_part for detector in results]
+        for axis, panel in zip(axes[:-1], panels, strict=True):
+            lines = [(recall, detector) for recall in panel for detector in results]
             for number, (recall, detector) in enumerate(lines):
                 colour = SERIES[number % len(SERIES)]
-                colour = (
-                    RECALL_COLOURS.get(recall, colour) if alone and set(drawn_part) <= set(RECALL_COLOURS) else colour
-                )
+                colour = RECALL_COLOURS.get(recall, colour) if alone and set(panel) <= set(RECALL_COLOURS) else colour
                 if impacts[detector, recall]:
                     label = f"recall {recall}" if alone else plain(detector)
                     _draw_line(axis, levels[detector], impacts[detector, recall], number, label, colour)
@@ -513,7 +511,7 @@ def wilderness_curve(
                 ]
                 if band:
                     _draw_band(axis, levels[detector], band, colour)
-            axis.set_title("Wilderness impact" if alone else f"Impact at recall {drawn_part[0]}")
+            axis.set_title("Wilderness impact" if alone else f"Impact at recall {panel[0]}")
             axis.set_ylim(bottom=0)
         if alone:
             axes[0].legend(loc="upper left")
@@ -654,8 +652,8 @@ def confusion_figure(
 
         most = max(int(counts.max()), 10)
         figure, axis, fits = style.new_matrix(true, detected, "detected class")
-        drawn_part = np.ma.masked_equal(counts.T, 0)
-        image = axis.imshow(drawn_part, cmap="viridis_r", norm=LogNorm(1, most), aspect="auto", interpolation="none")
+        panel = np.ma.masked_equal(counts.T, 0)
+        image = axis.imshow(panel, cmap="viridis_r", norm=LogNorm(1, most), aspect="auto", interpolation="none")
         for row, column in np.argwhere(counts.T).tolist() if fits else ():
             count = int(counts[column, row])
             colour = "white" if count > most**0.45 else INK

@@ -228,14 +228,9 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     header_facts = _FACTS["header_only"]
     classes = voc_classes()
     closed = closed_part(sources[CLOSED], classes)
-    wilderness_facts = {
-        "name": "wilderness",
-        "role": "wilderness",
-        "rule": _FACTS["wilderness_rule"],
-        "view": TEST_VIEW,
-    }
+    everything = {"name": "wilderness", "role": "wilderness", "rule": _FACTS["wilderness_rule"], "view": TEST_VIEW}
     wilderness = [
-        wilderness_facts,
+        everything,
         *(
             _ratio_part(ratio, int(Fraction(ratio) * len(closed.ids)), order)
             for order in parameters["orders"]

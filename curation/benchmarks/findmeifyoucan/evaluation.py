@@ -460,11 +460,11 @@ def evaluate_split(
             Value(name, value, n=outcome.n_objects, undefined="" if outcome.n_objects else NO_OBJECTS)
             for name, value in {**rounded, **open_set_counts(outcome)}.items()
         ]
-        variant_details = {
+        extra = {
             "unknown_detections": int(unknown.sum()),
             **{f"{name}_unrounded": rate for name, rate in rates.items()},
         }
-        tables = {"details": _table(details | variant_details)}
+        tables = {"details": _table(details | extra)}
         if intervals:
             tables["intervals"] = _intervals(intervals, outcome.rules.name)
         by_variant[outcome.rules.name] = Measured(

@@ -167,12 +167,12 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 def _training(inputs: Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
     """Return the training, finetuning and validation parts by task, and how many images each task selects."""
     split = inputs.split
-    classes_shown = inputs.show(split.train)
+    catalog = inputs.show(split.train)
     # M-OWODB's first classes are learnt from VOC: exemplars of them are there, COCO's images show some by chance.
-    first_sources = [inputs.show(slot) for slot in split.first_train]
-    ranks = hash_ranks([*first_sources, classes_shown], _salt(inputs, "finetune"))
+    first = [inputs.show(slot) for slot in split.first_train]
+    ranks = hash_ranks([*first, catalog], _salt(inputs, "finetune"))
     later_tasks = split.tasks[1:] if split.first_train else split.tasks
-    selections = [classes_shown.of(inputs.labels(task)) for task in later_tasks]
+    selections = [catalog.of(inputs.labels(task)) for task in later_tasks]
     for task, selection in zip(later_tasks, selections, strict=True):
         if not len(selection):
             raise ProtocolError(
@@ -181,34 +181,30 @@ def _training(inputs: Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
                 expected=f"an annotation of one of {', '.join(task.introduced)[:200]}",
                 found="none",
             )
-    validation = _validation(inputs, classes_shown, selections, later_tasks)
-    held_out = np.zeros(len(classes_shown.source.images), np.bool_)
+    validation = _validation(inputs, catalog, selections, later_tasks)
+    held_out = np.zeros(len(catalog.source.images), np.bool_)
     for positions in validation:
         held_out[positions] = True
-    training_images = [selection[~held_out[selection]] for selection in selections]
+    trained = [selection[~held_out[selection]] for selection in selections]
     parts: dict[str, list[Part]] = {task.name: [] for task in split.tasks}
     published = split.validation_rule(inputs.parameters) == "published"
     for number, task in enumerate(split.tasks, start=1):
         rules = _rules(inputs, task, number)
         if split.first_train and number == 1:
             # M-OWODB: VOC2007 and VOC2012 trainval are taken whole.
-            first_selections = [
-                Selection(voc, inputs.sources[voc], all_images(inputs.sources[voc])) for voc in split.first_train
-            ]
-            parts[task.name].append(inputs.part(task, "train", first_selections, TRAIN_VIEW, rules["train"]))
+            entire = [Selection(voc, inputs.sources[voc], all_images(inputs.sources[voc])) for voc in split.first_train]
+            parts[task.name].append(inputs.part(task, "train", entire, TRAIN_VIEW, rules["train"]))
             continue
         index = later_tasks.index(task)
-        selected = [Selection(split.train, classes_shown.source, training_images[index])]
+        selected = [Selection(split.train, catalog.source, trained[index])]
         parts[task.name].append(inputs.part(task, "train", selected, TRAIN_VIEW, rules["train"]))
         if "finetune" in rules:
-            every = [*first_sources, classes_shown]
-            parts[task.name].append(
-                _finetuning(inputs, task, every, training_images[: index + 1], ranks, rules["finetune"])
-            )
+            every = [*first, catalog]
+            parts[task.name].append(_finetuning(inputs, task, every, trained[: index + 1], ranks, rules["finetune"]))
         if validation:
             positions = validation[index]
             rule = _val_rule(inputs, task, index + 1, len(positions))
-            selected = [Selection(split.train, classes_shown.source, positions)]
+            selected = [Selection(split.train, catalog.source, positions)]
             listed = inputs.listed() and published
             parts[task.name].append(inputs.part(task, "val", selected, KNOWN_VIEW, rule, listed=listed))
     sizes = {task.name: len(selection) for task, selection in zip(later_tasks, selections, strict=True)}
@@ -216,12 +212,12 @@ def _training(inputs: Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
 
 
 def _validation(
-    inputs: Given, classes_shown: Shown, selections: Sequence[Int64s], tasks: Sequence[TaskEntry]
+    inputs: Given, catalog: Shown, selections: Sequence[Int64s], tasks: Sequence[TaskEntry]
 ) -> list[Int64s]:
     parameters, split = inputs.parameters, inputs.split
     rule = split.validation_rule(parameters)
     if rule == "hash":
-        (rank,) = hash_ranks([classes_shown], _salt(inputs, "val"))
+        (rank,) = hash_ranks([catalog], _salt(inputs, "val"))
         return hash_validation(selections, rank, size=parameters["val_size"])
     if rule == "published":
         if (listed := inputs.sources.get(VAL_LIST)) is None:
@@ -231,10 +227,10 @@ def _validation(
                 expected=f"--source {VAL_LIST}=all_task_val.txt",
                 hint="it is the authors' own file, drawn without a stated seed: nobody can make it again",
             )
-        segments = listed_validation(listed, classes_shown.source, len(selections))
+        segments = listed_validation(listed, catalog.source, len(selections))
         # A table of presence misses classes: of it the images cannot be asked for.
-        if classes_shown.source.objects is not None:
-            check_segments(listed, segments, selections, [task.name for task in tasks], classes_shown.source)
+        if catalog.source.objects is not None:
+            check_segments(listed, segments, selections, [task.name for task in tasks], catalog.source)
         return segments
     return []
 
@@ -242,27 +238,23 @@ def _validation(
 def _finetuning(
     inputs: Given,
     task: TaskEntry,
-    all_sources: Sequence[Shown],
-    training_images: Sequence[Int64s],
+    catalogs: Sequence[Shown],
+    trained: Sequence[Int64s],
     ranks: Sequence[Int64s],
     rule: str,
 ) -> Part:
     """Return the finetuning part of a task: exemplars of all classes known by then, chosen from what was kept."""
     split, size = inputs.split, inputs.parameters["exemplars"]
     known = [label for earlier in split.tasks[: split.tasks.index(task) + 1] for label in inputs.labels(earlier)]
-    *first_sources, classes_shown = all_sources
-    union = np.zeros(len(classes_shown.source.images), np.bool_)
-    union[np.concatenate(training_images)] = True
-    pools = [
-        *((pool, pool.order) for pool in first_sources),
-        (classes_shown, classes_shown.order[union[classes_shown.order]]),
-    ]
+    *first, catalog = catalogs
+    union = np.zeros(len(catalog.source.images), np.bool_)
+    union[np.concatenate(trained)] = True
+    pools = [*((pool, pool.order) for pool in first), (catalog, catalog.order[union[catalog.order]])]
     chosen, held = exemplars(pools, known, ranks, size=size)
     short = ", ".join(f"{split.classes[label].name} {n}" for label, n in sorted(held.items()) if n < size)
     slots = (*split.first_train, split.train)
     selected = [
-        Selection(slot, pool.source, positions)
-        for slot, pool, positions in zip(slots, all_sources, chosen, strict=True)
+        Selection(slot, pool.source, positions) for slot, pool, positions in zip(slots, catalogs, chosen, strict=True)
     ]
     return inputs.part(task, "finetune", selected, KNOWN_VIEW, rule + (f" Fewer: {short}." if short else ""))
 
@@ -273,16 +265,16 @@ def _tests(inputs: Given) -> list[Part]:
     source = inputs.sources[split.test]
     source.require_objects("A test part")
     if not split.first_test:
-        classes_shown = show_classes(source, split.classes)
+        catalog = show_classes(source, split.classes)
         rule = _RULES["test"].format(order=_order(inputs, "test"))
-        selected = [Selection(split.test, source, classes_shown.order)]
+        selected = [Selection(split.test, source, catalog.order)]
         return [inputs.part(task, "test", selected, TEST_VIEW, rule) for task in split.tasks]
     if split.first_test not in inputs.sources:
         return []
     first = inputs.sources[split.first_test]
-    classes_shown = inputs.show(split.test)
+    catalog = inputs.show(split.test)
     keep = inputs.parameters["repeats"] == "keep"
-    later = np.concatenate([classes_shown.of(inputs.labels(task)) for task in split.tasks[1:]])
+    later = np.concatenate([catalog.of(inputs.labels(task)) for task in split.tasks[1:]])
     if not keep:
         later = later[np.sort(np.unique(later, return_index=True)[1])]
     mixed = [Selection(split.first_test, first, all_images(first)), Selection(split.test, source, later)]
@@ -397,10 +389,10 @@ def _figures(inputs: Given, parts: Sequence[Part], selected: Mapping[str, int] |
     split, sources = inputs.split, inputs.sources
     obtained = {part.entry.name: len(part.ids) for part in parts}
     if split.first_test in sources:
-        classes_shown = show_classes(sources[split.test], split.classes)
+        catalog = show_classes(sources[split.test], split.classes)
         added = [
             len(sources[split.first_test].images),
-            *(len(classes_shown.of(inputs.labels(task))) for task in split.tasks[1:]),
+            *(len(catalog.of(inputs.labels(task))) for task in split.tasks[1:]),
         ]
         obtained |= {f"{task.name}-test-selection": size for task, size in zip(split.tasks, added, strict=True)}
     obtained |= {f"{task}-selection": size for task, size in (selected or {}).items()}
@@ -479,14 +471,14 @@ def hash_ranks(sources: Sequence[Shown], salt: str) -> list[Int64s]:
 
     One array a source, shape (n,); images without annotation come last.
     """
-    ids = np.concatenate([classes_shown.source.image_ids[classes_shown.order] for classes_shown in sources]).tolist()
+    ids = np.concatenate([catalog.source.image_ids[catalog.order] for catalog in sources]).tolist()
     positions = np.empty(len(ids), np.int64)
     positions[hash_rank(ids, salt)] = np.arange(len(ids))
     ranks = []
-    ends = np.cumsum([len(classes_shown.order) for classes_shown in sources])[:-1]
-    for classes_shown, mine in zip(sources, np.split(positions, ends), strict=True):
-        rank = np.full(len(classes_shown.source.images), len(ids), np.int64)
-        rank[classes_shown.order] = mine
+    ends = np.cumsum([len(catalog.order) for catalog in sources])[:-1]
+    for catalog, mine in zip(sources, np.split(positions, ends), strict=True):
+        rank = np.full(len(catalog.source.images), len(ids), np.int64)
+        rank[catalog.order] = mine
         ranks.append(rank)
     return ranks
 
@@ -609,10 +601,10 @@ def _places_by_label(pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int
     """Return for each label the places, in the pools one after the other, of the images that show it."""
     by_label: dict[int, list[Int64s]] = {label: [np.empty(0, np.int64)] for label in labels}
     start = 0
-    for classes_shown, images in pools:
-        number = np.full(len(classes_shown.source.images), -1, np.int64)
+    for catalog, images in pools:
+        number = np.full(len(catalog.source.images), -1, np.int64)
         number[images] = np.arange(start, start + len(images))
-        for label, shows in classes_shown.by_label(number >= 0).items():
+        for label, shows in catalog.by_label(number >= 0).items():
             if label in by_label:
                 by_label[label].append(number[shows])
         start += len(images)

@@ -338,10 +338,8 @@ def _hint_for(strangers: list[str], task_classes: list[str], *, is_declared: boo
         (stranger, known) for stranger in strangers for known in task_classes if stranger.casefold() == known.casefold()
     ]
     if is_declared and cases:
-        spellings = ", ".join(
-            f"{json.dumps(stranger, ensure_ascii=False)} for {known!r}" for stranger, known in cases[:5]
-        )
-        return f"did you mean the same class? In the task file write {spellings[:400]}, as the annotations do"
+        fixes = ", ".join(f"{json.dumps(stranger, ensure_ascii=False)} for {known!r}" for stranger, known in cases[:5])
+        return f"did you mean the same class? In the task file write {fixes[:400]}, as the annotations do"
     alias = f"is {strangers[0]!r} an alias of {near[0]!r}?" if near else None
     if not is_declared:
         file = "is it another file? For data of your own: `curation init tasks`, and --tasks FILE"
