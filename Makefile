@@ -26,6 +26,7 @@ $(STAMP): $(CORE)
 	touch $(STAMP)
 
 demo: $(CORE)
+	rm -rf demo-output
 	$(BIN)/python -m curation.extensions.demo --out demo-output
 
 lint: $(STAMP)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Callable[..., Result]:
+    from curation.benchmarks.calls import python_function
     from curation.benchmarks.registry import evaluation_of, protocols
-    from curation.evaluation.calls import python_function
 
     if name.startswith("_") or name not in protocols():
         from difflib import get_close_matches

@@ -52,6 +52,15 @@ def write_task_world(folder: Path, *, seed: int = 3) -> TaskWorld:
     return TaskWorld(paths["train"], paths["val"], sources, make_task_manifest(sources, _lists(paths)))
 
 
+def with_boxes(path: Path, boxes: list[tuple[int, int, list[float]]]) -> dict[str, Any]:
+    """Return the content of a COCO file with more boxes: image, category, and ``x, y, w, h`` of each."""
+    coco: dict[str, Any] = json.loads(path.read_bytes())
+    for number, (image, category, box) in enumerate(boxes, start=10**6):
+        row = {"id": number, "image_id": image, "category_id": category, "bbox": box, "area": box[2] * box[3]}
+        coco["annotations"].append({**row, "iscrowd": 0})
+    return coco
+
+
 def make_task_manifest(sources: dict[str, Source], lists: dict[str, tuple[str, ...]], **fields: Any) -> Manifest:
     """Make the manifest of some lists named ``TASK-SPLIT``; ``fields`` are the header's."""
     names = [name for introduced in TASKS.values() for name in introduced]

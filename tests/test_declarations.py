@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from curation.core.errors import MissingFileError, ProtocolError
-from curation.core.input_files import read_declaration
+from curation.core.reading import read_declaration
 
 
 class Pair(msgspec.Struct, forbid_unknown_fields=True):

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.registry import benchmarks
-from curation.cli import WrongWordsError, _parser, main
+from curation.cli import main, whole_parser
+from curation.cli.signature import values_of
+from curation.core.errors import UsageError
 from curation.manifest.locate import manifest_folders
 from tests.docs.pages import (
     INDENTED,
@@ -39,7 +41,7 @@ NO_COMMANDS = {
     "docs/audit.md": ("on: pull_request",),
     "docs/cut.md": ("W_ij  =",),
     "docs/oscr.md": ("CCR(t) =",),
-    "docs/scale.md": ("RAY_ADDRESS=",),
+    "docs/scale.md": ("RAY_ADDRESS=", "#!/bin/bash", "job="),
     "docs/similarity.md": ("s_j = max_i",),
 }
 """Beginnings of blocks that are a layout, a message or a formula."""
@@ -69,8 +71,8 @@ def relax(parser: argparse.ArgumentParser) -> None:
 
 
 @cache
-def parser_of(verb: str, *, whole: bool) -> argparse.ArgumentParser:
-    parser = _parser(verb)
+def parser_of(*, whole: bool) -> argparse.ArgumentParser:
+    parser = whole_parser()
     if not whole:
         relax(parser)
     return parser
@@ -82,10 +84,10 @@ def parsed(command: Command, *, whole: bool) -> Iterator[argparse.Namespace]:
     if verb in ("VERB", "--help"):
         return
     assert verb in VERBS
-    parser = parser_of(verb, whole=whole)
+    parser = parser_of(whole=whole)
     if not whole:
         given = [word for word in command.given() if word.startswith("--")]
-        assert {word.partition("=")[0] for word in given} <= options_of(parser)
+        assert {word.partition("=")[0] for word in given} <= options_of(below(parser, verb))
     for words in alternatives([verb, *rest]):
         yield parser.parse_args(words)
 
@@ -117,13 +119,15 @@ def test_every_command_named_in_a_sentence_is_one(command: Command) -> None:
     ],
 )
 def test_a_command_that_is_none_would_be_found(text: str) -> None:
-    with pytest.raises((WrongWordsError, AssertionError)):
+    with pytest.raises((UsageError, AssertionError)):
         check(Command("here", text), whole="…" not in text)
 
 
 def check(command: Command, *, whole: bool) -> None:
     for options in parsed(command, whole=whole):
         assert options.verb in VERBS
+        if whole:
+            values_of(options.command, options)
         check_keys(options)
 
 
@@ -145,6 +149,12 @@ def test_every_manifest_named_is_here(page: str) -> None:
     assert named <= names
 
 
+def below(parser: argparse.ArgumentParser, verb: str) -> argparse.ArgumentParser:
+    (verbs,) = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    found: argparse.ArgumentParser = dict(verbs or {})[verb]
+    return found
+
+
 def options_of(parser: argparse.ArgumentParser) -> set[str]:
     found = {option for action in parser._actions for option in action.option_strings}
     for action in parser._actions:
@@ -154,7 +164,7 @@ def options_of(parser: argparse.ArgumentParser) -> set[str]:
 
 
 def test_every_option_named_in_a_sentence_exists() -> None:
-    known = {option for verb in VERBS for option in options_of(parser_of(verb, whole=True))}
+    known = options_of(parser_of(whole=True))
     for page in PAGES:
         named = {text.split()[0].partition("=")[0] for text in quoted(page) if text.startswith("-")}
         assert {one for one in named if one.startswith("--")} <= known, page

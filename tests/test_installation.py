@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from curation.core.ledger import LEDGER
 from tests.test_layers import imports, modules
 
 ROOT = Path(__file__).parents[1]
@@ -107,7 +106,7 @@ def test_names_work_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
     printed("export", "elephant/val2017", "--part", "wilderness", "--format", "txt", "--out", "ids.txt")
     assert len((tmp_path / "ids.txt").read_text().split()) == 969
     printed("publish", "elephant/val2017", "--repo", "me/elephant", "--dry-run", "published")
-    assert sorted(one.name for one in tmp_path.iterdir() if one.name != "cache") == [LEDGER, "ids.txt", "published"]
+    assert sorted(one.name for one in tmp_path.iterdir() if one.name != "cache") == ["ids.txt", "published"]
 
 
 distributions_of_modules = cache(importlib.metadata.packages_distributions)

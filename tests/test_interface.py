@@ -18,11 +18,11 @@ import pandas as pd
 import pytest
 
 import curation
+from curation.benchmarks.calls import _variant_kind, _with_variants
 from curation.benchmarks.registry import evaluation_of, protocols
 from curation.cli.signature import parameter_texts
 from curation.core.arguments import checked
 from curation.core.errors import UsageError
-from curation.evaluation.calls import _variant_kind, _with_variants
 from curation.evaluation.inputs import Reading
 from curation.manifest.locate import find_manifest
 from tests.small_world import write_small_world
@@ -228,13 +228,56 @@ def test_a_manifest_for_a_notebook(tmp_path: Path) -> None:
         ({"truth": TRUTH, "detections": FOUND, "manifest": ["shapes"]}, "this value of manifest"),
         ({"truth": TRUTH, "detections": FOUND, "manifest": Path("no-such")}, "No such manifest"),
         ({"truth": TRUTH, "detections": FOUND, "any_scores": "yes"}, "this value of any_scores"),
-        ({"truth": TRUTH, "detections": FOUND, "variants": None}, "this value of variant"),
+        ({"truth": TRUTH, "detections": FOUND, "variants": "x"}, "this value of variant"),
+        ({"truth": FOUND, "detections": TRUTH}, "are they swapped?"),
+        ({"truth": {"t1": FOUND}, "detections": {"t1": TRUTH}}, "are they swapped?"),
+        ({"truth": pd.DataFrame(FOUND), "detections": FOUND}, "its rows have scores, as detections do"),
+        (
+            {"truth": TRUTH, "detections": FOUND, "reading": Reading(), "bad_boxes": "drop"},
+            "reading=Reading(bad_boxes=...)",
+        ),
         ({"truth": TRUTH, "detections": FOUND, "variants": "ore", "variant": "clean"}, "say the same"),
     ],
 )
 def test_inputs_of_another_kind_are_told_by_name(inputs: dict[str, Any], says: str) -> None:
     with pytest.raises(curation.CurationError, match=re.escape(says)):
         curation.evaluate.owod(**inputs)
+
+
+@pytest.mark.parametrize("name", sorted(dir(curation.evaluate)))
+def test_the_default_of_every_argument_may_be_given(name: str) -> None:
+    """A wrapper that hands on all arguments of the signature gets what a call without them gets."""
+    evaluation = getattr(curation.evaluate, name)
+    parameters = inspect.signature(evaluation).parameters.values()
+    required = {one.name: "no-such-file.json" for one in parameters if one.default is one.empty}
+    refusals = []
+    for optional in (one for one in parameters if one.default is not one.empty):
+        for arguments in (required, {**required, optional.name: optional.default}):
+            with pytest.raises(curation.CurationError) as caught:
+                evaluation(**arguments)
+            refusals.append(str(caught.value))
+    assert refusals[::2] == refusals[1::2]
+
+
+def test_arguments_by_place_are_told_their_names() -> None:
+    with pytest.raises(UsageError, match=r"try: name the arguments: truth=\.\.\., detections=\.\.\.$"):
+        curation.evaluate.coco("truth.json", "found.json")
+
+
+def test_advice_in_python_names_arguments_and_works(tmp_path: Path) -> None:
+    found = [*FOUND, {**FOUND[0], "image_id": 7}]
+    with pytest.raises(curation.CurationError) as caught:
+        curation.evaluate.coco(truth=TRUTH, detections=found)
+    assert (caught.value.hint or "").startswith("stray='drop' leaves")
+    assert curation.evaluate.coco(truth=TRUTH, detections=found, stray="drop")["AP"] == pytest.approx(100)
+    path = tmp_path / "found.json"
+    path.write_text(json.dumps(FOUND))
+    with pytest.raises(curation.CurationError) as caught:
+        curation.evaluate.voc(truth=path, detections=TRUTH)
+    assert "--" not in str(caught.value)
+    with pytest.raises(curation.CurationError) as caught:
+        curation.evaluate.voc(truth=TRUTH, detections=FOUND, task="t1", reading=None)
+    assert caught.value.hint == "help(curation.evaluate.voc)"
 
 
 def test_an_error_in_what_was_in_memory_names_no_temporary_folder() -> None:
@@ -302,15 +345,15 @@ PACKAGED = "elephant/val2017"
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda api: api.evaluate.owod(**OPEN, variant=("clean", "all")), "all alone"),
+        (lambda api: api.evaluate.owod(**OPEN, variant=("clean", "all")), "value of variant"),
         (lambda api: api.evaluate.owod(**OPEN, variant=()), "not empty"),
         (lambda api: api.evaluate.owod(**OPEN, variant=("ore", "ore")), "none twice"),
         (lambda api: api.evaluate.owod(**{**OPEN, "detections": {}}), "help(curation.evaluate.owod)"),
-        (lambda api: api.evaluate.owod(**OPEN, manifest=""), "(empty)"),
+        (lambda api: api.evaluate.owod(**OPEN, manifest=""), "value of manifest"),
         (lambda api: api.evaluate.owod(**OPEN, manifest=LONG), "too long"),
         (lambda api: api.evaluate.owod(**{**OPEN, "truth": ""}), "working folder"),
         (lambda api: api.evaluate.owod(**{**OPEN, "truth": LONG}), "too long"),
-        (lambda api: api.evaluate.voc(truth=TRUTH, detections="a\0b"), "null byte"),
+        (lambda api: api.evaluate.voc(truth=TRUTH, detections="a\0b"), "value of detections"),
         (lambda api: api.evaluate.voc(truth=TRUTH, detections=FOUND, image_set="\ud800"), "value of image_set"),
         (lambda api: api.evaluate.imagenet(scores={}), "value of scores"),
         (lambda api: api.evaluate.elephant(**PARTS, recalls=()), "value of recalls"),
@@ -357,7 +400,6 @@ def test_a_value_that_is_refused(call: Any, says: str) -> None:
         ("owod", {"variant": np.str_("ore")}, {"variant": "ore"}),
         ("owod", {"variant": ("all",)}, {"variant": "all"}),
         ("owod", {"variant": pd.Series(["clean", "ore"])}, {"variant": ("clean", "ore")}),
-        ("owod", {"variant": (one for one in ("clean", "ore"))}, {"variant": ("clean", "ore")}),
         ("owod", {"any_scores": np.bool_(True)}, {"any_scores": True}),
         ("owod", {"reading": Reading(bad_boxes=np.str_("drop"))}, {"bad_boxes": "drop"}),
     ],
@@ -395,7 +437,7 @@ def test_what_the_machine_refuses_is_an_error_of_the_tree() -> None:
 def test_an_empty_text_names_no_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(curation.load(PACKAGED).save(tmp_path / "made"))
     for ask in (find_manifest, curation.load, curation.verify):
-        with pytest.raises(curation.CurationError, match="empty"):
+        with pytest.raises(curation.CurationError, match=r"empty|working folder"):
             ask("")
     assert curation.load(".").header.name == PACKAGED
 

@@ -45,18 +45,22 @@ def test_list_and_verify_run(site: Path) -> None:
     assert verified.returncode == 0, verified.stderr
 
 
-def test_plain_detection_is_evaluated(site: Path, tmp_path: Path) -> None:
+def test_detection_is_evaluated(site: Path, tmp_path: Path) -> None:
     box = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
     truth = {
         "images": [{"id": 1, "file_name": "1.jpg", "width": 60, "height": 60}],
         "annotations": [{"id": 1, "area": 81, "iscrowd": 0, **box}],
         "categories": [{"id": 1, "name": "owl"}],
     }
-    files = tmp_path / "truth.json", tmp_path / "detections.json"
-    for path, content in zip(files, (truth, [{**box, "score": 0.9}]), strict=True):
-        path.write_text(json.dumps(content))
-    given = ["--truth", str(files[0]), "--detections", str(files[1]), "--no-cache", "--json"]
-    done = python(site, "-m", "curation", "evaluate", "voc", *given)
+    wild = {**truth, "annotations": [], "images": [{**truth["images"][0], "id": 2}]}
+    files = {"closed": (truth, [{**box, "score": 0.9}]), "wilderness": (wild, [])}
+    words = []
+    for part, pair in files.items():
+        for option, content in zip(("truth", "detections"), pair, strict=True):
+            path = tmp_path / f"{part}-{option}.json"
+            path.write_text(json.dumps(content))
+            words += [f"--{option}", f"{part}={path}"]
+    done = python(site, "-m", "curation", "evaluate", "elephant", *words, "--no-cache", "--json")
     assert done.returncode == 0, done.stderr
     values = {row["measure"]: row["value"] for row in json.loads(done.stdout)["measures"]}
     assert values["mAP11"] == 100

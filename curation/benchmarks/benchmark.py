@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import msgspec
 
 from curation.core.errors import ProtocolError, UsageError
-from curation.core.input_files import read_declaration
+from curation.core.reading import read_declaration
 from curation.sources.source_specs import SourceSlot as SourceSlot
 
 if TYPE_CHECKING:
@@ -138,10 +138,10 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 def declared_parameters(room: str) -> tuple[Parameter, ...]:
     """Return the parameters that the file of a benchmark declares."""
-    declared = msgspec.convert(benchmark_facts(room)["benchmark"].get("parameters", ()), tuple[Parameter, ...])
+    read_declared = msgspec.convert(benchmark_facts(room)["benchmark"].get("parameters", ()), tuple[Parameter, ...])
     return tuple(
         msgspec.structs.replace(param, reader=within(room, param.reader)) if param.reader else param
-        for param in declared
+        for param in read_declared
     )
 
 

@@ -18,14 +18,13 @@ from curation.benchmarks.roles import require_disjoint
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, ManifestError, UsageError
 from curation.manifest import importing
-from curation.manifest.added_boxes import read_added_boxes
 from curation.manifest.built_from import built_from
 from curation.manifest.header import Figure, Header
 from curation.manifest.importing import LISTS, pin_lists
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.manifest.manifest import is_approximate as is_approximate
-from curation.review.decisions.added_boxes import BoxResolution, add_boxes
+from curation.manifest.verify import source_content
 from curation.sources.coerce import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, require_slots
@@ -48,7 +47,6 @@ def build(
     notes: Annotated[Sequence[str], "--note NOTE"] = (),
     source_notes: Annotated[Mapping[str, str] | None, "--source-note NAME=TEXT"] = None,
     declare: bool = False,
-    overlay: Path | None = None,
     reading: Reading | None = None,
     **more: Setting,
 ) -> Manifest:
@@ -78,9 +76,6 @@ def build(
         a note on one source
     declare : bool
         write the paper's own version with the lists at hand, the rest header-only
-    overlay : Path or str, optional
-        boxes that reviewers added to the annotations, overlay.jsonl of another manifest: the lists are those of the
-        rule, the truth has these boxes too
     reading : Reading, optional
         How the sources are read.
     **more
@@ -113,7 +108,7 @@ def build(
     known = find_benchmark(benchmark) if isinstance(benchmark, str) and benchmark in benchmarks() else None
     settings = _settings(parameters or {}, more)
     if not isinstance(benchmark, Manifest) and Path(benchmark).suffix.lower() == ".toml":
-        if settings or tasks or decisions or declare or overlay or set(sources or {}) != {LISTS}:
+        if settings or tasks or decisions or declare or set(sources or {}) != {LISTS}:
             raise UsageError(
                 "A benchmark of published lists is built of these alone",
                 where=str(benchmark),
@@ -150,14 +145,9 @@ def build(
         opened = _opened(known, sources, values, known.name, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
     slots = [slot for slot in made.slots if slot.name in opened]
-    made = replace(made, built_from=built_from(sources or {}, slots, reading or Reading()))
+    contents = {slot.name: source_content(made, opened[slot.name]) for slot in slots} if made.lists else None
+    made = replace(made, built_from=built_from(sources or {}, slots, reading or Reading(), contents))
     require_disjoint(made, opened)
-    if overlay is not None:
-        boxes = read_added_boxes(overlay)
-        added = add_boxes(made, BoxResolution(boxes, "given", boxes.digest), opened)
-        for note in added.notes:
-            warnings.warn(note, CurationWarning, stacklevel=3)
-        made = replace(added.manifest, built_from=made.built_from)
     return _in_words(made, name, version, notes, source_notes or {})
 
 
@@ -384,9 +374,6 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
     """
     header = manifest.header
     built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header))
-    if header.overlay is not None and (overlay := manifest.require_added_boxes()) is not None:
-        boxes = BoxResolution(overlay, header.overlay.rule, header.overlay.log)
-        built = add_boxes(built, boxes, sources).manifest
     words = {entry.name: entry.note for entry in header.sources}
     entries = tuple(
         msgspec.structs.replace(entry, note=words.get(entry.name, entry.note)) for entry in built.header.sources
@@ -397,15 +384,12 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
             name=header.name,
             version=header.version,
             title=header.title,
-            # Boxes of reviewers change no list: what they were added to is made anew.
-            origin=built.header.origin if header.overlay is None else header.origin,
             notes=header.notes,
             supersedes=header.supersedes,
             completes=header.completes,
             sources=entries,
         ),
         lists=built.lists,
-        added_boxes=built.added_boxes,
     )
 
 

@@ -17,7 +17,7 @@ from msgspec import Meta
 from curation.benchmarks.benchmark import benchmark_facts
 from curation.benchmarks.parts import manifest_of, unread_entry
 from curation.core.errors import ProtocolError
-from curation.core.input_files import read_declaration
+from curation.core.reading import read_declaration
 from curation.manifest.header import (
     ClassEntry,
     Figure,

@@ -13,8 +13,8 @@ from curation.benchmarks.leaderboard import markdown_groups, ranked_groups
 from curation.benchmarks.registry import formats
 from curation.core.arguments import checked
 from curation.core.errors import PublishError, UsageError
-from curation.core.storage import publishing_folder, write_text
 from curation.core.text_table import printable
+from curation.core.writing import publishing_folder, write_text
 from curation.evaluation.leaderboard_rows import read_rows
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest

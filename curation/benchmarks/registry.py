@@ -26,7 +26,7 @@ import msgspec
 
 from curation.benchmarks.benchmark import Benchmark, Parameter, benchmark_facts, declared_parameters, fact, within
 from curation.core.arguments import checked
-from curation.core.entry_points import entry_points, loaded
+from curation.core.entry_points import constants_of, entry_points, loading, package_name
 from curation.core.errors import UsageError
 from curation.manifest.header import Header, Paper
 from curation.sources.source_specs import SourceSlot
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 GROUP = "curation.benchmarks"
 """The group of entry points under which another package offers a benchmark, named as the benchmark is."""
 PLAIN_GROUP = "curation.plain_evaluations"
-"""The group of entry points of further evaluations of plain detection."""
+"""The group of entry points of evaluations of plain detection."""
 _ENGINES = {"classification": "curation.evaluation.classification"}
 """Engines by name; a file may name a module instead."""
 
@@ -48,8 +48,7 @@ _ENGINES = {"classification": "curation.evaluation.classification"}
 @cache
 def _plain() -> dict[str, EntryPoint]:
     """Return what evaluates plain detection, which has no lists: modules by name."""
-    voc = EntryPoint("voc", "curation.evaluation.voc", PLAIN_GROUP)
-    return {"voc": voc} | {point.name: point for point in entry_points(PLAIN_GROUP)}
+    return {point.name: point for point in entry_points(PLAIN_GROUP)}
 
 
 @cache
@@ -227,6 +226,18 @@ def protocols() -> tuple[str, ...]:
     return (*names("evaluation"), *_plain())
 
 
+def summary_of_protocol(protocol: str) -> str:
+    """Return the line of help of a benchmark that evaluates: its file states it, or its module as ``SUMMARY``."""
+    if protocol in _rooms():
+        return str(_facts(protocol)["benchmark"]["summary"])
+    point = _plain()[protocol]
+    try:
+        return str(constants_of(point).get("SUMMARY", f"offered by the package {package_name(point)}"))
+    # Another package may raise anything while it is imported; that must not take the other benchmarks away.
+    except Exception as error:
+        return f"cannot be loaded: {type(error).__name__}"
+
+
 def evaluation_of(protocol: str) -> Callable[..., Any]:
     """Return the function that evaluates a benchmark, a `curation.evaluation.result.Result`.
 
@@ -268,9 +279,13 @@ def _known(protocol: str) -> Any:
 
 def _evaluation(protocol: str) -> Any:
     """Return what holds ``evaluate`` and ``REPORT`` of a benchmark; None for an unknown one."""
-    if protocol in _plain():
-        return loaded(_plain()[protocol], f"The evaluation {protocol}")
-    return evaluation(protocol) if protocol in names("evaluation") else None
+    point = _plain().get(protocol)
+    if point is None and protocol not in names("evaluation"):
+        return None
+    module, package = (point.value, package_name(point)) if point else (_module(protocol), "")
+    with loading(module, f"The evaluation {protocol}", package):
+        made = point.load() if point else evaluation(protocol)
+        return Evaluation(made.evaluate, made.REPORT)
 
 
 def _refuse(subject: str, name: str, known: Iterable[str], hint: str | None = None) -> NoReturn:

@@ -57,7 +57,7 @@ def require_disjoint(manifest: Manifest, sources: Mapping[str, Source], *, stack
         if overlap.proven and not is_note:
             slots = [part.sources for part in manifest.header.parts if part.name in (*overlap.left, *overlap.right)]
             names = list(dict.fromkeys(name for several in slots for name in several))
-            _refuse(overlap, ", ".join(_file_of(name, sources) for name in names), names)
+            _refuse(overlap, names, sources)
         text = overlap.summary(5) + (published_text(manifest.header) if is_published(manifest.header) else "")
         warnings.warn(text, CurationWarning, stacklevel=stacklevel)
 
@@ -68,30 +68,34 @@ def require_disjoint_sources(
     """Raise `ProtocolError` for images that ``train`` and ``test`` are proven to share; warn of signs if asked."""
     for overlap in source_overlaps(sources, paths=paths):
         if overlap.proven:
-            _refuse(overlap, " and ".join(_file_of(name, sources) for name in sources), list(sources))
+            _refuse(overlap, list(sources), sources)
         elif warn:
             warnings.warn(overlap.summary(5), CurationWarning, stacklevel=4)
 
 
-def _refuse(overlap: Overlap, where: str, slots: Sequence[str]) -> None:
-    if overlap.images.evidence == "file":
+def _refuse(overlap: Overlap, slots: Sequence[str], sources: Mapping[str, Source]) -> None:
+    opened = [sources[name] for name in slots if name in sources]
+    parts = list(dict.fromkeys(map(_list_of, opened)))
+    if len(parts) > 1 and overlap.columns.is_one_folder(opened):
+        hint = f"remove the shared images from one of the two parts: {' or '.join(parts)}"
+    elif overlap.images.evidence == "file":
         last = overlap.right[-1] if overlap.right[-1] in slots else slots[-1]
         hint = f"give another file, or of a folder another part: --source {last}=PATH, --source {last}@PART=PATH"
     else:
         hint = "remove the shared images from one of the two files, with their boxes; or give the right file"
+    names = [f"source {name}" + (f": {_list_of(sources[name])}" if name in sources else "") for name in slots]
     raise ProtocolError(
         "The same images are used for two purposes, such as training and testing",
-        where=where,
+        where=" and ".join(names),
         expected=f"no image both in {', '.join(overlap.left[:3])} and in {', '.join(overlap.right[:3])}",
         found=overlap.summary(SHOWN),
         hint=hint,
     )
 
 
-def _file_of(name: str, sources: Mapping[str, Source]) -> str:
-    source = sources.get(name)
-    return (
-        f"source {name}"
-        if source is None
-        else f"source {name}: {source.files[0].name if source.files else source.title}"
-    )
+def _list_of(source: Source) -> str:
+    """Return what says which images a source has: its file, or an entry of the YAML of a YOLO folder."""
+    if not source.files:
+        return source.title
+    name = source.files[0].name
+    return f"{source.part} of {name}" if name.lower().endswith((".yaml", ".yml")) else name

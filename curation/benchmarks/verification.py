@@ -12,7 +12,7 @@ from curation.benchmarks.building import rebuild as rebuilt_now
 from curation.benchmarks.registry import find_benchmark
 from curation.benchmarks.roles import is_published, is_told_only, overlaps_of, published_text
 from curation.core.arguments import checked
-from curation.core.errors import UsageError
+from curation.core.errors import ManifestError, ProtocolError, SourceError, UsageError
 from curation.core.short_repr import html_table
 from curation.manifest.built_from import BuiltFrom, built_from
 from curation.manifest.disjoint import COMPARED
@@ -20,6 +20,7 @@ from curation.manifest.importing import read_published_ids
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import (
+    NOT_RECORDED,
     Finding,
     Outcome,
     PublishedComparison,
@@ -60,7 +61,7 @@ class Verification:
     def __repr__(self) -> str:
         header = self.manifest.header
         failures = sum(finding.outcome == "failure" for finding in self.findings)
-        state = "ok" if self.ok else f"failed: {failures} failures"
+        state = "ok" + f", {self.doubt}" * bool(self.doubt) if self.ok else f"failed: {failures} failures"
         return f"<Verification of {header.name} {header.version}, {len(self.findings)} findings, {state}>"
 
     def _repr_html_(self) -> str:
@@ -85,6 +86,22 @@ class Verification:
         failed = any(finding.outcome == "failure" for finding in self.findings)
         return not failed and (self.comparison is None or self.published_agrees)
 
+    @property
+    def doubt(self) -> str:
+        """Why the counts agree and the sources are not proven to be the same; else ``""``."""
+        changed = ", ".join(row.subject for row in self.findings if row.found == NOT_RECORDED)
+        return f"counts by role agree, and these sources changed since the manifest was made: {changed}" * bool(changed)
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in words."""
+        unchecked = sum(finding.found.startswith("not checked") for finding in self.findings)
+        if not self.ok:
+            return "the check failed"
+        if self.doubt:
+            return self.doubt + f"; {unchecked} not checked" * bool(unchecked)
+        return f"verified but for {unchecked} not checked" if unchecked else "verified"
+
     def to_frame(self) -> pd.DataFrame:
         """Return the findings as a table: check, subject, outcome, expected, found."""
         import pandas as pd
@@ -99,6 +116,7 @@ class Verification:
             "version": header.version,
             "digest": self.manifest.digest,
             "ok": self.ok,
+            "verdict": self.verdict,
             "findings": [asdict(finding) for finding in self.findings],
         }
         data["roles"] = {"compared": list(self.compared), "not_compared": list(self.not_compared)}
@@ -163,8 +181,8 @@ def verify(
         )
     held = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
     findings, opened = verify_lists(held), dict[str, Source]()
-    if sources or rebuild or held.built_from:
-        opened = held.open_sources(sources or {}, reading)
+    if sources or rebuild or (held.built_from and held.built_from.sources):
+        opened = held.open_sources(sources or {}, reading, allow_changed=True)
         findings += verify_sources(held, opened, strict=strict)
         if rebuild:
             findings += _rebuilt(held, opened, strict=strict)
@@ -209,7 +227,11 @@ def _rebuilt(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool)
     protocol = find_benchmark(header.rule.protocol)
     slots = protocol.slots_for(parameters_of(manifest.header))
     require_slots(slots, sources, "curation verify MANIFEST --rebuild")
-    built = rebuilt_now(manifest, sources)
+    try:
+        built = rebuilt_now(manifest, sources)
+    except (ManifestError, ProtocolError, SourceError) as error:
+        found = f"cannot be built: {error.what} {error.found or ''}".strip()
+        return [Finding("rebuild", "manifest", "failure", manifest.digest, found)]
     differing = [name for name in manifest.lists if built.lists.get(name) != manifest.lists[name]]
     now = {part.name: part.sha256 or "" for part in built.header.parts}
     findings = []

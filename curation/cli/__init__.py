@@ -5,25 +5,22 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
-from itertools import chain, takewhile
+from itertools import chain, takewhile, zip_longest
 from keyword import iskeyword
-from pathlib import Path
 from typing import Any, NoReturn
 
 from curation.cli import outputs
 from curation.cli.offered import help_lines, offered, verb_module
-from curation.cli.option_names import Help, Once, renamed
+from curation.cli.option_names import RETIRED, Help
 from curation.core import edge
+from curation.core.entry_points import loading
 from curation.core.errors import CurationError, UsageError
+from curation.core.option_names import renamed
 from curation.core.text_table import printable
 from curation.version import __version__
-
-COMMAND = "command"
-"""Where a parsed command line keeps the function that it calls, if that was made from a signature."""
 
 GROUPS: dict[str, dict[str, str]] = {
     "Lists": {
@@ -67,8 +64,12 @@ GONE = {
     "duplicates": "similarity duplicates",
     "leaks": "similarity leaks",
     "hierarchy kin": "hierarchy related",
+    "audit --engine": "audit FOLDER --each --workers N",
+    "inspect --engine": "inspect FILES --presence DIR --workers N",
+    "similarity duplicates --engine": "similarity duplicates --workers N",
+    "similarity neighbors --engine": "similarity neighbors --workers N",
 }
-"""Verbs and commands of earlier versions, and what they are now."""
+"""Verbs, commands and options of earlier versions, and what they are now."""
 
 
 def groups() -> dict[str, dict[str, str]]:
@@ -82,119 +83,92 @@ def groups() -> dict[str, dict[str, str]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (see `curation.core.edge.outcome`)."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    verb, command = [*(word for word in words if not word.startswith("-")), "", ""][:2]
 
     def work() -> int:
-        parser = _parser(verb, command, each="--each" in given)
-        _require_known(parser, given)
-        options = parser.parse_args(given)
+        _refuse_retired(" ".join(takewhile(lambda word: not word.startswith("-"), words[:2])), *words[:1])
+        parser = _parser(verb, command, each="--each" in words)
+        options = parser.parse_args(words)
         if options.verb is None:
             parser.print_help()
             return 2
         with outputs.guarded(parser, options):
             return _run(options)
 
-    options_alone = takewhile(lambda word: word != "--", given)
+    options_alone = takewhile(lambda word: word != "--", words)
     as_json = any(word.partition("=")[0] == "--json" for word in options_alone)
     return edge.outcome(work, lambda error: _report(error, as_json=as_json))
 
 
-def _require_known(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
-    """Raise `WrongWordsError` for a verb, command or option that there is not, and say what to type instead."""
-    words = list(takewhile(lambda word: not word.startswith("-"), given))
-    for old in (" ".join(words[:2]), *words[:1]):
-        if old in GONE:
-            command = f"curation {GONE[old]}"
-            raise WrongWordsError(f"`curation {old}` is now `{command}`", where="curation", found=old, hint=command)
-    for word in words:
-        below = next((action for action in parser._actions if isinstance(action, argparse._SubParsersAction)), None)
-        if below is None:
-            break
-        if word not in below.choices:
-            raise _unknown(f"There is no `{parser.prog} {word[:80]}`", word, below.choices, parser)
-        parser = below.choices[word]
-    if words[:1] == ["build"] and len(words) > 1 and not Path(words[1]).exists():
-        from curation.benchmarks.registry import benchmarks
-        from curation.manifest.locate import manifest_folders
-
-        near = [] if words[1] in benchmarks() else get_close_matches(words[1], benchmarks(), 1)
-        # A manifest without lists is built too: by NAME or NAME@VERSION.
-        if near and not any(words[1] in (name, name.rpartition("@")[0]) for name in manifest_folders()):
-            raise _unknown(f"There is no benchmark {words[1]!r}", words[1], near, parser)
-    known = parser._option_string_actions
-    for word in given[: given.index("--")] if "--" in given else given:
-        option = word.partition("=")[0]
-        # What is missing beside --json is said by the parser.
-        if option.startswith("--") and option not in known and option != "--json":
-            called = f"{option[:80]} of `{parser.prog}`"
-            if now := renamed(option[2:], known):
-                raise WrongWordsError(f"{called} is now {now}", where=parser.prog, found=option[:80], hint=now)
-            raise _unknown(f"{called} does not exist", option, known, parser)
-
-
-def _unknown(what: str, word: str, known: Iterable[str], parser: argparse.ArgumentParser) -> WrongWordsError:
-    """Return the error about a word that is none of some known ones, with the nearest of them."""
-    near = get_close_matches(word, known, 1)
-    answer = f"; did you mean {near[0]}?" if near else f": see `{parser.prog} --help`"
-    return WrongWordsError(
-        f"{what}{answer}",
-        where=parser.prog,
-        expected=", ".join(known)[:400],
-        found=word[:80],
-        hint=near[0] if near else f"{parser.prog} --help",
-    )
+def _refuse_retired(*commands: str) -> None:
+    """Refuse a verb, a command or an option of an earlier version in one line that names its successor."""
+    for old in GONE.keys() & {*commands}:
+        raise UsageError(f"`curation {old}` is now `curation {GONE[old]}`")
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says in one line what is wrong: the usage of a verb with many options hides it.
+    """A parser whose refusals are errors of the tree; it splits words, and `call` converts them."""
 
-    An option of one value is given once: of two values, none is passed over silently.
-    """
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self.register("action", None, Once)
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what is wrong."""
-        parts = next((found.groupdict() for form in _REFUSALS if (found := form.search(message))), {})
-        hint = f"{self.prog} --help"
-        raise WrongWordsError(f"{message}: see `{hint}`", where=self.prog, hint=hint, **parts)
+    def __init__(self, **settings: Any) -> None:
+        usual: dict[str, Any] = {"formatter_class": Help, "allow_abbrev": False}
+        super().__init__(**usual | settings)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuse words that are left over where they are met: the parser of all commands would name its own help."""
-        options, strange = super().parse_known_args(args, namespace)
-        return (options, strange) if not strange else self.error(f"unrecognized arguments: {' '.join(strange)}")
+        """Refuse an option that there is not before one that is missing, and words that are left over."""
+        has_commands = any(isinstance(action, argparse._SubParsersAction) for action in self._actions)
+        words = [*takewhile(lambda word: word != "--", () if has_commands else args or ())]
+        for word, following in zip_longest(words, words[1:], fillvalue=""):
+            option, _, value = word.partition("=")
+            self._refuse_gone(f"{option} {(value or following).partition('=')[0]}")
+            if option.startswith("--") and option not in self._option_string_actions:
+                self._refuse_option(option)
+        options, rest = super().parse_known_args(args, namespace)
+        if rest:
+            expected = "each value after its option, patterns in quotes"
+            self._refuse("There are words that belong to no option", expected=expected, found=" ".join(rest))
+        return options, rest
 
+    def _refuse_option(self, option: str) -> None:
+        known = self._option_string_actions
+        _refuse_retired(f"{self.prog} {option}".removeprefix("curation "))
+        if now := renamed(option[2:], known):
+            raise UsageError(f"{option} of `{self.prog}` is now {now}")
+        self._refuse_gone(option)
+        self._refuse(f"{option[:80]} of `{self.prog}` does not exist", expected=", ".join(known), found=option)
 
-_REFUSALS = (
-    re.compile(r"invalid choice: (?P<found>.*) \(choose from (?P<expected>.*)\)", re.DOTALL),
-    re.compile(r"invalid (?P<expected>\w+) value: (?P<found>.*)", re.DOTALL),
-    re.compile(r"the following arguments are required: (?P<expected>.*)"),
-    re.compile(r"unrecognized arguments: (?P<found>.*)", re.DOTALL),
-    re.compile(r"expected (?P<expected>\w+ argument.*)"),
-    re.compile(r"is given twice: (?P<found>.*)", re.DOTALL),
-    re.compile(r": (?P<found>'.*'): expected (?P<expected>.*)", re.DOTALL),
-)
-"""What `argparse` says of a word: what it found, and what would have been right."""
+    def _refuse_gone(self, option: str) -> None:
+        if advice := RETIRED.get(option.removeprefix("--")):
+            raise UsageError(f"{option} of `{self.prog}` is gone: {advice}")
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a verb or command that there is not; `call` refuses other words."""
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            self._refuse(f"There is no `{self.prog} {value[:80]}`", expected=", ".join(action.choices), found=value)
 
-class WrongWordsError(UsageError):
-    """A command line that no parser takes; as text, one line."""
+    def error(self, message: str) -> NoReturn:
+        """Refuse what argparse cannot split."""
+        names = message.partition("required: ")[2]
+        texts = {argparse._get_action_name(action): str(action.help).partition("\n")[0] for action in self._actions}
+        missing = {name: texts.get(name, "") for name in names.split(", ") if names}
+        what = f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing" if missing else message
+        expected = "; ".join(f"{name}: {text}" if text else name for name, text in missing.items())
+        self._refuse(what, expected=expected.replace("%%", "%") or None)
 
-    def __str__(self) -> str:
-        return printable(self.what)
+    def _refuse(self, what: str, *, expected: str | None, found: str | None = None) -> NoReturn:
+        near = get_close_matches(found or "", (expected or "").split(", "), 1)
+        raise UsageError(
+            what,
+            where=self.prog,
+            expected=expected and expected[:400],
+            found=found and found[:200],
+            hint=f"did you mean {near[0]}?" if near else f"{self.prog} --help",
+        )
 
 
 def _run(options: argparse.Namespace) -> int:
     """Call what the command line names, print its answer, and return the exit status."""
     from curation.cli.output import Answer, emit, warnings_shown
-
-    if not hasattr(options, COMMAND):
-        with warnings_shown():
-            written: int = options.run(options)
-        return written
     from curation.cli.signature import call
 
     with warnings_shown():
@@ -227,7 +201,6 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
         epilog=f"{listed}\n\n`curation VERB --help` shows the options of a verb.",
         formatter_class=_TopHelp,
         usage="curation [-h] [--version] [--completion SHELL] VERB ...",
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"curation {__version__}")
     parser.add_argument(
@@ -241,16 +214,15 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
     for name in summaries if is_listed else names:
         module = _module(name, optional=every) if every or name == verb else None
         summary = str(summaries.get(name) or getattr(module, "SUMMARY", name))
-        subparser = below.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
-            formatter_class=Help,
-            allow_abbrev=False,
-        )
+        child = below.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         if module is not None:
-            _declare(subparser, module, command, each=each)
-            outputs.add_force(subparser)
+            try:
+                with loading(module.__name__, f"The command `curation {name}`"):
+                    _declare(child, module, command, every=every, each=each)
+            except UsageError:
+                # Completion and the page of all commands have what can be used.
+                if not every:
+                    raise
     return parser
 
 
@@ -276,53 +248,54 @@ class _TopHelp(argparse.RawDescriptionHelpFormatter):
 class _Completion(argparse.Action):
     """Prints what a shell needs to complete verbs, options and files, and ends the command."""
 
-    def __call__(self, parser: argparse.ArgumentParser, *given: Any) -> None:
+    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, shell: Any, option: str | None = None) -> None:
         import shtab
 
-        print(shtab.complete(whole_parser(), given[1]))
+        if shell not in (self.choices or ()):
+            expected = ", ".join(self.choices or ())
+            hint = "curation --completion bash"
+            raise UsageError(
+                "--completion cannot use this value", where="curation", expected=expected, found=shell[:80], hint=hint
+            )
+        print(shtab.complete(whole_parser(), shell))
         parser.exit()
 
 
 def whole_parser() -> argparse.ArgumentParser:
     """Return the parser of every verb, for completion at a shell and for the page of all commands."""
-    parser = _parser(None, every=True)
-    for command in outputs.commands_of(parser):
-        for action in command._actions:
-            if action.type is Path or isinstance(action.type, outputs.Output):
-                action.complete = _FILES  # type: ignore[attr-defined]
-    return parser
+    return _parser(None, every=True)
 
 
-_FILES = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
-"""How shtab names the completion of files."""
+def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, every: bool, each: bool) -> None:
+    """Declare the options of a verb: those of its function ``run``, or of the one of its ``COMMANDS`` that is in use.
 
-
-def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, each: bool) -> None:
-    """Declare the options of a verb: those of its function ``run``, or of each of its ``COMMANDS``.
-
-    A command is a function that returns an `Answer`.
+    A command is a function that returns an `Answer`, or an error where it cannot be loaded. A module whose commands
+    take long to import has their ``SUMMARIES`` instead, and a function ``command_of``.
     """
-    if hasattr(module, "add_arguments"):
-        module.add_arguments(parser, command)
-        parser.set_defaults(run=module.run)
-        return
-    from curation.cli.signature import add_arguments, add_commands
+    from curation.cli.signature import add_arguments, summary_of
 
-    if hasattr(module, "COMMANDS"):
+    if not (hasattr(module, "COMMANDS") or hasattr(module, "SUMMARIES")):
+        # `audit --each` has options of its own.
+        add_arguments(parser, module.run_each if each and hasattr(module, "run_each") else module.run)
+        outputs.add_force(parser)
+        return
+    if hasattr(module, "SUMMARIES"):
+        summaries, function_of = module.SUMMARIES, module.command_of
+    else:
         if isinstance(unusable := module.COMMANDS.get(command), UsageError):
             raise unusable
         usable = {name: function for name, function in module.COMMANDS.items() if callable(function)}
-        add_commands(parser, usable, module.METAVAR)
-    else:
-        # `audit --each` has options of its own.
-        run = module.run_each if each and hasattr(module, "run_each") else module.run
-        add_arguments(parser, run)
-        parser.set_defaults(command=run)
-    for leaf in outputs.commands_of(parser):
-        leaf.add_argument("--json", action="store_true", help="print the answer as JSON")
+        summaries, function_of = {name: summary_of(function) for name, function in usable.items()}, usable.__getitem__
+    below = parser.add_subparsers(dest=module.METAVAR.lower(), metavar=module.METAVAR, required=True)
+    for name, summary in summaries.items():
+        leaf = below.add_parser(name, help=summary, description=f"{summary}.")
+        if every or name == command:
+            leaf.description = f"{summary_of(function := function_of(name))}."
+            add_arguments(leaf, function)
+            outputs.add_force(leaf)
 
 
 def _report(error: CurationError, *, as_json: bool) -> None:
+    print("error: " + "\n".join(printable(line, "?") for line in str(error).split("\n")), file=sys.stderr)
     if as_json:
         print(json.dumps(error.as_dict(), indent=1))
-    print("error: " + "\n".join(printable(line, "?") for line in str(error).split("\n")), file=sys.stderr)

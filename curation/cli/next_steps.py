@@ -26,7 +26,10 @@ def following(options: argparse.Namespace) -> list[str]:
         words = ["--part", first, "--format", "coco", *moved, "--out", f"{first}.json"]
         return [next_command("export", target, *words)]
     chosen = [part for part in tests if [part.name] == options.part] if options.verb == "export" else []
-    if not chosen or not chosen[0].task or options.format != "coco" or options.out.suffix != ".json":
+    if not chosen or not chosen[0].task or options.format != ["coco"]:
         return []
-    words = ["--task", chosen[0].task, "--truth", str(options.out), "--detections", "DETECTIONS.json"]
+    (out,) = options.out
+    if out.suffix != ".json":
+        return []
+    words = ["--task", chosen[0].task, "--truth", str(out), "--detections", "DETECTIONS.json"]
     return [next_command("evaluate", header.rule.protocol, "--manifest", target, *words)]

@@ -6,15 +6,12 @@ and its heading as ``GROUP``. ``VERB.ACTION = "MODULE:FUNCTION"`` adds an action
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import EntryPoint
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-from curation.core.entry_points import entry_points, loaded, package_name
+from curation.core.entry_points import constants_of, entry_points, loaded, package_name
 from curation.core.errors import UsageError
 
 ENTRY_POINTS = "curation.commands"
@@ -59,19 +56,9 @@ def help_lines() -> dict[str, tuple[str, str]]:
 
 def _help_line(point: EntryPoint) -> tuple[str, str]:
     try:
-        spec = find_spec(point.value)
-        if spec is None or spec.origin is None:
-            raise ModuleNotFoundError(point.value)
-        tree = ast.parse(Path(spec.origin).read_bytes())
-    # `find_spec` imports the package of the module, which may raise anything.
+        constants = constants_of(point)
+    # The package of the module may raise anything while it is imported.
     except Exception as error:
         return OTHERS, f"cannot be loaded: {type(error).__name__}"
-    constants = {
-        node.targets[0].id: node.value.value
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and isinstance(node.value, ast.Constant)
-    }
     summary = constants.get("SUMMARY", f"offered by the package {package_name(point)}")
     return str(constants.get("GROUP", OTHERS)), str(summary)

@@ -7,7 +7,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -65,14 +65,15 @@ class Amount:
 
 
 def emit(data: Data | Callable[[], Data], lines: Iterable[Line], *, as_json: bool) -> None:
-    """Print a result: the data as JSON, or the lines."""
-    if as_json:
-        # An escape of JSON where the encoding lacks a character: that of the stream would be none.
-        escaped = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
-        print(json.dumps(data() if callable(data) else data, indent=1, ensure_ascii=escaped, allow_nan=False))
-        return
-    for line in lines:
-        print(*(table_lines(line) if isinstance(line, Table) else [printable(line)]), sep="\n")
+    """Print a result, the data as JSON or the lines, as far as it is read (``| head``)."""
+    with suppress(BrokenPipeError):
+        if as_json:
+            # An escape of JSON where the encoding lacks a character: that of the stream would be none.
+            escaped = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+            print(json.dumps(data() if callable(data) else data, indent=1, ensure_ascii=escaped, allow_nan=False))
+            return
+        for line in lines:
+            print(*(table_lines(line) if isinstance(line, Table) else [printable(line)]), sep="\n")
 
 
 def warn(text: str) -> None:

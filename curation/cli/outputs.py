@@ -1,7 +1,7 @@
 """What a verb writes, declared as the type of its options: one rule guards all outputs, before long work and after.
 
 An option whose type is an `Output` is one; every other path on the command line is an input. `guarded` refuses at once
-what may not be written (see `curation.core.ledger.check_output`), and `add_force` offers ``--force`` wherever there is
+what may not be written (see `curation.core.writing.check_output`), and `add_force` offers ``--force`` wherever there is
 an output.
 """
 
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curation.core import ledger
 from curation.core.errors import UsageError
+from curation.core.writing import HEADER, check_output, command, refuse_in_manifest, refuse_input, require_new_folder
 
 FIGURE_SUFFIXES = (".png", ".svg", ".csv")
 
@@ -40,6 +40,8 @@ class Output:
 
     def __call__(self, text: str) -> Path:
         """Return the path that an argument names."""
+        if not text:
+            raise UsageError("An output needs a name", expected="a path; the working folder is '.'", found="''")
         return Path(text)
 
 
@@ -67,55 +69,49 @@ def output_folder(files: tuple[str, ...] = (), figures: tuple[str, ...] = (), *,
         return (*written, *(f"{stem}{suffix}" for stem in drawn for suffix in FIGURE_SUFFIXES))
 
     def check(path: Path) -> None:
-        ledger.refuse_review(path)
-        ledger.refuse_in_manifest(path / "measures.csv")
+        refuse_in_manifest(path / "measures.csv")
         if path.exists() and not path.is_dir():
             raise UsageError("Results go into a folder", where=str(path), expected="a folder", found="a file")
         for pattern in patterns() if path.is_dir() else ():
             for file in sorted(path.glob(pattern)):
                 # What a killed run left half written has a hidden name: it is removed when the file is written.
                 if not file.name.startswith("."):
-                    ledger.check_output(file)
+                    check_output(file)
 
     return Output(check, patterns=patterns)
 
 
 def _check_new_manifest(path: Path) -> None:
-    if not (path / ledger.HEADER).is_file():
-        ledger.require_new_folder(path)
+    if not (path / HEADER).is_file():
+        require_new_folder(path)
 
 
-def _check_kept(path: Path) -> None:
-    ledger.refuse_input(path)
-    ledger.refuse_review(path)
-
-
-OUTPUT_FILE = Output(ledger.check_output)
-NEW_FOLDER = Output(ledger.require_new_folder)
+OUTPUT_FILE = Output(check_output)
+NEW_FOLDER = Output(require_new_folder)
 """A folder that appears whole, and is never replaced."""
 NEW_MANIFEST = Output(_check_new_manifest)
 """Likewise; a manifest that is there already is compared later, and accepted where it is the very same."""
-FILE_OR_NEW_FOLDER = Output(lambda path: (ledger.require_new_folder if path.is_dir() else ledger.check_output)(path))
-KEPT = Output(_check_kept, replaces=False)
+FILE_OR_NEW_FOLDER = Output(lambda path: (require_new_folder if path.is_dir() else check_output)(path))
+KEPT = Output(refuse_input, replaces=False)
 """A file that lines are added to, or a folder that the verb recognises: embeddings, a review, a result's rows."""
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:
     """Add ``--force`` to a verb, or to each of its sub-commands, that has an output."""
-    for command in commands_of(parser):
-        if any(isinstance(action.type, Output) and action.type.replaces for action in command._actions):
-            command.add_argument(
+    for leaf in commands_of(parser):
+        if any(isinstance(action.type, Output) and action.type.replaces for action in leaf._actions):
+            leaf.add_argument(
                 "--force",
                 action="store_true",
-                help="replace files that curation did not write; never an input of the command, never a whole folder",
+                help="replace files that exist; never an input of the command, a file of a manifest, or a whole folder",
             )
 
 
 def commands_of(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     """Yield the parsers of the commands of a verb, or of all verbs: those that have no further commands."""
     below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    for command in dict.fromkeys(leaf for action in below for leaf in action.choices.values()):
-        yield from commands_of(command)
+    for leaf in dict.fromkeys(leaf for action in below for leaf in action.choices.values()):
+        yield from commands_of(leaf)
     if not below:
         yield parser
 
@@ -127,7 +123,7 @@ def guarded(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Ite
     Raises
     ------
     OverwriteError, UsageError
-        See `curation.core.ledger.check_output` and `curation.core.ledger.require_new_folder`.
+        See `curation.core.writing.check_output` and `curation.core.writing.require_new_folder`.
     MissingFileError
         An input is a pipe, a device or a socket.
     """
@@ -138,7 +134,7 @@ def guarded(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Ite
         if (value := getattr(options, action.dest, None)) != action.default
         for path in _paths(value)
     ]
-    with ledger.command(inputs=inputs, force=getattr(options, "force", False)):
+    with command(inputs=inputs, force=getattr(options, "force", False)):
         for output, path in outputs_of(parser, options):
             output.check(path)
         yield

@@ -40,10 +40,10 @@ a dataclass                      its fields, each as an option of this command, 
 ===============================  ==================================================================================
 
 What two functions ask for under one name is one option: the first declares it, and the first docstring that explains it
-is its help, without ``False:`` at its beginning. Parameters that `curation.cli.option_names` says to be keys of one
+is its help, without ``False:`` at its beginning. Parameters that `curation.core.option_names` says to be keys of one
 option share it: ``--on-error boxes=drop --on-error stray=drop``. ``**named`` is for Python alone. Help states a
 default, and that an option may be repeated, where the docstring does not; two values of another option are refused.
-``--json`` and ``--force`` are declared once, in `curation.cli`.
+Every value is converted and checked, and every record of options made, before any function runs.
 """  # noqa: D214, D215  (the example holds a docstring)
 
 from __future__ import annotations
@@ -52,38 +52,41 @@ import argparse
 import dataclasses
 import inspect
 import re
-import types
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, NoReturn, get_args, get_origin
 
-from curation.cli.option_names import ABOUT, Help, Once, OptionName, name_of
+from curation.cli.option_names import ABOUT
 from curation.cli.outputs import Output
-from curation.core.arguments import alternatives, annotations_of, fitted
+from curation.core.arguments import UnfitError, alternatives, annotations_of, fit, kind_in_words
 from curation.core.errors import UsageError
 from curation.core.key_value import pairs as pairs
+from curation.core.option_names import OptionName, name_of
 
 _WORDS = (Path, str, int, float, bool)
 _METAVARS: Mapping[Any, str] = {Path: "FILE", int: "N", float: "X"}
 _EMPTY = inspect.Parameter.empty
 _BARE = object()
 _KEY = re.compile(r"[\w.@-]+")
+_FILES = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
+"""How shtab names the completion of files."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Option:
-    """One parameter as the command line knows it."""
+class Option:
+    """One parameter as the command line knows it; with a key, it is one of several that share an option."""
 
     parameter: str
     called: OptionName
     kind: Literal["flag", "one", "many", "pairs"]
+    hint: Any
     word: Any
     default: Any
     positional: bool
-    metavar: str | None
-    choices: tuple[str, ...] | None
+    metavar: str
+    choices: tuple[str, ...]
     help: str
     bare: bool
 
@@ -103,14 +106,7 @@ class _Option:
         return f"--{'no-' * (self.default is True)}{self.called.option}"
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Return the words that argparse knows it by: an option of one letter also follows a single hyphen."""
-        if self.positional:
-            return (self.dest,)
-        return (f"-{self.dest}", self.flag) if len(self.dest) == 1 else (self.flag,)
-
-    @property
-    def said(self) -> str:
+    def title(self) -> str:
         """Return what messages call it."""
         return self.dest.upper() if self.positional else f"{self.flag} {self.key}".rstrip()
 
@@ -120,26 +116,19 @@ class _Option:
         return self.default is _EMPTY and self.kind != "flag"
 
     @property
-    def accepted(self) -> tuple[str, ...] | None:
-        """Return the words that the value of a key may be, None for any."""
-        return self.called.words if self.kind == "flag" else self.choices
-
-    @property
     def value_text(self) -> str:
         """Return what stands for the value of a key in the help."""
-        if self.accepted:
-            return "|".join(self.accepted)
-        return (self.metavar or "VALUE").replace("[", "").replace("]", "").rpartition("=")[2]
+        return "|".join(self.choices) or self.metavar.replace("[", "").replace("]", "").rpartition("=")[2]
 
     @property
-    def default_text(self) -> str:
-        """Return the words about a default, or about repeats, that the help itself does not state."""
+    def text(self) -> str:
+        """Return the help, with the default and that it repeats, where it states neither."""
         if self.kind in ("many", "pairs"):
-            said = self.positional or "repeatable" in self.help or "once for" in self.help
-            return "" if said else " (repeatable)"
-        value = self.default if self.kind == "one" else self.key and self.called.words[self.default]
-        said = value in (_EMPTY, None, False, "", ()) or "default" in self.help or f"({value}" in self.help
-        return "" if said else f" (default: {value})"
+            is_stated = self.positional or "repeatable" in self.help or "once for" in self.help
+            return self.help + ("" if is_stated else " (repeatable)")
+        value = self.default if self.kind == "one" else self.key and self.choices[self.default]
+        is_stated = value in (_EMPTY, None, False, "", ()) or "default" in self.help or f"({value}" in self.help
+        return self.help + ("" if is_stated else f" (default: {value})")
 
     def after_key(self, text: str) -> str | None:
         """Return the value that a text gives to the key, None where it has another; of pairs KEY:NAME=VALUE too."""
@@ -151,66 +140,57 @@ class _Option:
 
 
 def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any]) -> None:
-    """Declare the parameters of a function as arguments and options."""
-    declared: dict[str, dict[str, _Option]] = {}
+    """Declare the parameters of a function as arguments and options, and ``--json``."""
+    groups: dict[str, dict[str, Option]] = {}
     for option in options_of(function):
-        members = declared.setdefault(option.dest, {})
+        members = groups.setdefault(option.dest, {})
         first = members.setdefault(option.key, option)
         members[option.key] = first if first.help else dataclasses.replace(first, help=option.help)
-    shared = {dest: tuple(members.values()) for dest, members in declared.items() if {*members} != {""}}
-    parser.set_defaults(shared=shared)
-    for dest, members in declared.items():
-        if dest in shared:
-            _declare_shared(parser, shared[dest])
-            continue
-        _declare(parser, members[""])
+    members_of = {dest: tuple(members.values()) for dest, members in groups.items()}
+    parser.set_defaults(command=function, groups=members_of, prog=parser.prog)
+    for options in members_of.values():
+        _declare(parser, options)
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
 
 
-def _declare_shared(parser: argparse.ArgumentParser, members: Sequence[_Option]) -> None:
-    """Declare an option that several parameters share, each with a key but for one."""
+def _declare(parser: argparse.ArgumentParser, members: Sequence[Option]) -> None:
+    """Declare an option, which several parameters may share, each with a key but for one."""
     main = next((option for option in members if not option.key), None)
-    keyed = [option for option in members if option.key]
-    lines = [f"{option.key}={option.value_text}: {option.help}{option.default_text}" for option in keyed]
-    head = main.help + main.default_text if main else ABOUT.get(members[0].called.option, "")
-    head += "" if "repeatable" in head or "once for" in head else " (repeatable)"
-
-    def text_of(text: str) -> str:
-        for option in keyed:
-            value = option.after_key(text)
-            if value is not None and (value in option.accepted if option.accepted else value):
-                return text
-            if value is not None:
-                raise argparse.ArgumentTypeError(f"{text[:200]!r}: expected {option.key}={option.value_text}")
-        if main is None:
-            known = ", ".join(option.key for option in keyed)
-            raise argparse.ArgumentTypeError(f"{text[:200]!r}: expected KEY=VALUE with a key of {known}")
-        return text
-
-    words = [f"{option.key}={word}" for option in keyed for word in option.accepted or ()]
-    closed = main is None and all(option.accepted for option in keyed)
-    parser.add_argument(
-        *(main or members[0]).names,
-        action="append",
-        type=text_of,
-        default=[],
-        dest=members[0].dest,
-        required=main is not None and main.required,
-        choices=words if closed else None,
-        metavar="KEY=VALUE" if main is None else "|".join(main.choices or ()) or main.metavar,
-        help="\n".join([head, *lines]).replace("%", "%%"),
-    )
-
-
-def add_commands(parser: argparse.ArgumentParser, commands: Mapping[str, Callable[..., Any]], metavar: str) -> None:
-    """Declare one sub-command a function; the namespace of a command line holds the function as ``command``."""
-    below = parser.add_subparsers(dest=metavar.lower(), metavar=metavar, required=True)
-    for name, function in commands.items():
-        summary = summary_of(function)
-        command = below.add_parser(
-            name, help=summary, description=f"{summary}.", formatter_class=Help, allow_abbrev=False
-        )
-        add_arguments(command, function)
-        command.set_defaults(command=function)
+    first, keyed = main or members[0], [option for option in members if option.key]
+    names: tuple[str, ...] = (first.dest,) if first.positional else (first.flag,)
+    if len(first.dest) == 1 and not first.positional:
+        names = (f"-{first.dest}", first.flag)
+    head = main.text if main else ABOUT.get(first.called.option, "")
+    head += " (repeatable)" if keyed and not re.search("repeatable|once for", head) else ""
+    lines = [f"{option.key}={option.value_text}: {option.text}" for option in keyed]
+    text = "\n".join([head, *lines]).replace("%", "%%")
+    if first.kind == "flag" and not keyed:
+        action = "store_false" if first.default is True else "store_true"
+        parser.add_argument(*names, action=action, dest=first.dest, help=text)
+        return
+    settings: dict[str, Any] = {"help": text, "type": first.word if isinstance(first.word, Output) else None}
+    metavar = first.metavar if main else "KEY=VALUE"
+    if first.positional:
+        several = first.kind in ("many", "pairs")
+        nargs = ("+" if first.required else "*") if several else None if first.required else "?"
+        settings |= {"nargs": nargs, "default": [] if several else None}
+    else:
+        required = main is not None and main.required
+        settings |= {"action": "append", "dest": first.dest, "default": [], "required": required}
+    if metavar.startswith("[[") and metavar.endswith("]"):
+        settings |= {"nargs": "?", "const": ""}
+        metavar = metavar[1:-1]
+    shown = parser.add_argument(*names, metavar=metavar or None, **settings)
+    # For help and completion: words are checked when they are converted.
+    words = [f"{option.key}={word}" for option in keyed for word in option.choices]
+    if main is None:
+        shown.choices = words if all(option.choices for option in keyed) else None
+    elif keyed and main.choices:
+        shown.metavar = "|".join(main.choices)
+    else:
+        shown.choices = main.choices or None
+    if first.word is Path or isinstance(first.word, Output):
+        shown.complete = _FILES  # type: ignore[attr-defined]
 
 
 def call(function: Callable[..., Any], options: argparse.Namespace) -> Any:
@@ -219,23 +199,43 @@ def call(function: Callable[..., Any], options: argparse.Namespace) -> Any:
     Raises
     ------
     UsageError
-        A KEY=VALUE is none, a key is named twice, or a value is not what its annotation says (see
-        `curation.core.arguments.checked`).
+        A value is not what its annotation says, a KEY=VALUE is none, or a name or option is given twice.
     """
+    return _called(function, options, values_of(function, options))
+
+
+def values_of(function: Callable[..., Any], options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of a function, converted and checked, before it is called (see `call`)."""
+    for members in options.groups.values():
+        _require_keys(members, options)
+    return _values(function, options)
+
+
+def _values(function: Callable[..., Any], options: argparse.Namespace) -> dict[str, Any]:
+    """Return arguments of a function: those of functions that make one of them, records and values."""
+    values: dict[str, Any] = {}
+    for parameter, hint in _parameters(function):
+        group = _group_in(hint)
+        if group:
+            inner = _values(group, options)
+            values[parameter.name] = _called(group, options, inner) if isinstance(group, type) else inner
+        elif option := _option(function, parameter, hint, ""):
+            values[parameter.name] = value_of(option, options)
+    return values
+
+
+def _called(function: Callable[..., Any], options: argparse.Namespace, values: dict[str, Any]) -> Any:
     positional, named = [], {}
-    hints = annotations_of(function, extras=True)
-    for name, parameter in _parameters(function):
-        if group := _group_in(hints[name]):
-            value = call(group, options)
-        elif option := _option(function, parameter, hints[name], ""):
-            value = _value(option, options)
-            value = fitted(value, option.said, hints[name], "The command", "--help", parameter.default)
-        else:
+    for parameter, hint in _parameters(function):
+        if parameter.name not in values:
             continue
+        value, group = values[parameter.name], _group_in(hint)
+        if group and not isinstance(group, type):
+            value = _called(group, options, value)
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             positional.append(value)
         else:
-            named[name] = value
+            named[parameter.name] = value
     return function(*positional, **named)
 
 
@@ -244,21 +244,22 @@ def summary_of(function: Callable[..., Any]) -> str:
     return (inspect.getdoc(function) or "").partition("\n")[0].removesuffix(".").replace("%", "%%")
 
 
-def options_of(function: Callable[..., Any]) -> Iterator[_Option]:
+def options_of(function: Callable[..., Any]) -> Iterator[Option]:
     """Yield the options of a function, those of the records and functions that it is annotated with included."""
     texts = parameter_texts(function)
-    hints = annotations_of(function, extras=True)
-    for name, parameter in _parameters(function):
-        if group := _group_in(hints[name]):
+    for parameter, hint in _parameters(function):
+        if group := _group_in(hint):
             yield from options_of(group)
-        elif option := _option(function, parameter, hints[name], texts.get(name, "")):
+        elif option := _option(function, parameter, hint, texts.get(parameter.name, "")):
             yield option
 
 
-def _parameters(function: Callable[..., Any]) -> list[tuple[str, inspect.Parameter]]:
-    """Return the parameters of a function that a command line can give."""
-    given = inspect.signature(function).parameters.items()
-    return [(name, parameter) for name, parameter in given if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+def _parameters(function: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, Any]]:
+    """Yield the parameters of a function that a command line can give, with their annotations."""
+    hints = annotations_of(function, extras=True)
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+            yield parameter, hints[name]
 
 
 def _group_in(hint: Any) -> Callable[..., Any] | None:
@@ -270,41 +271,40 @@ def _group_in(hint: Any) -> Callable[..., Any] | None:
     return kinds[0] if len(kinds) == 1 and isinstance(kinds[0], type) and dataclasses.is_dataclass(kinds[0]) else None
 
 
-def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: Any, text: str) -> _Option | None:
+def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: Any, text: str) -> Option | None:
     """Return a parameter as the command line knows it; None where Python alone knows it."""
     extras: list[Any] = []
     kind: Literal["flag", "one", "many", "pairs"] = "one"
-    hint = _plain(hint, extras)
-    if get_origin(hint) in (tuple, list, Sequence, Collection):
-        kind, hint = "many", _plain(get_args(hint)[0], extras)
-    elif get_origin(hint) is Mapping:
-        kind, hint = "pairs", _plain(get_args(hint)[1], extras)
-    word = next((extra for extra in extras if isinstance(extra, type | Output)), hint)
-    choices = get_args(hint) if get_origin(hint) is Literal else None
-    if word is bool and kind == "one":
-        kind = "flag"
+    inner = _plain(hint, extras)
+    if get_origin(inner) in (tuple, list, Sequence, Collection):
+        kind, inner = "many", _plain(get_args(inner)[0], extras)
+    elif get_origin(inner) is Mapping:
+        kind, inner = "pairs", _plain(get_args(inner)[1], extras)
+    word = next((extra for extra in extras if isinstance(extra, type | Output)), inner)
+    choices = get_args(inner) if get_origin(inner) is Literal else ()
     metavar, *more = [extra for extra in extras if isinstance(extra, str)] or [""]
-    flag = ""
-    if metavar.startswith("--"):
-        flag, _, metavar = metavar.partition(" ")
+    flag, _, metavar = metavar.partition(" ") if metavar.startswith("--") else ("", "", metavar)
     positional = parameter.kind is not inspect.Parameter.KEYWORD_ONLY and not flag
-    said = flag[2:].replace("-", "_") or parameter.name.rstrip("_")
-    called = OptionName(said) if positional else name_of(function.__name__, said)
+    name = flag[2:].replace("-", "_") or parameter.name.rstrip("_")
+    called = OptionName(name) if positional else name_of(function.__name__, name)
     if called is None:
         return None
-    if not isinstance(word, Output) and choices is None and word not in _WORDS:
+    if not isinstance(word, Output) and not choices and word not in _WORDS:
         raise TypeError(f"{function.__qualname__}: no word of a command line is a {hint} ({parameter.name})")
+    if word is bool and kind == "one":
+        kind, choices = "flag", called.words
     if not metavar and not choices:
         usual = "FILE" if isinstance(word, Output) else _METAVARS.get(word, called.option.replace("-", "_").upper())
         metavar = usual if kind != "pairs" else "NAME=PATH" if word is Path else "NAME=VALUE"
-    return _Option(
+    return Option(
         parameter=parameter.name,
         called=called,
         kind=kind,
-        word=str if choices else word,
+        hint=hint,
+        word=str if get_origin(inner) is Literal else word,
         default=parameter.default,
         positional=positional,
-        metavar=metavar or None,
+        metavar=metavar,
         choices=choices,
         help="; ".join(filter(None, (*more, text.removeprefix("False: ")))),
         bare=_BARE in extras,
@@ -314,82 +314,103 @@ def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: An
 def _plain(hint: Any, extras: list[Any]) -> Any:
     """Return a type without annotations and alternatives, and collect the annotations."""
     if get_origin(hint) is typing.Annotated:
-        inner, *found = get_args(hint)
-        extras += found
+        inner, *annotations = get_args(hint)
+        extras += annotations
         return _plain(inner, extras)
-    if get_origin(hint) in (Union, types.UnionType):
-        kept = [member for member in get_args(hint) if member is not type(None)]
-        usable = [member for member in kept if get_origin(member) is not None or member in _WORDS]
-        keyed = [member for member in usable if get_origin(member) is Mapping]
-        extras += [_BARE] if keyed and len(usable) > 1 else []
-        return _plain((keyed or usable or kept)[0], extras)
-    return hint
+    members = [member for member in alternatives(hint) if member is not type(None)]
+    usable = [member for member in members if get_origin(member) is not None or member in _WORDS]
+    keyed = [member for member in usable if get_origin(member) is Mapping]
+    extras += [_BARE] if keyed and len(usable) > 1 else []
+    chosen = (keyed or usable or members)[0]
+    return chosen if chosen is hint else _plain(chosen, extras)
 
 
-def _declare(parser: argparse.ArgumentParser, option: _Option) -> None:
-    text = (option.help + option.default_text).replace("%", "%%")
-    if option.kind == "flag":
-        action = "store_false" if option.default is True else "store_true"
-        parser.add_argument(*option.names, action=action, dest=option.dest, help=text)
-        return
-    several = option.kind in ("many", "pairs")
-    more: dict[str, Any] = {"choices": option.choices} if option.choices else {"type": option.word}
-    if option.kind == "pairs":
-        more["type"] = str
-    if option.positional:
-        more["nargs"] = ("+" if option.required else "*") if several else (None if option.required else "?")
-    else:
-        more["required"] = option.required
-        more["action"] = "append" if several else Once
-    metavar = option.metavar
-    if several and metavar and metavar.startswith("[[") and metavar.endswith("]"):
-        more |= {"nargs": "?", "const": ""}
-        metavar = metavar[1:-1]
-    default = [] if several else None if option.default is _EMPTY else option.default
-    parser.add_argument(*option.names, default=default, metavar=metavar, help=text, **more)
-
-
-def _value(option: _Option, options: argparse.Namespace) -> Any:
-    value = getattr(options, option.dest)
-    members: Sequence[_Option] = getattr(options, "shared", {}).get(option.dest, ())
-    if members and not option.positional:
-        value = _own_texts(option, members, value)
-        if option.kind in ("one", "flag"):
-            return _only_value(option, value)
-    if option.kind == "pairs":
-        read = option.word if isinstance(option.word, type) else Path
-        bare, known = _bare_key(value, option) if option.bare else (None, None)
-        given = {key: read(text) for key, text in pairs(value, option.flag, bare=bare, known=known).items()}
-        return given[""] if list(given) == [""] else given
-    return tuple(value) if option.kind == "many" else value
-
-
-def _own_texts(option: _Option, members: Sequence[_Option], texts: Sequence[str]) -> list[str]:
-    """Return what the texts of a shared option give to one of its members."""
+def value_of(option: Option, options: argparse.Namespace) -> Any:
+    """Return what the words of a command line give a parameter."""
+    words = getattr(options, option.dest)
+    if isinstance(words, bool):
+        return words
+    texts: list[Any] = words if isinstance(words, list) else [] if words is None else [words]
     if option.key:
-        return [value for text in texts if (value := option.after_key(text)) is not None]
-    keyed = [member for member in members if member.key]
-    return [text for text in texts if all(member.after_key(text) is None for member in keyed)]
+        texts = [value for text in texts if (value := option.after_key(text)) is not None]
+    else:
+        keyed = [member for member in options.groups[option.dest] if member.key]
+        texts = [text for text in texts if all(member.after_key(text) is None for member in keyed)]
+    if option.kind in ("one", "flag"):
+        return _only_value(option, texts, options.prog)
+    if option.kind == "many":
+        return _fitted(option, tuple(_read(option, text) for text in texts), options.prog) if texts else ()
+    bare, known = _bare_key(texts, option) if option.bare else (None, None)
+    named = {key: _read(option, text) for key, text in pairs(texts, option.flag, bare=bare, known=known).items()}
+    if not named and option.default is not _EMPTY:
+        return {}
+    return _fitted(option, named[""] if [*named] == [""] else named, options.prog)
 
 
-def _only_value(option: _Option, texts: Sequence[str]) -> Any:
-    """Return the one value among some texts, or the default."""
+def _only_value(option: Option, texts: Sequence[Any], prog: str) -> Any:
     if len(texts) > 1:
-        raise UsageError(f"{option.said} is given twice", found=", ".join(texts)[:200])
+        refuse(
+            option, prog, f"{option.title} is given twice", expected="one value", found=", ".join(map(str, texts[1:]))
+        )
     if not texts:
         if option.required:
-            raise UsageError(f"{option.said} is missing", hint="--help")
-        return option.default
-    (text,) = texts
+            refuse(option, prog, f"{option.title} is missing", expected=option.help or option.value_text, found=None)
+        return option.default is True if option.kind == "flag" else option.default
+    if option.choices and texts[0] not in option.choices:
+        _unfit(option, prog, texts[0])
     if option.kind == "flag":
-        return text == option.called.words[1]
+        return bool(texts[0] == option.choices[1])
+    return _fitted(option, _read(option, texts[0]), prog)
+
+
+def _read(option: Option, text: Any) -> Any:
+    """Return the number that a text stands for, where one is wanted; what is none is refused as what it is."""
     try:
-        return option.word(text)
+        return option.word(text) if option.word in (int, float) else text
     except ValueError:
         return text
 
 
-def _bare_key(texts: Sequence[str], option: _Option) -> tuple[str | Callable[[str], str], set[str]]:
+def _fitted(option: Option, value: Any, prog: str) -> Any:
+    try:
+        return fit(value, option.hint)
+    except UnfitError:
+        several = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else [value]
+        _unfit(option, prog, ", ".join(map(str, several)))
+
+
+def _unfit(option: Option, prog: str, text: str) -> NoReturn:
+    expected = ", ".join(option.choices) or (kind_in_words(option.hint) if text else option.value_text)
+    refuse(option, prog, f"{option.title} cannot use this value", expected=expected, found=repr(text))
+
+
+def refuse(option: Option, prog: str, what: str, *, expected: str, found: str | None) -> NoReturn:
+    """Raise a refusal of what an option was given."""
+    raise UsageError(
+        what, where=prog, expected=expected[:400], found=None if found is None else found[:200], hint=f"{prog} --help"
+    )
+
+
+def _require_keys(members: Sequence[Option], options: argparse.Namespace) -> None:
+    """Refuse a text of an option that is keys alone which has none of them, and a key without a value."""
+    keyed = [option for option in members if option.key]
+    for text in getattr(options, members[0].dest) or () if keyed else ():
+        values = [(option, value) for option in keyed if (value := option.after_key(str(text))) is not None]
+        if not values and len(keyed) == len(members):
+            expected = f"KEY=VALUE with a key of {', '.join(option.key for option in keyed)}"
+            refuse(
+                members[0],
+                options.prog,
+                f"{members[0].flag} cannot use this value",
+                expected=expected,
+                found=repr(text),
+            )
+        for option, value in values:
+            if not value:
+                _unfit(option, options.prog, value)
+
+
+def _bare_key(texts: Sequence[str], option: Option) -> tuple[str | Callable[[str], str], set[str]]:
     """Return the key of a value without one, and the keys of the others.
 
     A key stands before ``=`` where it can be one and the whole is not itself the path of something. A value without
@@ -398,8 +419,8 @@ def _bare_key(texts: Sequence[str], option: _Option) -> tuple[str | Callable[[st
     keys = (text.partition("=")[0] for text in texts if "=" in text and not Path(text).exists())
     known = {key for key in keys if _KEY.fullmatch(key)}
     bare = [text for text in texts if "=" not in text or text.partition("=")[0] not in known]
-    several = len(bare) > 1 and (option.metavar or "").startswith("[NAME=]")
-    stem = "FILE" in (option.metavar or "")
+    several = len(bare) > 1 and option.metavar.startswith("[NAME=]")
+    stem = "FILE" in option.metavar
     return (lambda text: Path(text).stem if stem else Path(text).name) if several else "", known
 
 

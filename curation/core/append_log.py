@@ -11,9 +11,8 @@ from typing import Any
 
 from curation.core.errors import CurationError, MissingFileError, UsageError
 from curation.core.json_keys import each_key_once
-from curation.core.ledger import lock, refuse_input
-from curation.core.storage import make_folder, sync
 from curation.core.text_table import printable
+from curation.core.writing import lock, make_folder, refuse_input, sync
 
 _MODE = 0o644
 _MAX_LINE = 64 << 10
@@ -44,7 +43,7 @@ def append_lines(path: Path, lines: bytes, *, kind: str = "file") -> int:
     UsageError, OverwriteError
         Its last line is of somebody else; or it is an input of the running command.
     """
-    refuse_input(path, guarded=False)
+    refuse_input(path)
     with _locked(path, kind) as handle:
         recovered = _mend(handle, path)
         _write_all(handle, lines)

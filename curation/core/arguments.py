@@ -5,26 +5,24 @@ from __future__ import annotations
 import builtins
 import collections.abc
 import dataclasses
-import errno
 import functools
 import inspect
-import math
 import operator
 import os
 import sys
 import types
 import typing
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
-from itertools import islice
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from contextvars import ContextVar
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 from msgspec import Meta
 
-from curation.core.errors import UsageError, of_the_machine
-from curation.core.ledger import as_command
+from curation.core.errors import CurationError, UsageError, of_the_machine
+from curation.core.option_names import in_python
+from curation.core.writing import is_command
 
 Replicates = Annotated[int, Meta(ge=0, le=1_000_000)]
 """Of a bootstrap; 0 for none."""
@@ -36,10 +34,25 @@ Workers = Annotated[int, Meta(ge=1, le=1 << 16)]
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 _SEVERAL = (tuple, Sequence, Collection)
-_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "True or False", Path: "a path", Any: "anything"}
+_WORDS = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    Path: "a path (the working folder is '.')",
+    Any: "anything",
+}
 _BOUNDS = {"ge": "at least {}", "gt": "more than {}", "le": "at most {}", "lt": "less than {}"}
 _MOST = 1_000_000
-"""Values that an iterator, which may have no end, is asked for."""
+"""Values of one argument."""
+
+
+class UnfitError(Exception):
+    """A value is not of the kind that is wanted."""
+
+
+_is_within = ContextVar("_is_within", default=False)
+"""Whether a checked function runs: the outermost one says its errors in words of Python."""
 
 
 def checked(
@@ -47,11 +60,9 @@ def checked(
 ) -> Callable[_Given, _Made]:
     """Return a function that gets its arguments as its annotations have them, and refuses what cannot be had so.
 
-    While it runs, no file that it reads is replaced (see `curation.core.ledger.command`).
-
-    A text stands for a path where a path is wanted, one name for several, and a list, an array, a Series, a set or a
-    generator for a tuple; a scalar of NumPy for the number or text that it holds. Several are at least one, unless none
-    is the default, and none of them twice; ``all`` goes alone. A path has a name that a file can have. Bounds, as in
+    A text stands for a path where a path is wanted, one name for several, and a list, an array, a Series or a set for a
+    tuple; a scalar of NumPy for the number or text that it holds. Several are at least one, unless none is the default,
+    and none of them twice. A path has a name that a file can have. Bounds, as in
     ``Annotated[int, msgspec.Meta(ge=0)]``, hold; the fields of a record of options (a dataclass with keywords alone)
     are arguments as well. An annotation that is known to type checkers alone is held against the names of the value's
     classes.
@@ -82,151 +93,155 @@ def checked(
       try: help(curation.core.arguments.double)
     """
     signature = inspect.signature(function)
-    called = called or function.__name__
     # As a notebook writes it that has imported `curation` alone.
     name, root = function.__qualname__, __name__.partition(".")[0]
     home = root if name.partition(".")[0] in sys.modules[root].__all__ else function.__module__
-    hint = hint or f"help({home}.{name})"
-    kinds: dict[str, Any] = {}
+    title, help_text = called or function.__name__, hint or f"help({home}.{name})"
+    kinds = functools.cache(lambda: annotations_of(function, extras=True))
 
-    def fit(given: tuple[Any, ...], named: Mapping[str, Any]) -> inspect.BoundArguments:
+    def fitted_arguments(given: tuple[Any, ...], named: Mapping[str, Any]) -> inspect.BoundArguments:
         try:
             bound = signature.bind(*given, **named)
         except TypeError as error:
+            public = [name for name in inspect.signature(call).parameters if name != "self"]
+            is_by_place = "positional argument" in str(error) and len(given) <= len(public)
+            named_ones = ", ".join(f"{name}=..." for name in public[: len(given)])
             raise UsageError(
-                f"{called} got unexpected arguments",
-                expected=", ".join(name for name in signature.parameters if name != "self"),
+                f"{title} got unexpected arguments",
+                expected=", ".join(public),
                 found=str(error)[:300],
-                hint=hint,
+                hint=f"name the arguments: {named_ones}" if is_by_place else help_text,
             ) from None
-        if not kinds:
-            kinds.update(annotations_of(function, extras=True))
         for key, value in bound.arguments.items():
-            if key not in kinds:
-                continue
-            parameter = signature.parameters[key]
-            fit_value = functools.partial(fitted, kind=kinds[key], called=called, hint=hint, default=parameter.default)
+            parameter, kind = signature.parameters[key], kinds().get(key, Any)
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-                bound.arguments[key] = tuple(fit_value(each, key) for each in value)
+                made: Any = tuple(_fitted(each, key, kind, title, help_text) for each in value)
             elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                bound.arguments[key] = {name: fit_value(each, name) for name, each in value.items()}
+                stated = inspect.signature(call).parameters
+                made = {
+                    name: _fitted(each, name, kind, title, help_text, stated.get(name, parameter).default)
+                    for name, each in value.items()
+                }
             else:
-                bound.arguments[key] = fit_value(value, key)
+                made = _fitted(value, key, kind, title, help_text, parameter.default)
+            bound.arguments[key] = made
         return bound
+
+    def in_words_of_python(error: CurationError) -> None:
+        public = inspect.signature(call)
+        for part in ("what", "expected", "hint"):
+            if "--" in (text := getattr(error, part) or ""):
+                setattr(error, part, in_python(text, public, kinds()))
 
     @functools.wraps(function)
     def call(*given: _Given.args, **named: _Given.kwargs) -> _Made:
+        is_outermost, token = not _is_within.get(), _is_within.set(True)
         try:
-            bound = fit(given, named)
-            with as_command():
-                return function(*bound.args, **bound.kwargs)
+            bound = fitted_arguments(given, named)
+            return function(*bound.args, **bound.kwargs)
         except BrokenPipeError:
             # The reader of the output went away: no refusal.
             raise
+        except CurationError as error:
+            if is_outermost and not is_command():
+                in_words_of_python(error)
+            raise
         except (OSError, MemoryError, RecursionError, UnicodeError) as error:
             raise of_the_machine(error) from error
+        finally:
+            _is_within.reset(token)
 
     return call
 
 
-class _UnfitError(Exception):
-    """A value is not of a kind, and why if that is not seen; of a record of options, of its field of a name."""
+def _fitted(value: Any, name: str, kind: Any, called: str, hint: str, default: Any = inspect.Parameter.empty) -> Any:
+    """Return an argument as its annotation has it; several may be none, and a mapping empty, where there is a default.
 
-    def __init__(self, value: Any, kind: Any, why: str = "", name: str = "") -> None:
-        self.value, self.kind, self.why, self.name = value, kind, why, name
-        super().__init__()
-
-
-def fitted(value: Any, name: str, kind: Any, called: str, hint: str, default: Any) -> Any:
-    """Return an argument as its annotation has it (see `checked`).
-
-    Raises
-    ------
-    UsageError
-        It is of another kind: `called` says what cannot use the value of this `name`, `hint` where to look.
+    An empty text says nothing where None says that.
     """
+    is_needed = default is inspect.Parameter.empty or default is dataclasses.MISSING
+    is_empty = isinstance(value, str | list | tuple | Set | Mapping) and not value
+    if value is default or (is_empty and default == () and not isinstance(value, str | Mapping)):
+        return default
     try:
-        return _with_default(value, kind, default)
-    except _UnfitError as unfit:
+        _require(not (is_empty and isinstance(value, str) and default is None))
+        _require(not (is_empty and isinstance(value, Mapping) and is_needed))
+        return fit(value, kind)
+    except UnfitError:
         raise UsageError(
-            f"{called} cannot use this value of {unfit.name or name}",
-            expected=" or ".join(dict.fromkeys(map(_in_words, alternatives(unfit.kind))))[:400],
-            found=shown(unfit.value) + unfit.why,
+            f"{called} cannot use this value of {name}",
+            expected=kind_in_words(kind)[:400],
+            found=shown(value),
             hint=hint,
         ) from None
 
 
-def _with_default(value: Any, kind: Any, default: Any) -> Any:
-    """Return a value as an annotation has it.
+def fit(value: Any, kind: Any) -> Any:
+    """Return a value as an annotation has it: paths of texts, tuples of one or several, numbers of NumPy's scalars.
 
-    Several may be none where that is the default, and a mapping may be empty where something is the default: what a
-    call has to give cannot be nothing. An empty text says nothing where None says that.
+    Raises
+    ------
+    UnfitError
+        It is of another kind.
     """
-    if isinstance(default, tuple) and not default and isinstance(value, list | tuple | Set) and not value:
-        return default
-    if default is None and isinstance(value, str) and not value:
-        raise _UnfitError(value, kind, " (empty)")
-    if isinstance(value, Mapping) and not value and default in (inspect.Parameter.empty, dataclasses.MISSING):
-        raise _UnfitError(value, kind, " (empty)")
-    return _fit(value, kind)
-
-
-def _fit(value: Any, kind: Any) -> Any:
-    """Return a value as an annotation has it; an annotation that cannot be asked takes everything."""
-    if typing.get_origin(kind) is typing.Annotated:
-        return _bounded(value, kind)
-    kinds = alternatives(kind)
-    if len(kinds) > 1:
-        return _fit_any(value, kind, kinds)
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Annotated:
+        is_path = Path in inner[1:] and isinstance(value, str | os.PathLike)
+        if isinstance(value, list | tuple | Set) and not value and Meta(min_length=0) in inner[1:]:
+            return ()
+        made = fit(value, Path if is_path else inner[0])
+        fits = made is None or all(getattr(operator, name)(made, end) for name, end in _ends(inner[1:]))
+        return _require(fits, made)
+    if len(kinds := alternatives(kind)) > 1:
+        return _fit_first(value, kinds)
     if origin in _SEVERAL:
         return _fit_several(value, kind, inner)
     if origin is Mapping:
-        if not isinstance(value, Mapping):
-            raise _UnfitError(value, kind)
-        return {_fit(key, inner[0]): _fit(member, inner[1]) for key, member in value.items()}
+        _require(isinstance(value, Mapping))
+        return {fit(key, inner[0]): fit(member, inner[1]) for key, member in value.items()}
     if _is_path(kind):
-        text = _path_text(value, kind)
-        return value if isinstance(value, Path) else Path(text)
+        text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+        _require(isinstance(text, str) and text != "" and _is_text(text))
+        return value if isinstance(value, Path) else Path(str(text))
     if kind is Any or origin not in (None, Literal, collections.abc.Callable):
         return value
     value = _plain(value)
     if origin is Literal:
-        fits = any(type(value) is type(choice) and value == choice for choice in inner)
-    elif origin is collections.abc.Callable:
-        fits = callable(value)
-    elif kind is int:
-        fits = isinstance(value, int) and not isinstance(value, bool)
-    elif kind is float:
-        value = _as_float(value)
-        fits = isinstance(value, float)
-    elif kind is str:
-        fits = isinstance(value, str) and "\0" not in value and _can_be_written(value)
-    elif not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
-        fits = True
-    else:
-        fits = isinstance(value, kind)
-        if fits and dataclasses.is_dataclass(value):
-            return _fit_record(value)
+        return _require(any(type(value) is type(word) and value == word for word in inner), value)
+    if origin is collections.abc.Callable:
+        return _require(callable(value), value)
+    if kind is int:
+        return _require(isinstance(value, int) and not isinstance(value, bool), value)
+    if kind is float:
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        return float(_require(is_number and abs(value) <= sys.float_info.max, value))
+    if kind is str:
+        return _require(isinstance(value, str) and _is_text(value), value)
+    _require(not isinstance(kind, type) or getattr(kind, "_is_protocol", False) or isinstance(value, kind))
+    return _fit_record(value) if dataclasses.is_dataclass(value) else value
+
+
+def _fit_record(value: Any) -> Any:
+    """Return a record of options with each field as its annotation has it; other dataclasses are what they are."""
+    fields = dataclasses.fields(value)
+    if not all(field.kw_only for field in fields):
+        return value
+    name, kinds = type(value).__name__, _annotations_of_record(value.__class__)
+    made = {}
+    for field in fields:
+        default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        before = getattr(value, field.name)
+        made[field.name] = _fitted(
+            before, field.name, kinds[field.name], name, f"help({type(value).__module__}.{name})", default
+        )
+    changed = {name: new for name, new in made.items() if new is not getattr(value, name)}
+    return dataclasses.replace(value, **changed) if changed else value
+
+
+def _require(fits: bool, value: Any = None) -> Any:
     if not fits:
-        raise _UnfitError(value, kind)
+        raise UnfitError
     return value
-
-
-def _bounded(value: Any, kind: Any) -> Any:
-    """Return a value as an annotation with bounds has it; what only the command line reads in it is passed over."""
-    inner, *extras = typing.get_args(kind)
-    if Path in extras and isinstance(value, str | os.PathLike):
-        return Path(_path_text(value, kind))
-    if isinstance(value, list | tuple | Set) and not value and Meta(min_length=0) in extras:
-        return ()
-    try:
-        made = _fit(value, inner)
-    except _UnfitError as unfit:
-        raise (unfit if unfit.name else _UnfitError(value, kind, unfit.why)) from None
-    if made is not None and not all(getattr(operator, name)(made, end) for name, end in _ends(extras)):
-        raise _UnfitError(value, kind)
-    return made
 
 
 def _ends(extras: Sequence[Any]) -> list[tuple[str, Any]]:
@@ -235,88 +250,45 @@ def _ends(extras: Sequence[Any]) -> list[tuple[str, Any]]:
     return [(name, end) for rule in rules for name in _BOUNDS if (end := getattr(rule, name)) is not None]
 
 
-def _fit_any(value: Any, kind: Any, kinds: tuple[Any, ...]) -> Any:
+def _fit_first(value: Any, kinds: Sequence[Any]) -> Any:
     """Return a value as the first alternative that takes it has it; none that makes more of it goes before others."""
     if isinstance(value, list | tuple | Set) and [*value] == ["all"]:
-        words = {word for each in kinds if typing.get_origin(each) is Literal for word in typing.get_args(each)}
-        value = "all" if "all" in words else value
-    why = ""
-    for alternative in sorted(kinds, key=_rank):
+        value = "all" if any("all" in typing.get_args(kind) for kind in kinds) else value
+    for kind in sorted(kinds, key=_rank):
         try:
-            made = _fit(value, alternative)
-        except _UnfitError as unfit:
-            if unfit.name:
-                raise
-            why = why or unfit.why
+            made = fit(value, kind)
+        except UnfitError:
             continue
         if isinstance(made, str) and any(map(_is_path, kinds)):
-            _path_text(made, kind)
+            fit(made, Path)
         return made
-    raise _UnfitError(value, kind, why)
+    raise UnfitError
 
 
 def _rank(kind: Any) -> int:
-    if typing.get_origin(kind) in _SEVERAL:
-        return 2
-    return 1 if _is_path(kind) or kind is float else 0
+    return 2 if typing.get_origin(kind) in _SEVERAL else 1 if _is_path(kind) or kind is float else 0
 
 
 def _fit_several(value: Any, kind: Any, inner: tuple[Any, ...]) -> tuple[Any, ...]:
-    if isinstance(value, Set):
-        value = sorted(value, key=lambda member: (str(member), type(member).__name__))
-    elif isinstance(value, str | os.PathLike):
+    if isinstance(value, str | os.PathLike):
         value = (value,)
+    elif isinstance(value, Set):
+        value = sorted(value, key=lambda member: (str(member), type(member).__name__))
     elif hasattr(value, "tolist"):
         value = values_of_array(value)
-    elif isinstance(value, Iterator):
-        value = [*islice(value, _MOST + 1)]
-    if isinstance(value, bytes | bytearray) or not isinstance(value, Sequence | collections.abc.ValuesView):
-        raise _UnfitError(value, kind)
-    if not 0 < len(value) <= _MOST:
-        raise _UnfitError(value, kind)
-    several = inner if Ellipsis not in inner and typing.get_origin(kind) is tuple else (inner[0],) * len(value)
-    if len(several) != len(value):
-        raise _UnfitError(value, kind)
-    try:
-        made = tuple(_fit(member, each) for member, each in zip(value, several, strict=True))
-    except _UnfitError as unfit:
-        raise _UnfitError(value, kind, unfit.why) from None
-    if "all" in made and len(made) > 1 and any("all" in typing.get_args(choice) for choice in alternatives(inner[0])):
-        raise _UnfitError(value, kind)
-    if several is not inner and (twice := _repeated(made)) is not None:
-        raise _UnfitError(value, kind, f" ({twice!s:.200} is named twice)")
+    is_sequence = isinstance(value, Sequence | collections.abc.ValuesView) and not isinstance(value, bytes | bytearray)
+    _require(is_sequence and 0 < len(value) <= _MOST)
+    is_fixed = typing.get_origin(kind) is tuple and Ellipsis not in inner
+    kinds = inner if is_fixed else (inner[0],) * len(value)
+    _require(len(kinds) == len(value))
+    made = tuple(fit(member, each) for member, each in zip(value, kinds, strict=True))
+    _require(len(made) == 1 or "all" not in made or "all" not in typing.get_args(inner[0]))
+    _require(is_fixed or len({(type(member), str(member)) for member in made}) == len(made))
     return made
 
 
-def _repeated(values: tuple[Any, ...]) -> Any:
-    """Return the first value that was there before, None where all are different."""
-    try:
-        return next((value for value, count in Counter(values).items() if count > 1), None)
-    except TypeError:
-        # What cannot be hashed is no name.
-        return None
-
-
-def _fit_record(value: Any) -> Any:
-    """Return a record of options with each field as its annotation has it; other dataclasses are what they are."""
-    fields = dataclasses.fields(value)
-    if not all(field.kw_only for field in fields):
-        return value
-    kinds = _kinds_of(value.__class__)
-    made = {}
-    for field in fields:
-        given = getattr(value, field.name)
-        default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
-        try:
-            made[field.name] = _with_default(given, kinds[field.name], default)
-        except _UnfitError as unfit:
-            raise _UnfitError(unfit.value, unfit.kind, unfit.why, unfit.name or field.name) from None
-    changed = {name: new for name, new in made.items() if new is not getattr(value, name)}
-    return dataclasses.replace(value, **changed) if changed else value
-
-
 @functools.cache
-def _kinds_of(record: type) -> dict[str, Any]:
+def _annotations_of_record(record: type) -> dict[str, Any]:
     return annotations_of(record, extras=True)
 
 
@@ -329,48 +301,16 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
 
 
-def _as_float(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return None
+def _is_text(text: str) -> bool:
+    """Return whether UTF-8 holds a text, or a name of bytes that are none, as the file system gives it."""
     try:
-        made = float(value)
-    except OverflowError:
-        return None
-    return made if math.isfinite(made) else None
-
-
-def _can_be_written(text: str) -> bool:
-    """Return whether a text is one that UTF-8 holds, or a name of bytes that are none, as the file system gives it."""
-    try:
-        text.encode("utf-8", "surrogateescape")
+        return "\0" not in text and bool(text.encode("utf-8", "surrogateescape") or True)
     except UnicodeEncodeError:
         return False
-    return True
 
 
 def _is_path(kind: Any) -> bool:
     return kind is Path or os.PathLike in (kind, typing.get_origin(kind))
-
-
-def _path_text(value: Any, kind: Any) -> str:
-    """Return the text of a path; one that no file can have is of another kind.
-
-    An empty text would be the working folder.
-    """
-    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
-    if not isinstance(text, str):
-        raise _UnfitError(value, kind)
-    if not text:
-        raise _UnfitError(value, kind, " (empty: the working folder is '.')")
-    try:
-        os.lstat(text)
-    except ValueError as error:
-        # A NUL, or a text that is in no encoding.
-        raise _UnfitError(value, kind, f" ({error})"[:200]) from None
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise _UnfitError(value, kind, f" ({error.strerror})") from None
-    return _plain(text)  # type: ignore[no-any-return]
 
 
 def annotations_of(function: Callable[..., Any], *, extras: bool = False) -> dict[str, Any]:
@@ -425,20 +365,20 @@ def alternatives(kind: Any) -> tuple[Any, ...]:
     return typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
 
 
-def _in_words(kind: Any) -> str:
+def kind_in_words(kind: Any) -> str:
+    """Return what an annotation takes, for a message."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Annotated:
         bounds = [_BOUNDS[name].format(end) for name, end in _ends(inner[1:])]
-        whole = "a path" if Path in inner[1:] else " or ".join(dict.fromkeys(map(_in_words, alternatives(inner[0]))))
-        return ", ".join([whole, *bounds])
+        return ", ".join([_WORDS[Path] if Path in inner[1:] else kind_in_words(inner[0]), *bounds])
+    if len(kinds := alternatives(kind)) > 1:
+        return " or ".join(dict.fromkeys(map(kind_in_words, kinds)))
     if origin is Literal:
         return ", ".join(map(str, inner))
     if origin in _SEVERAL:
-        alone = ", all alone" if any("all" in typing.get_args(choice) for choice in alternatives(inner[0])) else ""
-        each = " or ".join(map(_in_words, alternatives(inner[0])))
-        return f"several (not empty, none twice{alone}) of: {each}"
+        return f"several (not empty, none twice) of: {kind_in_words(inner[0])}"
     if origin is Mapping:
-        return f"a mapping of names to: {' or '.join(map(_in_words, alternatives(inner[1])))}"
+        return f"a mapping of names to: {kind_in_words(inner[1])}"
     if _is_path(kind):
         return _WORDS[Path]
     return _WORDS.get(kind, "None" if kind is type(None) else getattr(kind, "__name__", str(kind)))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from curation.core.errors import UsageError
+from curation.core.errors import CurationError, UsageError
 
 
 def entry_points(group: str) -> list[EntryPoint]:
@@ -27,13 +32,49 @@ def loaded(point: EntryPoint, subject: str) -> Any:
     UsageError
         It cannot be loaded: `subject` cannot be used.
     """
-    try:
+    with loading(point.value, subject, package_name(point)):
         return point.load()
-    # Another package may raise anything while it is imported.
+
+
+@contextmanager
+def loading(module: str, subject: str, package: str = "") -> Iterator[None]:
+    """Raise `UsageError` for whatever a module raises while it is imported: `subject` cannot be used.
+
+    Parameters
+    ----------
+    package : str
+        The name of the package that offers it (default: the first word of the module).
+    """
+    package = package or module.partition(".")[0]
+    try:
+        yield
+    except CurationError:
+        raise
+    # Another package may raise anything.
     except Exception as error:
         raise UsageError(
             f"{subject} cannot be loaded",
-            where=f"{point.value}, of the package {package_name(point)}",
+            where=f"{module}, of the package {package}",
             found=f"{type(error).__name__}: {error}"[:300],
-            hint=f"reinstall or uninstall the package {package_name(point)}; everything else works without it",
+            hint=f"reinstall or uninstall the package {package}; everything else works without it",
         ) from error
+
+
+def constants_of(point: EntryPoint) -> dict[str, Any]:
+    """Return the constants that the module of an entry point assigns, read from its source without running it.
+
+    Raises
+    ------
+    Exception
+        Whatever the package of the module raises while it is imported; `ModuleNotFoundError` without a source.
+    """
+    spec = find_spec(point.module)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(point.module)
+    return {
+        node.targets[0].id: node.value.value
+        for node in ast.parse(Path(spec.origin).read_bytes()).body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Constant)
+    }

@@ -97,7 +97,7 @@ class MissingExtraError(CurationError):
 
 
 class OverwriteError(CurationError):
-    """An output would replace an input of the same command, or a file that this tool did not write."""
+    """An output would replace an input of the same command, or, without ``--force``, a file that exists."""
 
 
 class WriteError(CurationError):
@@ -184,12 +184,6 @@ class EvaluationError(CurationError):
 
 class LeaderboardError(CurationError):
     """A file of leaderboard rows is malformed or contradicts itself."""
-
-
-class EngineDisagreementError(EvaluationError):
-    """Two implementations of one metric gave different numbers for the same input."""
-
-    exit_code = 1
 
 
 class ExportError(CurationError):

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from curation.core import storage
+from curation.core import writing
 from curation.core.arguments import checked
 from curation.core.csv_table import as_csv
 from curation.core.text_table import printable
@@ -102,9 +102,9 @@ class Picture:
         stem, paths = Path(stem), []
         for kind, data in self.images.items():
             paths.append(stem.with_name(f"{stem.name}.{kind}"))
-            storage.write_bytes(paths[-1], data)
+            writing.write_bytes(paths[-1], data)
         paths.append(stem.with_name(f"{stem.name}.csv"))
-        storage.write_text(paths[-1], self.csv)
+        writing.write_text(paths[-1], self.csv)
         return paths
 
     def __repr__(self) -> str:
@@ -156,7 +156,7 @@ def save_figure(
     """
     if _TABLES_ALONE.get():
         table = stem.with_name(f"{stem.name}.csv")
-        storage.write_text(table, as_csv(header, rows))
+        writing.write_text(table, as_csv(header, rows))
         return [table]
     from matplotlib import style
     from matplotlib.backends.backend_agg import FigureCanvasAgg

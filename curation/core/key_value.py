@@ -13,6 +13,7 @@ def pairs(
     *,
     bare: str | Callable[[str], str] | None = None,
     known: Collection[str] | None = None,
+    names: Sequence[str] = (),
 ) -> dict[str, str]:
     """Return KEY=VALUE texts by key; a malformed or repeated one is a `UsageError`.
 
@@ -25,6 +26,8 @@ def pairs(
         The key of a text without ``=``, or what makes it from the text, which is refused where this is None.
     known : collection of str, optional
         With `bare`: the only keys; any other text is a bare value, which may hold a ``=``.
+    names : sequence of str
+        Keys that there are, to say how several bare values are told apart.
     """
     given: dict[str, str] = {}
     for text in texts:
@@ -35,10 +38,16 @@ def pairs(
             raise UsageError(
                 f"{option} needs NAME=VALUE",
                 where=f"{option} {text[:200]}",
+                expected=f"{option} NAME=VALUE",
                 found="no name" if not key or not equals else "no value",
             )
         if key in given:
             what = f"names {key!r} twice" if key else "is given twice for all"
-            raise UsageError(f"{option} {what}", where=f"{option} {text[:200]}")
+            error = UsageError(f"{option} {what}", where=f"{option} {text[:200]}", expected="each name once")
+            if not key:
+                error.expected = f"{option} {'|'.join(names) or 'NAME'}=VALUE, each with its name"
+                values = zip(names, (given[key], text), strict=False)
+                error.hint = " ".join(f"{option} {name}={value}" for name, value in values) or None
+            raise error
         given[key] = value
     return given

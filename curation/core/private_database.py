@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 from curation.core import database_keeper
 from curation.core.errors import ReviewError
-from curation.core.storage import make_folder
+from curation.core.writing import make_folder
 
 CLIENTS, STARTING = "curation.clients", "curation.starting"
 """In the folder of a database: locked by whoever uses it, and while it starts. The first names the private folder."""

@@ -8,6 +8,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from curation.core.text_table import printable
+
 _LONGEST_LINE = 240
 _LONGEST_TEXT = 60
 
@@ -32,13 +34,14 @@ def short_repr(record: Any) -> str:
 
 def html_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "", shown: int = 24) -> str:
     """Return a small HTML table for a notebook; of many rows the first ones, and how many more there are."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    head = "".join(f"<th>{escape(printable(name))}</th>" for name in columns)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cut(cell, 80))}</td>" for cell in row) + "</tr>" for row in rows[:shown]
+        "<tr>" + "".join(f"<td>{escape(printable(cut(cell, 80)))}</td>" for cell in row) + "</tr>"
+        for row in rows[:shown]
     )
     more = len(rows) - shown
     rest = f'<tr><td colspan="{len(columns)}">and {more} more</td></tr>' if more > 0 else ""
-    return f"<table><caption>{escape(caption)}</caption><tr>{head}</tr>{body}{rest}</table>"
+    return f"<table><caption>{escape(printable(caption))}</caption><tr>{head}</tr>{body}{rest}</table>"
 
 
 def cut(text: str, limit: int) -> str:

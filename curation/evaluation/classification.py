@@ -201,7 +201,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             last (also without a word): the last column is the background class; removed: it was taken away after
             softmax; none; of all classifiers, or of the one named
         score_key : str, optional
-            array, list column, or prefix of numbered columns
+            array, or prefix of numbered columns
         label_key : str, optional
             array or column of labels
         image_key : str, optional

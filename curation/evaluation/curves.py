@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from curation.evaluation.input_order import count_tie_sensitive, joined
 from curation.evaluation.matching import Matches, rows_by_class
 from curation.evaluation.open_set import Levels, Values
 from curation.evaluation.problem import Bools, Detections, Floats, Int64s
@@ -155,6 +154,20 @@ def full_curve(scores: Floats, correct: Bools, n_positive: int) -> dict[str, lis
     return {"recall": (tp / max(n_positive, 1)).tolist(), "precision": (tp / kept).tolist(), "score": score.tolist()}
 
 
+def precision_recall(
+    classes: tuple[str, ...], detections: Detections, matches: Matches
+) -> dict[str, dict[str, list[float]]]:
+    """Return the precision-recall curve of each class with objects: ``recall``, ``precision``, ``score`` lists."""
+    curves = {}
+    rows_of = dict(rows_by_class(detections.label, len(classes), empty=False))
+    for number in np.flatnonzero(matches.n_positive).tolist():
+        rows = rows_of.get(number, np.empty(0, np.int64))
+        counted = rows[matches.outcome[rows] >= 0]
+        n = int(matches.n_positive[number])
+        curves[classes[number]] = full_curve(detections.scores[counted], matches.outcome[counted] == 1, n)
+    return curves
+
+
 @dataclass(frozen=True, slots=True)
 class Pool:
     """The detections of a closed part and of a wilderness as one: every one on a wilderness image is wrong.
@@ -162,23 +175,20 @@ class Pool:
     Attributes
     ----------
     detections : Detections
-        Images counted on from part to part.
-    outcome, claim : ndarray of int, shape (d,)
-        As `Matches` has them, 0 and -1 on wilderness images.
+    outcome : ndarray of int8, shape (d,)
+        As `Matches` has it, 0 on wilderness images.
     n_positive : ndarray of int64, shape (K,)
     """
 
     detections: Detections
     outcome: npt.NDArray[np.int8]
-    claim: Int64s
     n_positive: Int64s
 
     @classmethod
     def of(cls, inside: Detections, matches: Matches, outside: Detections) -> Pool:
         """Return the detections of both parts, the closed ones with what became of them."""
         outcome = np.append(matches.outcome, np.zeros(len(outside), np.int8))
-        claim = np.append(matches.claim, np.full(len(outside), -1)).astype(np.int64)
-        return cls(joined(inside, outside), outcome, claim, matches.n_positive)
+        return cls(Detections.joined([inside, outside]), outcome, matches.n_positive)
 
     def rankings(self, level: Int64s, n_levels: int, *, empty: bool = False) -> Iterator[tuple[int, Ranking]]:
         """Yield each class with the ranking of its detections that count.
@@ -195,10 +205,6 @@ class Pool:
             scores, correct = self.detections.scores[rows], self.outcome[rows] == 1
             yield number, Ranking(scores, correct, int(self.n_positive[number]), level=level[rows], n_levels=n_levels)
 
-    def decided_by_order(self) -> int:
-        """Return how many groups of equal score have another number in another order of the file."""
-        return count_tie_sensitive(self.detections, self.outcome, counted=self.outcome >= 0, claim=self.claim)
-
 
 def average_precision_by_level(
     classes: tuple[str, ...], closed: Detections, matches: Matches, wilderness: Detections, levels: Levels
@@ -212,8 +218,8 @@ def average_precision_by_level(
     -------
     dict
         ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``: lists over levels, None where no class has ground
-        truth. ``AP11``, ``AP_area``: ``[level][class]``, None for a class without ground truth. ``decided_by_order``:
-        of ``mAP11_ties_in_input_order``; nothing else depends on it (`curation.evaluation.input_order`).
+        truth. ``AP11``, ``AP_area``: ``[level][class]``, None for a class without ground truth. Of these
+        ``mAP11_ties_in_input_order`` alone depends on the order of the file.
     """
     level = np.append(np.zeros(len(closed), np.int64), levels.first_level(wilderness.image))
     pool = Pool.of(closed, matches, wilderness)
@@ -230,7 +236,6 @@ def average_precision_by_level(
         **{name: _means(table, defined) for name, table in tables.items()},
         "AP11": _named(tables["mAP11"], classes, defined, levels),
         "AP_area": _named(tables["mAP_area"], classes, defined, levels),
-        "decided_by_order": pool.decided_by_order(),
     }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from curation.core.errors import MissingFileError, PredictionError
-from curation.core.input_files import InputFile
+from curation.core.reading import InputFile
 from curation.evaluation.problem import Floats, GroundTruth, Int32s
 from curation.evaluation.result_records import Records
 from curation.sources.content import SmallFiles, record_of_many

@@ -6,20 +6,18 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
-from curation.core.errors import CurationWarning, EvaluationError, ForeignClassError, UsageError
+from curation.core.errors import CurationWarning, ForeignClassError, UsageError
 from curation.core.grouping import distinct
 from curation.core.progress import stage
 from curation.evaluation.measures import Measured, Scored
 from curation.evaluation.problem import (
     MOST_LISTED,
     ClassRoles,
-    Int64s,
     KnownClasses,
     classes_in_use,
     classes_of_file,
@@ -38,8 +36,7 @@ from curation.evaluation.readers import (
 )
 from curation.evaluation.readers import Policy as Policy
 from curation.evaluation.result import stem_of, truth_digests
-from curation.evaluation.truth import Part, ground_truth, positions_of, viewed
-from curation.manifest.added_boxes import AddedBoxes, read_added_boxes, with_added_boxes
+from curation.evaluation.truth import Part, ground_truth, viewed
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
@@ -66,17 +63,11 @@ class Reading:
         unusable boxes of the ground truth
     no_cache : bool
         parse annotation files again, and store nothing
-    overlay : Path or AddedBoxes, optional
-        boxes that reviewers added to the truth, overlay.jsonl (default: those of the manifest)
-    exhaustive_only : bool
-        score only images on which reviewers boxed every unknown object: there unknown precision means something
     """
 
     image_set: Annotated[str, "SET"] = "test"
     bad_boxes: BadBoxes = "error"
     no_cache: bool = False
-    overlay: Annotated[Path | AddedBoxes | None, "FILE"] = None
-    exhaustive_only: bool = False
 
     def open(self, truth: Truth, part: str = "test") -> Source:
         """Return the source of a ground truth; `part` is what to call the part that a file holds."""
@@ -101,93 +92,10 @@ class Reading:
             warnings.warn(message, CurationWarning, stacklevel=2)
             return read(locate_voc(truth, dataset), dataset=_OWN_VOC)
 
-    def added(self, manifest: Manifest | None = None) -> AddedBoxes | None:
-        """Return the boxes that reviewers added: those that were named, else those of a manifest, if any.
-
-        Raises
-        ------
-        ManifestError, MissingFileError
-            They are named, and not here or others.
-        UsageError
-            Exhaustive images are asked for, and nothing says which they are.
-        """
-        found = self.overlay
-        if isinstance(found, Path):
-            found = read_added_boxes(found)
-        if found is None and manifest is not None:
-            found = manifest.require_added_boxes()
-        if found is None and self.exhaustive_only:
-            raise UsageError(
-                "Nothing says on which images every unknown object is boxed",
-                where="--exhaustive-only",
-                expected="--added-boxes FILE, or a manifest with an overlay",
-                hint="curation review apply MANIFEST --added-boxes boxes.jsonl",
-            )
-        return found
-
-    def listed(self, manifest: Manifest, part: str) -> tuple[str, ...]:
-        """Return the images of a part that are scored: all, or those that are boxed exhaustively."""
-        ids = manifest.ids(part)
-        overlay = self.added(manifest) if self.exhaustive_only else None
-        return ids if overlay is None else _exhaustive(overlay, ids, part)
-
-    def scored_part(self, part: str) -> str:
-        """Return what a result calls a part: another name than the list's where only some of its images are scored."""
-        return f"{part}, exhaustive images" if self.exhaustive_only else part
-
-    def images_of(self, source: Source) -> tuple[str, ...] | None:
-        """Return the images of a source that are scored without a manifest: None for all of them."""
-        overlay = self.added() if self.exhaustive_only else None
-        if overlay is None:
-            return None
-        ids = sorted(overlay.exhaustive)
-        return _exhaustive(overlay, [*compress(ids, positions_in(source, ids) >= 0)], "the truth")
-
-    def policy_of(self, policy: Policy) -> Policy:
-        """Return the policy for detections: where some images alone are scored, those on others are left out."""
-        return replace(policy, stray="drop") if self.exhaustive_only else policy
-
-    def boxed(
-        self, source: Source, manifest: Manifest | None = None, ids: Sequence[str] | None = None
-    ) -> tuple[Source, list[str]]:
-        """Return a source with the boxes that reviewers added to images of a list, and what to know of them.
-
-        A box that the file holds already, as an exported truth does, is not added again.
-        """
-        overlay = self.added(manifest)
-        if overlay is None:
-            return source, []
-        wanted = None if ids is None else set(ids)
-        images = [image for image in overlay.images if wanted is None or image.image_id in wanted]
-        positions = positions_in(source, [image.image_id for image in images])
-        chosen = AddedBoxes(tuple(compress(images, positions >= 0)))
-        if not chosen.images:
-            return source, []
-        positions = positions[positions >= 0]
-        boxed, _ = with_added_boxes(source, chosen, positions, manifest.header.classes if manifest else ())
-        n_boxes, n_images = sum(len(image.boxes) for image in chosen.images), len(wanted or source.images)
-        note = (
-            f"{n_boxes} boxes of reviewers count as truth; every unknown object is boxed on {len(chosen.exhaustive)} "
-            f"of {n_images} images, and unknown precision holds on these alone (--exhaustive-only)"
-        )
-        return replace(boxed, files=(*source.files, overlay.record())), [note]
-
     def opener(self) -> Callable[[Truth], Source]:
         """Return what opens the ground truth of several tasks or cases, the same truth once."""
         once = cache(self.open)
         return lambda truth: truth if isinstance(truth, Source) else once(truth)
-
-
-def _exhaustive(overlay: AddedBoxes, ids: Sequence[str], part: str) -> tuple[str, ...]:
-    kept = tuple(image for image in ids if image in overlay.exhaustive)
-    if not kept:
-        raise EvaluationError(
-            f"No image of part {part!r} is boxed exhaustively",
-            where="--exhaustive-only",
-            expected="images that reviewers declared complete",
-            found=f"{len(overlay.exhaustive)} such images elsewhere",
-        )
-    return kept
 
 
 def remembered_truth(manifest: Manifest | None, parts: Sequence[str]) -> Source:
@@ -207,22 +115,6 @@ def remembered_truth(manifest: Manifest | None, parts: Sequence[str]) -> Source:
             return opened.popitem()[1]
     hint = "without it, a manifest that remembers the source of its test images is needed"
     raise UsageError("--truth is missing", expected="--truth FILE", hint=hint)
-
-
-def positions_in(source: Source, ids: Sequence[str]) -> Int64s:
-    """Return where a source holds each image, -1 where it does not: by file name, and in its own namespace by number.
-
-    By number alone an image of another data set would be found: VOC's 000012 is COCO's 12 as well.
-    """
-    if not ids:
-        return np.zeros(0, np.int64)
-    named = source.image_index.resolve(None, [image.partition(":")[2] for image in ids]).position.tolist()
-    own = f"{source.namespace}:"
-    positions = [
-        -1 if row is None or not (image.startswith(own) or row == by_name) else row
-        for row, by_name, image in zip(positions_of(source, ids), named, ids, strict=True)
-    ]
-    return np.array(positions, np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -428,21 +320,19 @@ class OnePart:
             source = reading.open(truth)
             known = known_classes(source, classes=classes, manifest=taken, part=name, category_ids=listed.category_ids)
             frequencies = dict(zip(source.categories.names, source.categories.frequencies, strict=False))
-            ids = reading.images_of(source) if taken is None else tuple(dict.fromkeys(reading.listed(taken, name)))
-            source, notes = reading.boxed(source, taken, ids)
+            ids = None if taken is None else tuple(dict.fromkeys(taken.ids(name)))
             if taken is not None and ids is not None:
                 source = viewed(source, taken, name, ids)
             part = ground_truth(source, known, ids)
         with stage("reading detections"):
-            read = detections_of(detections, part, reading.policy_of(policy), accepted=accepted)
+            read = detections_of(detections, part, policy, accepted=accepted)
         unlisted: list[str] = []
         if (read.detections.label >= 0).all():
             [(part, read)], unlisted = classes_listed([(part, read)])
         inputs = {"test": {"truth": part.file, "detections": read.file}}
         record = manifest_record(taken, part=name)
         facts = about(known, inputs, manifest=record, option_files={"classes": classes})
-        scored_part = reading.scored_part(name or source.part)
-        return cls(part, read, facts, (*notes, *unlisted), scored_part, frequencies, accepted.boxes)
+        return cls(part, read, facts, tuple(unlisted), name or source.part, frequencies, accepted.boxes)
 
     def scored(self, variant: str, found: Measured, operating_point: dict[str, str]) -> Scored:
         """Return what was measured with what tells whether another result is comparable."""
@@ -516,8 +406,7 @@ def manifest_record(manifest: Manifest | None, **more: Any) -> dict[str, Any] | 
     if manifest is None:
         return None
     header = manifest.header
-    added = {} if header.overlay is None else {"overlay": header.overlay.sha256}
-    return {"name": header.name, "version": header.version, "digest": manifest.digest, **added, **more}
+    return {"name": header.name, "version": header.version, "digest": manifest.digest, **more}
 
 
 def file_records(files: Mapping[str, Path | None]) -> dict[str, dict[str, str]]:

@@ -77,9 +77,7 @@ class OverlappingPairs:
     iou: Floats
 
 
-def assign(
-    truth: GroundTruth, detections: Detections, rules: Rules, *, competing: Bools | None = None, iou: float = IOU
-) -> Matches:
+def assign(truth: GroundTruth, detections: Detections, rules: Rules, *, competing: Bools | None = None) -> Matches:
     """Return the outcome of each detection: the one assignment of detections to objects, under a row of rules.
 
     Under the default rules (VOC's), within each class and by falling score with ties in input order, a detection takes
@@ -92,14 +90,12 @@ def assign(
         See `curation.evaluation.variants.Rules` for every way in which variants differ.
     competing : ndarray of bool, shape (d,), optional
         The detections that may take an object; all by default.
-    iou : float
-        Overlap that a match needs, of rules that take the best free object.
     """
     positive = positives(truth, rules)
     labels = np.zeros_like(truth.label) if rules.objects == "all" else truth.label
     counts = np.bincount(labels[positive], minlength=len(truth.classes)).astype(np.int64)
     if rules.taken == "best_free":
-        return _best_free(truth, detections, rules, positive, counts, iou)
+        return _best_free(truth, detections, rules, positive, counts)
     position, overlap = best_overlap(
         truth,
         detections,
@@ -134,19 +130,17 @@ def positives(truth: GroundTruth, rules: Rules) -> Bools:
     return counted & ~truth.difficult if rules.difficult == "ignore" else counted
 
 
-def _best_free(
-    truth: GroundTruth, detections: Detections, rules: Rules, positive: Bools, counts: Int64s, least: float
-) -> Matches:
+def _best_free(truth: GroundTruth, detections: Detections, rules: Rules, positive: Bools, counts: Int64s) -> Matches:
     """Return the outcome when each detection, by falling score, takes the best object that none has taken yet.
 
-    One that is left over is ignored where its intersection with an ignored object of its class is at least so much of
-    its own area (such an IoU implies that); else it is a false positive.
+    One that is left over is ignored where its intersection with an ignored object of its class is at least half of
+    its own area (an IoU of a half implies that); else it is a false positive.
     """
     strict = rules.strict
-    pairs = overlapping_pairs(truth, detections, same_class=True, mask=positive, iou_threshold=least, strict=strict)
+    pairs = overlapping_pairs(truth, detections, same_class=True, mask=positive, iou_threshold=IOU, strict=strict)
     taken, iou = first_come(pairs, detections.scores, len(truth.label))
     outcome = np.zeros(len(detections), np.int8)
-    outcome[covering(truth, detections, ~positive, least)] = -1
+    outcome[covering(truth, detections, ~positive, IOU)] = -1
     outcome[taken >= 0] = 1
     return Matches(outcome, taken, iou, counts, taken)
 

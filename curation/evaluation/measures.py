@@ -124,14 +124,11 @@ class Measured(NamedTuple):
         Further tables by name, each of equally long columns by name.
     notes : sequence of str
         What a reader must know.
-    decided_by_order : int
-        How many decisions rest on the order of equal scores.
     """
 
     values: Sequence[Value]
     tables: Mapping[str, Mapping[str, Sequence[Any]]]
     notes: Sequence[str] = ()
-    decided_by_order: int = 0
 
     def value(self, key: str) -> Number | None:
         """Return the value of a measure without parameters, by its key."""

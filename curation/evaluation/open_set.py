@@ -131,8 +131,6 @@ class Outcomes:
         The object that each true positive found; of no meaning elsewhere.
     pairs : OverlappingPairs
         Detections of known classes with unknown objects that their IoU reaches.
-    decided_by_order : int
-        How many decisions rest on the order of equal scores.
     """
 
     label: Int32s
@@ -142,7 +140,6 @@ class Outcomes:
     target: Bools
     taken: Int32s
     pairs: OverlappingPairs
-    decided_by_order: int
 
     @cached_property
     def ranked(self) -> list[tuple[int, Int64s]]:

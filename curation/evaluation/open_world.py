@@ -18,7 +18,6 @@ from curation.core.errors import UsageError
 from curation.core.grouping import distinct
 from curation.core.progress import steps
 from curation.evaluation.curves import average_precision
-from curation.evaluation.input_order import count_tie_sensitive, kinds
 from curation.evaluation.inputs import (
     POLICY,
     READING,
@@ -269,9 +268,6 @@ class TaskScene:
         known_rows = np.flatnonzero(detections.label < unknown_label)
         # The official A-OSE and WI count an overlap with a difficult unknown object too.
         pairs = pairs_on(objects, detections, unknown if rules.text else unknown & positive, rules, known_rows)
-        hit = np.zeros(len(detections), bool)
-        hit[pairs.row] = True
-        is_free = rules.taken == "best_free"
         lines = self.truth.lines[objects.image[positive]]
         return Outcomes(
             label=detections.label,
@@ -281,13 +277,6 @@ class TaskScene:
             target=unknown & positive,
             taken=matches.truth,
             pairs=pairs,
-            decided_by_order=count_tie_sensitive(
-                detections,
-                kinds(matches.outcome, hit),
-                claim=None if is_free else np.where(hit, -1, matches.claim),
-                free=is_free,
-                read_at_first=True,
-            ),
         )
 
     def single_outcomes(self) -> SingleOutcomes:
@@ -375,7 +364,7 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
             row._replace(value=None, undefined=reason) if row.measure.startswith(("mAP", "AP_", "WI")) else row
             for row in values
         ]
-    return Measured(values, kept, list(notes), found.decided_by_order)
+    return Measured(values, kept, list(notes))
 
 
 def _classes(truth: TaskTruth, found: Outcomes, rules: Rules) -> dict[str, list[Any]]:
@@ -633,12 +622,10 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         for chosen in steps([entry for entry in tasks if entry.name in files], "reading tasks"):
             source = opening(truths[chosen.name])
             numbers = numbered(chosen, source, category_ids)
-            lines = _lines(taken, part or f"{numbers.name}-test", images, source, reading)
-            source, remarks = reading.boxed(source, taken, lines)
-            all_notes += remarks
+            lines = _lines(taken, part or f"{numbers.name}-test", images)
             found = task_truth(source, numbers, lines, repeats=repeats)
             read = read_task_detections(
-                files[numbers.name], found, source, reading.policy_of(policy), accepted=Accepted(scoreless=scoreless)
+                files[numbers.name], found, source, policy, accepted=Accepted(scoreless=scoreless)
             )
             if scoreless:
                 read = replace(read, detections=read.detections.unscored())
@@ -646,7 +633,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         facts = _about(taken, part, inputs, rules, repeats, {"classes": classes, "images": images})
         scored = [
             Scored(
-                part=reading.scored_part(name if taken is None else part or f"{name}-test"),
+                part=name if taken is None else part or f"{name}-test",
                 task=name,
                 variant=variant,
                 method=stem_of(facts["inputs"][name]["detections"]),
@@ -711,13 +698,11 @@ def _tasks(
     return tasks
 
 
-def _lines(
-    manifest: Manifest | None, part: str, images: Path | None, source: Source, reading: Reading
-) -> tuple[str, ...] | None:
+def _lines(manifest: Manifest | None, part: str, images: Path | None) -> tuple[str, ...] | None:
     """Return the ids of the images to score, an entry a line of their list; None for all of a source."""
     if manifest is not None:
-        return reading.listed(manifest, part)
-    return reading.images_of(source) if images is None else read_image_list(images)
+        return manifest.ids(part)
+    return None if images is None else read_image_list(images)
 
 
 def _about(

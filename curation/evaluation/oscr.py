@@ -30,8 +30,8 @@ from curation.core.figure_style import (
 )
 from curation.evaluation.class_scores import GROUPS, ClassScores
 from curation.evaluation.measures import sum_in_order
-from curation.evaluation.ood.separability import RankedScores, auroc
 from curation.evaluation.problem import Bools, Floats, Int64s
+from curation.evaluation.separability import RankedScores, auroc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.core.short_repr import short_repr
-from curation.evaluation.matching import OverlappingPairs, best_overlap, pair_iou
+from curation.evaluation.matching import OverlappingPairs, assign, best_overlap, overlapping_pairs, pair_iou, positives
 from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int32s
-from curation.evaluation.variants import Rules
+from curation.evaluation.variants import IOU, Rules
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,8 +49,6 @@ NO_OBJECT = "no object"
 """State in the row of an image that has none."""
 OUTCOMES, OBJECTS = "outcomes", "objects"
 """Names of the tables of all detections and of all objects."""
-_SIGNS = np.array(["0", "1", "x"])
-"""Of an outcome: 0, 1, -1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +77,6 @@ class Outcomes:
         Position in `STATES`.
     kept_at : mapping of str to ndarray of bool, shape (d,)
         Which detections stand at or above the threshold of an operating point, by its recall.
-    outcome_at : ndarray of int8, shape (10, d), or None
-        1, 0 or -1 as a matching has them, at IoU 0.50, 0.55, ... 0.95, of measures that read them all.
     """
 
     __repr__ = short_repr
@@ -95,7 +91,6 @@ class Outcomes:
     on_unknown: Bools
     state: npt.NDArray[np.int8]
     kept_at: Mapping[str, Bools] = field(default_factory=dict)
-    outcome_at: npt.NDArray[np.int8] | None = None
 
     @classmethod
     def of(
@@ -195,9 +190,6 @@ class Outcomes:
             "matched": ["" if row < 0 else self.class_of(row) for row in matched],
             "on_unknown": self.on_unknown,
         }
-        if self.outcome_at is not None:
-            signs = np.ascontiguousarray(_SIGNS[self.outcome_at.T])
-            columns["found_at"] = signs.view(f"U{len(self.outcome_at)}").ravel().tolist()
         return pd.DataFrame(columns | {f"kept_at_{recall}": kept for recall, kept in self.kept_at.items()})
 
     def objects(self) -> pd.DataFrame:
@@ -219,6 +211,33 @@ class Outcomes:
             }
         )
         return frame.iloc[np.argsort(image, kind="stable")].reset_index(drop=True)
+
+
+def outcomes_by_class(truth: GroundTruth, detections: Detections, rules: Rules, **more: Any) -> Outcomes:
+    """Return what became of detections of known classes, where unknown objects have the label -1.
+
+    Parameters
+    ----------
+    rules : Rules
+        Of the matching, and of which overlap with an unknown object is an open-set error.
+    **more
+        As `Outcomes.of` takes it; ``strict`` for open-set errors of an IoU above 0.5.
+    """
+    matches = assign(truth, detections, rules)
+    unknown = truth.label < 0
+    strict = more.pop("strict", rules.strict)
+    pairs = overlapping_pairs(truth, detections, same_class=False, mask=unknown, iou_threshold=IOU, strict=strict)
+    return Outcomes.of(
+        truth,
+        detections,
+        rules,
+        outcome=matches.outcome,
+        taken=matches.truth,
+        pairs=pairs,
+        unknown=unknown,
+        counted=positives(truth, rules) | (unknown & ~truth.crowd & ~truth.difficult),
+        **more,
+    )
 
 
 def frames_of(outcomes: Mapping[str, Sequence[Outcomes]]) -> dict[str, pd.DataFrame]:

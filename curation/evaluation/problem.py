@@ -18,8 +18,8 @@ from msgspec import Meta
 
 from curation.core.errors import EvaluationError
 from curation.core.grouping import distinct
-from curation.core.input_files import read_plain
 from curation.core.json_keys import decode_json
+from curation.core.reading import read_plain
 from curation.manifest.header import classes_in, unknown_index
 from curation.manifest.manifest import Manifest
 from curation.sources.identity import ImageIndex, Resolved

@@ -14,14 +14,12 @@ import numpy as np
 
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import MissingFileError, PredictionError
-from curation.core.input_files import InputFile
 from curation.core.near_names import warn_of_near_names
-from curation.core.storage import missing_path
+from curation.core.reading import InputFile, missing_path
 from curation.evaluation.conventions import LAYOUTS, VALUES, boxes_in_pixels
 from curation.evaluation.detection_files import is_yolo_results, read_other_form
 from curation.evaluation.doubts import doubt, stray_hint
-from curation.evaluation.input_order import equal_rows
-from curation.evaluation.matching import best_overlap
+from curation.evaluation.numberings import ids_from_zero, other_numbering
 from curation.evaluation.problem import (
     MAX_COORDINATE,
     UNKNOWN,
@@ -35,7 +33,6 @@ from curation.evaluation.problem import (
 )
 from curation.evaluation.result_records import DISAGREEING, STRANGE, Records, read_records
 from curation.evaluation.truth import TaskTruth
-from curation.evaluation.ultralytics import ids_from_zero
 from curation.sources.identity import AMBIGUOUS
 from curation.sources.source import Source
 
@@ -359,44 +356,6 @@ def _refuse_numbers(records: Records, columns: RawColumns, truth: GroundTruth) -
             hint="write names into the detections (category, labels), or the ids of the detector into the truth: "
             "category_id of each row, dataset.info['categories'] of FiftyOne, a COCO JSON file",
         )
-
-
-def other_numbering(
-    records: Records, label: Int32s, truth: GroundTruth, other: Mapping[int, str], *, from_truth: bool
-) -> str | None:
-    """Return what to try where ids do not fit the numbering in use, but fit the other one; None where they do not.
-
-    Ids alone do not tell: 1, 2 and 4 are ids of the dataset, and indices of the manifest. All of them are ids of the
-    other numbering, and more detections lie on objects of their class under it.
-
-    Parameters
-    ----------
-    label : ndarray of int32, shape (n,)
-        Position of each record's class under the numbering in use, negative for none.
-    other : mapping of int to str
-        The class of each id of the other numbering.
-    from_truth : bool
-        Whether the numbering in use is the truth file's, and the other one the manifest's; else the other way round.
-    """
-    # -1 is unknown in every numbering, and tells nothing.
-    used = records.used_ids - {-1}
-    if not used or not used <= other.keys():
-        return None
-    classes = {name: position for position, name in enumerate(truth.classes)}
-    numbers = replace(records, categories=[])
-    read = numbers.labels({number: classes.get(name, _UNKNOWN) for number, name in other.items()})
-    position = truth.resolve(records.image_ids, records.file_names).position
-    if _on_their_class(records, position, read, truth) <= _on_their_class(records, position, label, truth):
-        return None
-    whose, option = ("the manifest", "manifest") if from_truth else ("the truth file", "truth")
-    return f"all ids of the file are ids of {whose}: --category-ids {option} reads them so"
-
-
-def _on_their_class(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> int:
-    """Return how many detections overlap an object of their class by half (IoU)."""
-    rows = (position >= 0) & (label >= 0) & (np.abs(records.boxes) <= MAX_COORDINATE).all(axis=1)
-    detections = Detections(position[rows], label[rows], records.boxes[rows], records.scores[rows])
-    return int((best_overlap(truth, detections, same_class=True)[1] >= 0.5).sum())
 
 
 def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False) -> int:
@@ -797,7 +756,13 @@ def _once_a_line(read: ReadDetections, truth: TaskTruth) -> ReadDetections:
 
 def _copies(found: Detections) -> tuple[Int64s, Int64s]:
     """Return for each detection the group of rows equal to it, and its place in that group, in input order."""
-    group = equal_rows(found, np.arange(len(found)))
+    columns = [*found.boxes.T, found.scores, found.label, found.image]
+    order = np.lexsort(columns)
+    changes = np.zeros(len(order), bool)
+    for column in columns:
+        changes[1:] |= np.diff(column[order]) != 0
+    group = np.empty(len(order), np.int64)
+    group[order] = np.cumsum(changes)
     order = np.argsort(group, kind="stable")
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order)) - np.searchsorted(group[order], group[order])

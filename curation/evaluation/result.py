@@ -22,13 +22,13 @@ A table is declared with raw values, never with texts::
     )
 
 Text, CSV, DataFrame, LaTeX and HTML follow: a `Column` says its unit (which formats it, unless ``show`` has another
-format), its head in a terminal, and whether text and file have it. ``printed`` gives a terminal other rows (some of
-them, or a mean below). Tables of one name are one `Result.table`, told apart by ``where``.
+format), its head in a terminal, and whether a terminal has it. ``printed`` gives a terminal other rows (some of them,
+or a mean below). Tables of one name are one `Result.table`.
 
 An ``evaluate`` function returns ``Result(REPORT, about, scored=...)``: a `Scored` a method, part and variant, with its
 numbers as rows and what a leaderboard must know (digests of truth and predictions, settings). `columns` is what is too
 long for JSON, and only tables and figures need. `curation.evaluation.inputs` reads what such a function is given. See
-`curation.evaluation.voc` for a small example.
+`curation.extensions.detection_ap.voc` for a small example.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from curation.core.arguments import checked
+from curation.core.entry_points import entry_points, loaded
 from curation.core.errors import CurationWarning, ResultWarning, UsageError, warn_caller
 from curation.core.wording import examples
 from curation.evaluation.measures import Data as Data
@@ -68,6 +69,8 @@ SCHEMA: dict[str, Any] = {"name": "curation.result", "version": 2}
 PLACES = ("part", "task", "split", "case", "method", "score", "variant")
 RECORDED = (*PLACES, "truth", "predictions", "settings", "operating_point", "pinned", "manifest", "of_several")
 """What JSON says of each thing scored, beside its numbers."""
+FIELDS_GROUP = "curation.result_fields"
+"""The group of entry points of a function that writes outcomes into fields of a FiftyOne dataset."""
 _SIGNS = {"share": "0 to 1"}
 _NO_OUTCOMES, _MATCHES = "No per-detection outcomes", "an evaluation that matches boxes"
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
@@ -257,11 +260,17 @@ class Result:
         UsageError
             The evaluation matches no boxes; the dataset lacks images, or has a field or saved view of such a name.
         """
-        from curation.evaluation.fiftyone_fields import write_fields
-
+        points = entry_points(FIELDS_GROUP)
+        if not points:
+            missing_extension = "This installation has no extension that writes outcomes to FiftyOne"
+            raise UsageError(missing_extension, hint="reinstall curation; result.outcomes() has the same records")
+        write_fields = loaded(points[0], "The extension that writes outcomes to FiftyOne")
         name, parts = self._scored_outcomes(scored)
         named = key or _legal(f"{self.report.protocol}_{name}".replace("/", "_")).lower()
-        return write_fields(dataset, parts, named, id_field=id_field, missing=missing, about=self.settings())
+        written: dict[str, int] = write_fields(
+            dataset, parts, named, id_field=id_field, missing=missing, about=self.settings()
+        )
+        return written
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -385,13 +394,10 @@ class Result:
             return [line for table in every if table.title for line in table.lines(width)]
         inputs = inputs_table(self.data)
         left_out = inputs.lines(width) if any(row[-1] for row in inputs.all_rows()) else []
-        orders = {scored.label: scored.found.decided_by_order for scored in self.scored}
-        if ties := ", ".join(f"{count:,} ({label})" for label, count in orders.items() if count):
-            ties = f"Decided by the order of the file, between equal scores: {ties}"
         more = "--all prints every measure, and the tables of classes and inputs"
         tables = [_measures_table(self, chosen), *_undefined_table(self, chosen)]
         tables += [table for table in self._tidy(lambda tidy: tidy.always) if table.title]
-        return [*left_out, *(line for table in tables for line in table.lines(width)), *filter(None, (ties, more))]
+        return [*left_out, *(line for table in tables for line in table.lines(width)), more]
 
     def json_data(self) -> dict[str, Any]:
         """Return what JSON holds: the data, with the schema's name and every declared number in one list."""
@@ -450,13 +456,13 @@ class Result:
 
     @checked
     def save(self, folder: Path | str, *, figures: bool = False, outcomes: bool = False) -> list[Path]:
-        """Write the tables, those of figures among them, and ``results.json``, together: `storage.publishing_files`.
+        """Write the tables, those of figures among them, and ``results.json`` (see `curation.core.writing`).
 
         With `figures` these are drawn too, as PNG and SVG. With `outcomes`, ``outcomes.csv`` and ``objects.csv`` have a
         row each detection and each object, of an evaluation that matches boxes.
 
-        Files that an earlier ``results.json`` there calls its own, and that nobody changed since, are removed where
-        this result has no such file.
+        Files that exist are replaced by ``--force`` alone; those that an earlier ``results.json`` there calls its own
+        are then removed where this result has no such file.
 
         Returns
         -------
@@ -464,7 +470,7 @@ class Result:
             All files written, ``results.json`` last.
         """
         from curation.core.figure_style import tables_alone
-        from curation.core.storage import publishing_files, write_text
+        from curation.core.writing import publishing_files, write_text
 
         folder = Path(folder)
         for drawing in self.drawings:
@@ -549,7 +555,7 @@ def schema_text() -> str:
 def _record(scored: Scored) -> dict[str, Any]:
     """Return what JSON says of something scored beside its numbers."""
     record = {name: getattr(scored, name) for name in RECORDED}
-    return record | {"notes": list(scored.found.notes), "decided_by_order": scored.found.decided_by_order}
+    return record | {"notes": list(scored.found.notes)}
 
 
 def tidy_tables(result: Result) -> Iterator[Table]:
@@ -557,7 +563,6 @@ def tidy_tables(result: Result) -> Iterator[Table]:
     yield inputs_table(result.data)
     yield _measures_table(result, result.report.measures)
     yield from result._tidy(lambda _: True)
-    yield order_table({scored.label: scored.found.decided_by_order for scored in result.scored})
 
 
 def _measures_table(result: Result, measures: Sequence[Measure]) -> Table:
@@ -607,13 +612,6 @@ def inputs_table(data: Data, title: str | None = None, part: str = "part") -> Ta
     rows = list(input_rows(data["inputs"], data["manifest"]))
     title = f"Inputs; known classes from {data['known_classes_from']}" if title is None else title
     return Table("inputs", columns, rows, title=title)
-
-
-def order_table(counts: Mapping[str, int]) -> Table:
-    """Return how many decisions rest on the order of the file, by section; a terminal shows it where there are any."""
-    rows = [(name, count) for name, count in counts.items() if count]
-    title = "Decided by the order of the file, between equal scores" if rows else ""
-    return Table("decided_by_order", (Column("section", head=""), Column("decisions", "count")), rows, title=title)
 
 
 def truth_digests(data: Data, *parts: str, options: Sequence[str] = ("classes", "images")) -> dict[str, Any]:

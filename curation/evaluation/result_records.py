@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 
 from curation.core.errors import PredictionError
-from curation.core.input_files import InputFile, json_rows, record_pieces
 from curation.core.json_keys import SMALL
+from curation.core.reading import InputFile, json_rows, record_pieces
 from curation.evaluation.problem import Bools, Floats, Int32s, Int64s
 
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]

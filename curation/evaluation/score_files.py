@@ -23,9 +23,8 @@ import numpy.typing as npt
 
 from curation.core.canonical import sha256_of_bytes, sha256_of_file
 from curation.core.errors import CurationError, MissingFileError, PredictionError, UsageError
-from curation.core.input_files import read_plain
 from curation.core.parquet_limits import largest_text, text_columns, values_in
-from curation.core.storage import missing_path, open_binary
+from curation.core.reading import missing_path, open_binary, read_plain
 from curation.evaluation.class_scores import (
     SOFTMAX_TWICE,
     Background,
@@ -54,7 +53,7 @@ _LARGEST_TEXTS = 2 << 30
 """Bytes of the texts of a table: names of images."""
 _LARGE, _HIGHEST_RATIO = 256 << 20, 100
 """Beyond so many bytes, an array of an archive may be so many times its packed size."""
-_LONGEST_HEADER = 1 << 22
+_LONGEST_HEADER, _LONGEST_ARRAY_HEADER = 1 << 22, 10_000
 _DOUBLE = np.dtype(np.float64)
 # OSError: a directory that lies about where its members begin. MemoryError: a header too deep to parse. Arrow's errors
 # are these too, but for some of its own.
@@ -86,8 +85,6 @@ class Columns(NamedTuple):
     ----------
     names : tuple of str
         Of arrays or columns.
-    wide : collection of str
-        Those that may hold several scores a row: arrays, and columns of lists.
     kind : {"table", "arrays", "alone"}
         CSV or Parquet; named arrays; one array that has no name, and is called ``scores``.
     read : callable
@@ -95,7 +92,6 @@ class Columns(NamedTuple):
     """
 
     names: tuple[str, ...]
-    wide: Sequence[str]
     kind: Literal["table", "arrays", "alone"]
     read: Callable[[Sequence[str], Sequence[str]], dict[str, Any]]
 
@@ -130,11 +126,11 @@ def open_columns(path: Path, suffixes: Sequence[str]) -> Columns:
             found=suffix[:20] or "no suffix",
         )
     if suffix == ".npy":
-        return Columns(("scores",), ("scores",), "alone", lambda _, __: {"scores": read_npy(path)})
+        return Columns(("scores",), "alone", lambda _, __: {"scores": read_npy(path)})
     with readable(path):
         if suffix == ".npz":
             names = tuple(keys_of_npz(path))
-            return Columns(names, names, "arrays", lambda numbers, texts: read_npz(path, (*numbers, *texts)))
+            return Columns(names, "arrays", lambda numbers, texts: read_npz(path, (*numbers, *texts)))
         return _csv(path) if suffix == ".csv" else _parquet(path)
 
 
@@ -151,7 +147,7 @@ def readable(path: Path | str) -> Iterator[None]:
         raise PredictionError(
             "The scores file cannot be read",
             where=str(path),
-            expected="arrays as numpy.save and numpy.savez write them, without objects; tables and lists of numbers",
+            expected="arrays as numpy.save and numpy.savez write them, without objects; tables of numbers",
             found=f"{type(error).__name__}: {error}"[:300],
         ) from None
 
@@ -177,20 +173,15 @@ def _csv(path: Path) -> Columns:
             )
             return _of_table(table, numbers, texts, path)
 
-    return Columns(tuple(names), (), "table", read)
+    return Columns(tuple(names), "table", read)
 
 
 def _parquet(path: Path) -> Columns:
-    from pyarrow import parquet, types
+    from pyarrow import parquet
 
     file = parquet.ParquetFile(path)
     names = list(file.schema_arrow.names)
     _require_distinct(names, path)
-    lists = tuple(
-        field.name
-        for field in file.schema_arrow
-        if types.is_list(field.type) or types.is_large_list(field.type) or types.is_fixed_size_list(field.type)
-    )
     groups = range(file.metadata.num_row_groups)
     size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
     if size <= LARGEST:
@@ -206,7 +197,7 @@ def _parquet(path: Path) -> Columns:
         with readable(path):
             return _of_table(file.read(columns=[*numbers, *texts], use_threads=False), numbers, texts, path)
 
-    return Columns(tuple(names), lists, "table", read)
+    return Columns(tuple(names), "table", read)
 
 
 def _require_distinct(names: Sequence[str], path: Path) -> None:
@@ -236,23 +227,21 @@ def _of_table(table: pyarrow.Table, numbers: Sequence[str], texts: Sequence[str]
 
 
 def _numbers(column: Any, name: str, path: Path) -> Array:
-    """Return a column as float64, shape (N,), or (N, C) for a column of lists."""
-    import pyarrow
-    from pyarrow import compute, types
+    """Return a column as float64, shape (N,)."""
+    from pyarrow import float64, types
 
     where = f"{path}: column {name}"
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
         raise PredictionError("A score is missing", where=f"{where}, row {row + 1} of the data")
-    if types.is_floating(column.type) or types.is_integer(column.type):
-        return np.asarray(column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False))
-    lengths = compute.list_value_length(column).to_numpy(zero_copy_only=False)
-    flat = column.flatten()
-    if len(set(lengths.tolist())) > 1 or flat.null_count:
-        found = ", ".join(str(length) for length in sorted(set(lengths.tolist()))[:5])
-        raise PredictionError("The rows of scores differ in length", where=where, found=found)
-    numbers = flat.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
-    return np.asarray(numbers.reshape(len(lengths), -1 if len(lengths) else 1))
+    if not types.is_floating(column.type) and not types.is_integer(column.type):
+        raise PredictionError(
+            "A column of scores does not hold numbers",
+            where=where,
+            expected="a column of numbers for each class; arrays of several scores belong in .npz",
+            found=str(column.type)[:80],
+        )
+    return np.asarray(column.cast(float64()).to_numpy(zero_copy_only=False))
 
 
 def read_npy(path: Path) -> Array:
@@ -325,7 +314,7 @@ def _array(stream: IO[bytes], size: int, where: str) -> Array:
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:
         raise ValueError(f"format version {version}")
-    shape, fortran, dtype = readers[version](stream, max_header_size=10_000)
+    shape, _, dtype = readers[version](stream, max_header_size=_LONGEST_ARRAY_HEADER)
     too_exact = dtype.kind == "f" and dtype.itemsize > _DOUBLE.itemsize
     if dtype.hasobject or dtype.kind not in "fiuU" or too_exact or len(shape) not in (1, 2):
         raise PredictionError(
@@ -344,17 +333,13 @@ def _array(stream: IO[bytes], size: int, where: str) -> Array:
             expected=f"{declared:,} bytes",
             found=f"{size - stream.tell():,} bytes",
         )
-    data = stream.read(declared)
-    # One byte beyond makes the archive check its checksum.
-    if len(data) != declared or stream.read(1):
-        raise EOFError("the array ends early")
-    if dtype.kind == "U" and declared:
-        # One number a character, in the order of bytes of the texts.
-        codes = np.frombuffer(data, np.dtype("u4").newbyteorder(dtype.byteorder))
-        if codes.max() > sys.maxunicode:
-            raise ValueError("a text holds an invalid character")
-    array = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
-    return array if dtype.isnative else array.astype(dtype.newbyteorder("="))
+    stream.seek(0)
+    array: Array = np.lib.format.read_array(stream, allow_pickle=False, max_header_size=_LONGEST_ARRAY_HEADER)
+    if not dtype.isnative:
+        array = array.astype(dtype.newbyteorder("="))
+    if dtype.kind == "U" and array.size and array.ravel(order="K").view(np.uint32).max(initial=0) > sys.maxunicode:
+        raise ValueError("a text holds an invalid character")
+    return array
 
 
 def unlike_precision(stored: Mapping[str, tuple[str, Floats]]) -> str:
@@ -418,9 +403,10 @@ class ScoreTable:
 def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = None) -> ScoreTable:
     """Return the scores of a ``.npz``, ``.npy``, ``.csv`` or ``.parquet`` file.
 
-    Score columns are those called like the `classes`; else one array or column of lists called ``scores``, ``logits``
-    or ``probabilities``; else numbered ones, ``score_0``, ``logit_0``, ``probability_0`` or ``0`` and so on without a
-    gap; and a column ``background``. ``origin`` names each sample's original class, also of negative and unknown ones.
+    Of arrays, the scores are the one called ``scores``, ``logits`` or ``probabilities``. Of a table they are the
+    columns called like the `classes`, else numbered ones, ``score_0``, ``logit_0``, ``probability_0`` or ``0`` and so
+    on without a gap; and a column ``background``. ``origin`` names each sample's original class, also of negative and
+    unknown ones.
 
     Raises
     ------
@@ -444,7 +430,7 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
     values = [found[name] for name in (*scores, *background)]
     as_texts = {name: np.array(found[name], np.str_) if columns.kind == "table" else found[name] for name in texts}
     return ScoreTable(
-        scores=values[0] if len(values) == 1 and scores[0] in columns.wide else np.column_stack(values),
+        scores=np.column_stack(values) if columns.kind == "table" else values[0],
         labels=None if label is None else as_texts[label],
         images=None if image is None else list(map(str, np.asarray(found[image]).tolist())),
         origins=None if origin is None else as_texts[origin],
@@ -457,17 +443,18 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
 def _score_columns(
     columns: Columns, names: Sequence[str], asked: str | None, classes: Sequence[str] | None, path: Path
 ) -> tuple[tuple[str, ...], str]:
-    """Return the columns of scores, and what their name says of their kind."""
-    is_table = columns.kind == "table"
-    if asked is None and is_table and classes and set(classes) <= set(names):
+    """Return the columns or array of scores, and what their name says of their kind."""
+    if columns.kind != "table":
+        array = next((name for name in ((asked,) if asked is not None else SCORE_ARRAYS) if name in names), None)
+        if array is None:
+            raise _no_column("The file has no scores", columns, path)
+        return (array,), array
+    if asked is None and classes and set(classes) <= set(names):
         return tuple(classes), ""
-    for name in (asked,) if asked is not None else SCORE_ARRAYS:
-        if name in columns.wide and name in names:
-            return (name,), name
     for prefix in (asked,) if asked is not None else PREFIXES:
         pattern = re.compile(re.escape(prefix) + r"(0|[1-9][0-9]{0,5})", re.ASCII)
         numbers = sorted(int(match.group(1)) for name in names if (match := pattern.fullmatch(name)))
-        if numbers and is_table:
+        if numbers:
             if numbers != list(range(len(numbers))):
                 gap = next(number for number in range(len(numbers) + 1) if number not in set(numbers))
                 raise _no_column(f"The numbered columns of scores lack {prefix}{gap}", columns, path)
@@ -479,8 +466,7 @@ def _no_column(what: str, columns: Columns, path: Path) -> PredictionError:
     return PredictionError(
         what,
         where=str(path) if columns.kind != "table" else f"{path}: header",
-        expected=f"an array {', '.join(SCORE_ARRAYS)}; columns score_0, score_1, ..., one a class of a manifest, or "
-        f"one of lists, {', '.join(SCORE_ARRAYS)}",
+        expected=f"an array {', '.join(SCORE_ARRAYS)}; columns score_0, score_1, ..., or one a class of a manifest",
         found=", ".join(columns.names)[:200] or "nothing",
         hint="--key score=NAME, --key label=NAME and --key image=NAME name columns or arrays",
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from html import escape
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from curation.core.csv_table import as_csv
+from curation.core.short_repr import html_table
 from curation.core.text_table import Table as TextTable
-from curation.core.text_table import latex_table, printable, table_lines
+from curation.core.text_table import latex_table, table_lines
 from curation.evaluation.measures import Scored
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ class Column:
         In a terminal; by default the name.
     show : str
         Another format, as `format` takes it; ``+.2f`` shows the sign.
-    text, file : bool
-        Whether a terminal and files have it.
+    text : bool
+        Whether a terminal has it; files have every column.
     """
 
     name: str
@@ -42,7 +42,6 @@ class Column:
     head: str | None = None
     show: str = ""
     text: bool = True
-    file: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,6 @@ class Table:
         What a terminal shows above it; ``""`` for a table that it does not show.
     printed : sequence of rows, optional
         What a terminal shows instead of `rows`.
-    where : mapping of str to str
-        What tells tables of one name apart: columns of the DataFrame in front of its own.
     file : bool
         Whether `Result.save` writes it as CSV.
     """
@@ -72,7 +69,6 @@ class Table:
     rows: Iterable[Sequence[Any]] | Callable[[], Iterable[Sequence[Any]]]
     title: str = ""
     printed: Iterable[Sequence[Any]] | None = None
-    where: Mapping[str, str] = field(default_factory=dict)
     file: bool = False
 
     def __post_init__(self) -> None:
@@ -101,9 +97,7 @@ class Table:
 
     def csv(self) -> str:
         """Return the table as CSV: every digit, an empty cell for what is undefined."""
-        kept = [number for number, column in enumerate(self.columns) if column.file]
-        names = [self.columns[number].name for number in kept]
-        return as_csv(names, ([row[number] for number in kept] for row in self.all_rows()))
+        return as_csv([column.name for column in self.columns], self.all_rows())
 
     def records(self) -> list[dict[str, Any]]:
         """Return the rows by the names of the columns, as JSON holds them."""
@@ -114,10 +108,7 @@ class Table:
         """Return the table as a DataFrame."""
         import pandas as pd
 
-        frame = pd.DataFrame([tuple(row) for row in self.all_rows()], columns=[column.name for column in self.columns])
-        for index, (name, value) in enumerate(self.where.items()):
-            frame.insert(index, name, value)
-        return frame
+        return pd.DataFrame([tuple(row) for row in self.all_rows()], columns=[column.name for column in self.columns])
 
     def latex(self) -> str:
         """Return the table in LaTeX, ruled by the package booktabs."""
@@ -125,13 +116,8 @@ class Table:
         return latex_table(self.heads, self.cells(), numeric=numeric)
 
     def html(self) -> str:
-        """Return the table as HTML, every text escaped."""
-        head = "".join(f"<th>{escape(printable(name))}</th>" for name in self.heads)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in row) + "</tr>" for row in self.cells()
-        )
-        caption = f"<caption>{escape(printable(self.title))}</caption>" if self.title else ""
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        """Return the table as HTML for a notebook, every text escaped."""
+        return html_table(self.heads, self.cells(), caption=self.title)
 
 
 @dataclass(frozen=True, slots=True)

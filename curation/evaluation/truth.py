@@ -13,8 +13,8 @@ import numpy as np
 
 from curation.core.errors import EvaluationError
 from curation.core.ids import native_number, native_of
-from curation.core.input_files import read_plain, utf8_text
 from curation.core.near_names import warn_of_near_names
+from curation.core.reading import read_plain, utf8_text
 from curation.evaluation.doubts import truth_doubt
 from curation.evaluation.problem import (
     UNKNOWN,
@@ -35,6 +35,7 @@ from curation.sources.datasets import family
 from curation.sources.identity import Resolved
 from curation.sources.integrity import select
 from curation.sources.source import FileRecord, Source
+from curation.sources.yolo import names_from_zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ def _part(
         ids_from_truth=known.ids_from == "truth",
         sizes=np.stack([source.images.widths, source.images.heights], axis=1)[chosen],
         federated=_federated(source.federated, position, labels),
-        yolo_classes=source.categories.names
+        yolo_classes=names_from_zero(source.categories)
         if source.categories.numbering == "yolo" and known.ids_from == "truth"
         else (),
     )

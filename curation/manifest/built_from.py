@@ -1,4 +1,4 @@
-"""Where the files lie that a manifest was built from: beside its header, outside its digest and any publication."""
+"""The files that a manifest was built from, and what they held: beside its header, outside digest and publication."""
 
 from __future__ import annotations
 
@@ -6,44 +6,70 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
 from curation.core.errors import CurationError, ManifestError, SourceError
 from curation.core.json_keys import decode_json
-from curation.core.ledger import add_input
-from curation.core.storage import read_bytes
+from curation.core.reading import read_bytes
+from curation.core.writing import add_input
 from curation.manifest.header import Header
-from curation.sources.source_specs import BadBoxes, Reading, Seam, SourceSlot
+from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 
 if TYPE_CHECKING:
     from curation.sources.source import Source
 
 BUILT_FROM_FILE = ".curation.sources.json"
-_MOST_BYTES = 1 << 20
+CONTENTS_FILE = ".curation.contents.json"
+"""What the sources held, apart from where they lie: earlier versions read the folder as well."""
+_MOST_BYTES = 16 << 20
+Content = TypeVar("Content")
+
+
+class SourceContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a source holds of the classes of a manifest, on the images that its lists name.
+
+    Attributes
+    ----------
+    classes : dict of str to (int, int)
+        Images and boxes of each class; a class without any is left out. A source without boxes has 0.
+    checksum : str
+        Of every box with its image and class, in any order; without boxes, of every image with its class.
+    """
+
+    classes: dict[str, tuple[int, int]]
+    checksum: str
 
 
 class BuiltFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The sources that a build was given as paths. Their digests are in the header.
+    """The sources of a build. Their digests are in the header.
 
     Attributes
     ----------
     sources : dict of str to str
-        Absolute path by name of the source; in the file relative to the manifest's folder.
-    bad_boxes, seam : str
+        Absolute path by name of each source that was given as a path; in the file relative to the manifest's folder.
+    bad_boxes : str
         How they were read.
+    seam : str
+        Of earlier versions: how they read MTSD's signs across the seam of a panorama.
+    contents : dict of str to SourceContent
+        What they held, by name, in a file of its own; empty where an earlier version built the manifest.
     """
 
     sources: dict[str, str]
     bad_boxes: BadBoxes = "error"
-    seam: Seam = "drop"
+    seam: Literal["drop"] = "drop"
+    contents: dict[str, SourceContent] = {}
 
-    def stored(self, folder: Path) -> bytes:
-        """Return the bytes of the file that remembers the sources of a manifest in a folder."""
+    def stored(self, folder: Path) -> dict[str, bytes]:
+        """Return the bytes of the files that remember the sources of a manifest in a folder, by name."""
         paths = {name: _relative(path, folder) for name, path in self.sources.items()}
-        content = {"sources": paths, "bad_boxes": self.bad_boxes, "seam": self.seam}
-        return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
+        content = {"sources": paths, "bad_boxes": self.bad_boxes}
+        files = {BUILT_FROM_FILE: (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()} if paths else {}
+        if self.contents:
+            files[CONTENTS_FILE] = msgspec.json.encode(self.contents, order="deterministic") + b"\n"
+        return files
 
 
 def _relative(path: str, folder: Path) -> str:
@@ -55,8 +81,13 @@ def _relative(path: str, folder: Path) -> str:
         return real.as_posix()  # Another drive.
 
 
-def built_from(given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: Reading) -> BuiltFrom | None:
-    """Return what to remember of the sources of a build; None where none was given as a path."""
+def built_from(
+    given: Mapping[str, Any],
+    slots: Sequence[SourceSlot],
+    reading: Reading,
+    contents: Mapping[str, SourceContent] | None = None,
+) -> BuiltFrom | None:
+    """Return what to remember of the sources of a build; None where there is nothing to remember."""
     by_name = {key.partition("@")[0]: path for key, path in given.items()}
     path_of = {slot.name: by_name.get(slot.name, by_name.get(slot.dataset)) for slot in slots}
     paths = {
@@ -64,7 +95,7 @@ def built_from(given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: R
         for name, path in path_of.items()
         if isinstance(path, str | os.PathLike) and Path(path).exists()
     }
-    return BuiltFrom(paths, reading.bad_boxes, reading.seam) if paths else None
+    return BuiltFrom(paths, reading.bad_boxes, contents=dict(contents or {})) if paths or contents else None
 
 
 def read_built_from(folder: Path) -> BuiltFrom | None:
@@ -75,36 +106,50 @@ def read_built_from(folder: Path) -> BuiltFrom | None:
     Raises
     ------
     ManifestError
-        The file is not what curation writes.
+        A file is not what curation writes.
     """
-    path = folder / BUILT_FROM_FILE
-    if not path.is_file():
+    read = _read(folder / BUILT_FROM_FILE, BuiltFrom, "remove {}, and give --source NAME=PATH")
+    contents = _read(folder / CONTENTS_FILE, dict[str, SourceContent], "remove {}: verify then counts by role alone")
+    if read is None and contents is None:
         return None
-    data = read_bytes(path, kind="record of sources", most=_MOST_BYTES, error=ManifestError)
-    message, hint = "The record of the manifest's sources cannot be read", f"remove {path}, and give --source NAME=PATH"
-    read = decode_json(data, BuiltFrom, ManifestError, message, where=str(path), hint=hint)
+    read = read or BuiltFrom({})
     paths = {name: os.path.normpath(folder.resolve() / text) for name, text in read.sources.items()}
     for source in paths.values():
         add_input(Path(source))
-    return msgspec.structs.replace(read, sources=paths)
+    return msgspec.structs.replace(read, sources=paths, contents=contents or {})
+
+
+def _read(path: Path, kind: type[Content], hint: str) -> Content | None:
+    """Return what a file holds, None where there is no such file."""
+    if not path.is_file():
+        return None
+    data = read_bytes(path, kind="record of sources", most=_MOST_BYTES, error=ManifestError)
+    what = "The record of the manifest's sources cannot be read"
+    return decode_json(data, kind, ManifestError, what, where=str(path), hint=hint.format(path))
 
 
 def open_remembered(
-    stored: BuiltFrom | None, header: Header, slots: Sequence[SourceSlot], given: Mapping[str, Any], reading: Reading
+    stored: BuiltFrom | None,
+    header: Header,
+    slots: Sequence[SourceSlot],
+    given: Mapping[str, Any],
+    reading: Reading,
+    *,
+    allow_changed: bool = False,
 ) -> dict[str, Source]:
     """Return the sources that are given, and of the others those that a build remembered, as the header states them.
 
     Raises
     ------
     SourceError
-        A remembered file was moved or changed.
+        A remembered file was moved, cannot be read, or was changed and `allow_changed` is not set.
     """
     from curation.sources.coerce import open_slots
 
     opened = open_slots(given, slots, reading)
     if stored is None:
         return opened
-    as_built = Reading(cache=reading.cache, bad_boxes=stored.bad_boxes, seam=stored.seam)
+    as_built = Reading(cache=reading.cache, bad_boxes=stored.bad_boxes)
     digests_of = {entry.name: {file.sha256 for file in entry.files} for entry in header.sources}
     for slot in slots:
         if slot.name in opened or slot.name not in stored.sources:
@@ -120,7 +165,7 @@ def open_remembered(
             message = f"A file that the manifest was built from cannot be read: {error.what}"
             raise SourceError(message, where=where, expected=error.expected, found=error.found, hint=hint) from error
         file_digests = {file.sha256 for file in source.files}
-        if digests_of[slot.name] and file_digests != digests_of[slot.name]:
+        if digests_of[slot.name] and file_digests != digests_of[slot.name] and not allow_changed:
             expected, changed = (", ".join(sorted(digests))[:300] for digests in (digests_of[slot.name], file_digests))
             message = "A file that the manifest was built from has changed since"
             raise SourceError(message, where=where, expected=expected, found=changed, hint=hint)

@@ -3,8 +3,8 @@
 The rule, the first that applies:
 
 major
-    a part or class is gone; a list, its order where order carries meaning, a part's role, a class's role or index, a
-    label view of what existed before, or the boxes that reviewers added, are others.
+    a part or class is gone; a list, its order where order carries meaning, a part's role, a class's role or index, or a
+    label view of what existed before is different.
 minor
     a part, class or alias is new, or a declared part has got its list.
 patch
@@ -194,12 +194,7 @@ def _compare_header(old: Header, new: Header) -> Iterator[ManifestChange]:
     """Return the differences beside parts and classes."""
     if old.tasks != new.tasks:
         yield ManifestChange("major", "tasks", "the classes that a task introduces, or their order, are others")
-    if old.overlay != new.overlay:
-        # Boxes of reviewers are truth: a score against others is another score.
-        summaries = ["none" if overlay is None else overlay.summary for overlay in (old.overlay, new.overlay)]
-        same = old.overlay is not None and new.overlay is not None and old.overlay.sha256 == new.overlay.sha256
-        yield ManifestChange("patch" if same else "major", "overlay", f"{summaries[0]} became {summaries[1]}")
-    for name in sorted({*Header.__struct_fields__} - {"parts", "classes", "overlay", "tasks"}):
+    for name in sorted({*Header.__struct_fields__} - {"parts", "classes", "tasks"}):
         before, after = getattr(old, name), getattr(new, name)
         if before == after:
             continue

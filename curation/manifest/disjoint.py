@@ -1,8 +1,8 @@
 """Images that parts of different roles share, by graded evidence: one function for files, manifests and audits.
 
-The same file and id, the same photo bytes, the same id in a manifest, and the same file name with the same record (size
-and boxes) prove that two images are one. An equal file name alone is a sign: many datasets count ``0001.jpg`` in each
-of ``train/`` and ``test/``, with other photos.
+The same file and id, the same file of a VOC or YOLO folder, the same photo bytes, the same id in a manifest, and the
+same file name with the same record (size and boxes) prove that two images are one. An equal file name alone is a sign:
+many datasets count ``0001.jpg`` in each of ``train/`` and ``test/``, with other photos.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from curation.core.wording import counted, examples
 from curation.manifest.header import LabelView, PartEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import positions_of
-from curation.sources.photo_bytes import equal_photos, photos_beside
+from curation.sources.photo_bytes import equal_photos, file_names, folder_of, photos_beside
 from curation.sources.source import Bools, Int32s, Int64s, Source, texts
 from curation.sources.stems import IMAGE_SUFFIXES
 
@@ -36,7 +36,7 @@ Evidence = Literal["file", "id", "photo", "record", "name", "source photo", "box
 Hashes = npt.NDArray[np.uint64]
 
 REASONS: Mapping[Evidence, str] = {
-    "file": "the same id in the same file",
+    "file": "the same id in the same file or folder",
     "id": "the same id",
     "photo": "the same photo, byte for byte",
     "record": "the same file name and the same boxes",
@@ -165,6 +165,8 @@ class ImageColumns:
         An integer for the bytes of each photo, -1 where no other photo has them.
     photo_files : ndarray of int64, shape (n,), or None
         An integer for the file of each photo, -1 where none is known.
+    folders : sequence of str
+        The VOC or YOLO folder of each source, ``""`` for another layout or an unknown place.
     """
 
     __repr__ = short_repr
@@ -175,6 +177,7 @@ class ImageColumns:
     position: Int32s
     photos: Int64s | None = None
     photo_files: Int64s | None = None
+    folders: Sequence[str] = ()
 
     @classmethod
     def of_sources(cls, sources: Sequence[Source]) -> ImageColumns:
@@ -183,14 +186,14 @@ class ImageColumns:
         names = [
             name or native
             for source in sources
-            for name, native in zip(source.images.file_names.tolist(), source.images.native.tolist(), strict=True)
+            for name, native in zip(file_names(source), source.images.native.tolist(), strict=True)
         ]
         home = np.repeat(np.arange(len(sources), dtype=np.int32), sizes)
         position = np.concatenate([np.empty(0, np.int32), *(np.arange(size, dtype=np.int32) for size in sizes)])
         return cls(names, sources, home, position)
 
-    def with_photos(self, paths: Mapping[int, Path]) -> ImageColumns:
-        """Return the columns with the bytes of the photos that lie beside the annotations.
+    def located(self, paths: Mapping[int, Path]) -> ImageColumns:
+        """Return the columns with the folders of the annotations and the bytes of the photos that lie beside them.
 
         Parameters
         ----------
@@ -202,9 +205,20 @@ class ImageColumns:
             photos = photos_beside(self.sources[number], path)
             for row in np.flatnonzero(self.home == number).tolist() if any(photos) else ():
                 column[row] = photos[self.position[row]]
+        folders = [folder_of(source, paths.get(number)) for number, source in enumerate(self.sources)]
         if not any(column):
-            return self
-        return replace(self, photos=equal_photos(column), photo_files=_coded(text_array(texts(column).tolist())))
+            return replace(self, folders=folders)
+        files = _coded(text_array(texts(column).tolist()))
+        return replace(self, photos=equal_photos(column), photo_files=files, folders=folders)
+
+    def is_one_folder(self, sources: Sequence[Source]) -> bool:
+        """Return whether some sources are parts of one VOC or YOLO folder."""
+        folders = {
+            folder
+            for known, folder in zip(self.sources, self.folders, strict=False)
+            if any(known is source for source in sources)
+        }
+        return len(folders) == 1 and "" not in folders
 
     def photos_differ(self, first: Int64s, second: Int64s) -> Bools:
         """Return which pairs of images are two photos: both are known, in two files of other bytes."""
@@ -220,7 +234,7 @@ class ImageColumns:
         text = str(self.labels[row])
         if self.home[row] < 0:
             return text
-        name = str(self.sources[self.home[row]].images.file_names[self.position[row]])
+        name = self._file_names[self.home[row]][self.position[row]]
         is_told = name in ("", text) or PurePosixPath(name).stem == text.partition(":")[2]
         return text if is_told else f"{text} ({name})"
 
@@ -235,6 +249,20 @@ class ImageColumns:
             self.photos is not None,
         )
         return tuple(name for name, known in zip(COMPARED, states, strict=True) if known)
+
+    @cached_property
+    def _file_names(self) -> list[list[str]]:
+        return [file_names(source) for source in self.sources]
+
+    @cached_property
+    def files_of_folders(self) -> Int64s:
+        """An integer for the folder and the file in it that each image is, -1 where a folder keeps none an image."""
+        column = texts([""] * len(self.home))
+        for number, folder in enumerate(self.folders):
+            rows = self.home == number
+            if folder:
+                column[rows] = texts([f"{folder}:{self._file_names[number][at]}" for at in self.position[rows]])
+        return _coded(text_array(column.tolist()))
 
     @cached_property
     def files(self) -> Int64s:
@@ -256,16 +284,14 @@ class ImageColumns:
         column = texts([""] * len(self.home))
         for number, source in enumerate(self.sources):
             rows = self.home == number
-            names, natives = source.images.file_names, source.images.native
-            stated = [
-                name or ("" if native.isdigit() else native)
-                for name, native in zip(
-                    names[self.position[rows]].tolist(), natives[self.position[rows]].tolist(), strict=True
-                )
-            ]
-            column[rows] = texts(stated)
-        slashes = compute.replace_substring(text_array(column.tolist()), "\\", "/")
-        return compute.utf8_normalize(compute.replace_substring_regex(slashes, r"^(?:\./)+", ""), "NFC")
+            names, places = self._file_names[number], self.position[rows].tolist()
+            natives = source.images.native[places].tolist()
+            column[rows] = texts([
+                names[place] or ("" if native.isdigit() else native.replace("\\", "/"))
+                for place, native in zip(places, natives, strict=True)
+            ])  # fmt: skip
+        paths = compute.replace_substring_regex(text_array(column.tolist()), r"^(?:\./)+", "")
+        return compute.utf8_normalize(paths, "NFC")
 
     @cached_property
     def paths(self) -> Int64s:
@@ -350,7 +376,7 @@ class ImageColumns:
         """A hash of all boxes of each image in any order, 0 for an image without boxes."""
         rows, hashes, _ = self._boxes
         sums = np.zeros(len(self.home), np.uint64)
-        np.add.at(sums, rows, _mixed(hashes))
+        np.add.at(sums, rows, scatter(hashes))
         return sums
 
     @cached_property
@@ -389,7 +415,10 @@ def shared_images(images: ImageColumns, left: Int64s, right: Int64s) -> list[Sha
 
 
 def _same_file(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
-    yield Shared("file", True, *_meet(images.files, left, right))
+    for files in (images.files, images.files_of_folders):
+        first, second = _meet(files, left, right)
+        yield Shared("file", True, first, second)
+        left, right = _without(left, first), _without(right, second)
 
 
 def _same_photo(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
@@ -408,7 +437,7 @@ def _same_record(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[
     """Yield images of equal file name and boxes, if the boxes tell images apart."""
     boxed = images.records != 0
     left, right = left[boxed[left]], right[boxed[right]]
-    named = np.where(images.stems >= 0, _mixed(images.stems.astype(np.uint64)) ^ images.records, 0).view(np.int64)
+    named = np.where(images.stems >= 0, scatter(images.stems.astype(np.uint64)) ^ images.records, 0).view(np.int64)
     named = np.where(images.stems >= 0, named, -1)
     first, second = _meet(named, left, right)
     same = _sizes_agree(images, first, second)
@@ -522,7 +551,7 @@ def _common_boxes(images: ImageColumns, first: Int64s, second: Int64s) -> tuple[
     ]
     common = np.zeros(len(first), np.int64)
     if keys[0] is not None and keys[1] is not None:
-        mixed = [_mixed(_mixed(key[:, 0]) ^ key[:, 1]) for key in keys if key is not None]
+        mixed = [scatter(scatter(key[:, 0]) ^ key[:, 1]) for key in keys if key is not None]
         hits = keys[0][np.isin(mixed[0], mixed[1]), 0].astype(np.int64)
         common = np.bincount(hits, minlength=len(first))
     return common, np.minimum(*sizes)
@@ -536,7 +565,7 @@ def _has_rare_box(images: ImageColumns, left: Int64s, right: Int64s, first: Int6
     pair, hashes = _pair_boxes(images, first)
     pair_there, there = _pair_boxes(images, second)
     shared = np.isin(
-        _mixed(_mixed(pair.astype(np.uint64)) ^ hashes), _mixed(_mixed(pair_there.astype(np.uint64)) ^ there)
+        scatter(scatter(pair.astype(np.uint64)) ^ hashes), scatter(scatter(pair_there.astype(np.uint64)) ^ there)
     )
     for side in (left, right):
         ranked = np.sort(_pair_boxes(images, side)[1])
@@ -569,7 +598,7 @@ def _sides(source: Source) -> tuple[Int32s, Int32s]:
     return source.images.widths, source.images.heights
 
 
-def _mixed(values: Hashes) -> Hashes:
+def scatter(values: Hashes) -> Hashes:
     """Return integers scattered over 64 bits (SplitMix64)."""
     mixed = values + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -580,7 +609,7 @@ def _mixed(values: Hashes) -> Hashes:
 def _mixed_columns(table: Int64s) -> Hashes:
     column = np.zeros(len(table), np.uint64)
     for values in table.T:
-        column = _mixed(
+        column = scatter(
             column ^ values.view(np.uint64) if values.flags.c_contiguous else column ^ values.astype(np.uint64)
         )
     return column
@@ -608,7 +637,7 @@ def source_overlaps(
     paths : mapping of str to Path, optional
         Annotation files or roots: photos that lie beside them are compared too.
     """
-    images = _with_photos(ImageColumns.of_sources(list(sources.values())), sources, paths)
+    images = _located(ImageColumns.of_sources(list(sources.values())), sources, paths)
     rows = {name: np.flatnonzero(images.home == number) for number, name in enumerate(sources)}
     parts = [PartEntry(name=name, role=name, sources=(name,), selection="", view=_ANY) for name in sources]  # type: ignore[arg-type]
     return part_overlaps(images, parts, rows, disjoint)
@@ -643,14 +672,12 @@ def manifest_overlaps(
     if not parts:
         return [], ()
     images, rows = manifest_columns(manifest, parts, sources)
-    images = _with_photos(images, sources, paths)
+    images = _located(images, sources, paths)
     return part_overlaps(images, parts, rows, disjoint), images.known
 
 
-def _with_photos(images: ImageColumns, names: Iterable[str], paths: Mapping[str, Path] | None) -> ImageColumns:
-    return images.with_photos(
-        {number: paths[name] for number, name in enumerate(names) if name in paths} if paths else {}
-    )
+def _located(images: ImageColumns, names: Iterable[str], paths: Mapping[str, Path] | None) -> ImageColumns:
+    return images.located({number: paths[name] for number, name in enumerate(names) if name in paths} if paths else {})
 
 
 def manifest_columns(

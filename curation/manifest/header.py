@@ -16,8 +16,6 @@ import msgspec
 from curation.core.short_repr import short_repr
 
 SCHEMA_VERSION: Literal[1] = 1
-OVERLAY_FILE = "overlay.jsonl"
-"""Boxes that reviewers added, beside the header."""
 
 NAME = r"[a-z0-9][a-z0-9_.]*(?:-[a-z0-9_.]+)*(?:/[a-z0-9][a-z0-9_.]*(?:-[a-z0-9_.]+)*)?"
 """A manifest's name: lower-case words joined by ``-``, at most one ``/``."""
@@ -221,39 +219,6 @@ class Supersedes(_Record, frozen=True):
     reason: str
 
 
-class OverlayEntry(_Record, frozen=True):
-    """Boxes that reviewers added to the annotations: the file ``overlay.jsonl`` beside the header.
-
-    Attributes
-    ----------
-    sha256 : str
-        Of the file.
-    images, boxes : int
-        Its lines, and the boxes in them.
-    unnamed : int
-        Boxes of the label ``unknown``: objects of no class of the manifest.
-    exhaustive_images : int
-        Images whose every unknown object is boxed.
-    rule : str
-        How the boxes of several reviewers became one list.
-    log : str
-        Digest of what stood in the logs of the reviewers.
-    """
-
-    sha256: Digest
-    images: Count
-    boxes: Count
-    unnamed: Count
-    exhaustive_images: Count
-    rule: str
-    log: Digest
-
-    @property
-    def summary(self) -> str:
-        """How many boxes and images, in words."""
-        return f"{self.boxes:,} boxes on {self.images:,} images, {self.exhaustive_images:,} of them exhaustive"
-
-
 class Header(_Record, frozen=True):
     """Everything about a manifest but the ids themselves.
 
@@ -278,8 +243,6 @@ class Header(_Record, frozen=True):
         The paper's figures beside those obtained.
     tasks : tuple of TaskEntry
         The steps of an open-world benchmark in their order; empty elsewhere.
-    overlay : OverlayEntry or None
-        Boxes that reviewers added to those of the sources.
     """
 
     schema_version: Literal[1]
@@ -299,14 +262,10 @@ class Header(_Record, frozen=True):
     decisions: Digest | None = None
     completes: Digest | None = None
     tasks: tuple[TaskEntry, ...] = ()
-    overlay: OverlayEntry | None = None
 
 
 UNKNOWN_ID = -1
 """Category id of ``unknown`` where a manifest has no tasks, as in the Elephant paper's files."""
-
-UNNAMED = "unknown"
-"""The class of an object that no class of a manifest fits: the category that exports and truth files call so."""
 
 
 def classes_in(header: Header, part: PartEntry) -> tuple[ClassEntry, ...]:
@@ -314,12 +273,9 @@ def classes_in(header: Header, part: PartEntry) -> tuple[ClassEntry, ...]:
 
     In a part of task t (Revisiting Open World Object Detection, section 3.1) a class introduced in t is ``known``, one
     of an earlier task ``previous``, one of a later task ``unknown``. A class that no task introduces keeps its role, as
-    do all classes in a part without a task. Where reviewers boxed objects of no class, ``unknown`` stands last.
+    do all classes in a part without a task.
     """
-    classes = roles_at(header.classes, header.tasks, part.task)
-    if header.overlay is None or not header.overlay.unnamed or any(entry.name == UNNAMED for entry in classes):
-        return classes
-    return (*classes, ClassEntry(name=UNNAMED, role="unknown", index=UNKNOWN_ID))
+    return roles_at(header.classes, header.tasks, part.task)
 
 
 def roles_at(classes: tuple[ClassEntry, ...], tasks: Sequence[TaskEntry], task: str) -> tuple[ClassEntry, ...]:
@@ -344,7 +300,7 @@ def _role(introduced: int, now: int) -> ClassRole:
 
 
 _LATER: dict[type[msgspec.Struct], tuple[str, ...]] = {
-    Header: ("tasks", "overlay"),
+    Header: ("tasks",),
     SourceEntry: ("exhaustive",),
     PartEntry: ("task", "repeats"),
     LabelView: ("previous", "depiction"),

@@ -17,9 +17,8 @@ from msgspec.structs import replace
 from curation.core.canonical import sha256_of_bytes, sha256_of_lines
 from curation.core.errors import DigestMismatchError, ManifestError, MissingFileError, PathEscapeError, UsageError
 from curation.core.ids import NATIVE_FORMS, native_of
-from curation.core.input_files import filled_lines, read_plain
 from curation.core.json_keys import decode_json
-from curation.core.storage import missing_path, read_bytes
+from curation.core.reading import filled_lines, missing_path, read_bytes, read_plain
 from curation.manifest.header import Figure, FileEntry, Header, PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_list_ids

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.core.errors import CurationError, CurationWarning, DigestMismatchError, ManifestError, UsageError
-from curation.core.storage import path_meant
+from curation.core.reading import path_meant
 from curation.manifest.header import Header
 from curation.manifest.manifest import (
     HEADER_FILE,

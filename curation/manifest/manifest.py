@@ -27,11 +27,11 @@ from curation.core.errors import (
     SourceError,
     UsageError,
 )
-from curation.core.input_files import utf8_text
+from curation.core.reading import inside, read_bytes, utf8_text
 from curation.core.short_repr import cut, html_table
-from curation.core.storage import inside, publishing_folder, read_bytes, write_bytes
-from curation.manifest.built_from import BUILT_FROM_FILE, BuiltFrom, open_remembered, read_built_from
-from curation.manifest.header import OVERLAY_FILE, SCHEMA_VERSION, Header, PartEntry, header_as_data
+from curation.core.writing import publishing_folder, write_bytes
+from curation.manifest.built_from import BuiltFrom, open_remembered, read_built_from
+from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry, header_as_data
 from curation.manifest.validation import (
     check_header,
     check_lists,
@@ -44,7 +44,6 @@ from curation.sources.source_specs import Reading, Sources, SourceSlot
 if TYPE_CHECKING:
     import pandas as pd
 
-    from curation.manifest.added_boxes import AddedBoxes
     from curation.sources.photos import PhotoDataset
     from curation.sources.source import Source
 
@@ -72,15 +71,12 @@ class Manifest:
     header : Header
     lists : mapping of str to tuple of str
         Ids of each available part, in file order. A declared part has none.
-    added_boxes : AddedBoxes or None
-        The boxes that reviewers added, where the header names some.
     built_from : BuiltFrom or None
-        Paths of the sources that it was built from: no part of the digest.
+        The sources that it was built from, their paths and contents: no part of the digest.
     """
 
     header: Header
     lists: Mapping[str, tuple[str, ...]]
-    added_boxes: AddedBoxes | None = None
     built_from: BuiltFrom | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -123,23 +119,6 @@ class Manifest:
         """``sha256:<hex>`` of the canonical header, which states the digest of every list."""
         return sha256_of_bytes(canonical_json(header_as_data(self.header)))
 
-    def require_added_boxes(self) -> AddedBoxes | None:
-        """Return the boxes that reviewers added, None where the header names none.
-
-        Raises
-        ------
-        ManifestError
-            The header names some, and they are not here.
-        """
-        if self.header.overlay is not None and self.added_boxes is None:
-            raise ManifestError(
-                "The manifest lacks the boxes that reviewers added, which belong to its truth",
-                where=self.title,
-                expected=f"{OVERLAY_FILE}, {self.header.overlay.sha256}",
-                hint="give the whole folder of the manifest: curation.load(FOLDER)",
-            )
-        return self.added_boxes if self.header.overlay is not None else None
-
     @property
     def slots(self) -> tuple[SourceSlot, ...]:
         """The sources that it was made from, none of them required: what `open_slots` takes."""
@@ -147,7 +126,12 @@ class Manifest:
         return tuple(SourceSlot(entry.name, entry.dataset, entry.part, False, entry.note) for entry in entries)
 
     def open_sources(
-        self, given: Mapping[str, Any], reading: Reading | None = None, *, slots: Sequence[SourceSlot] | None = None
+        self,
+        given: Mapping[str, Any],
+        reading: Reading | None = None,
+        *,
+        slots: Sequence[SourceSlot] | None = None,
+        allow_changed: bool = False,
     ) -> dict[str, Source]:
         """Return the sources that are given, and of the others those that the build remembered.
 
@@ -159,14 +143,16 @@ class Manifest:
             Of what is given; the others are read as in the build.
         slots : sequence of SourceSlot, optional
             Those that are needed; by default all.
+        allow_changed : bool
+            Remembered files may have other bytes than in the build.
 
         Raises
         ------
         SourceError
-            A remembered file was moved or changed.
+            A remembered file was moved, cannot be read, or was changed.
         """
-        needed = self.slots if slots is None else slots
-        return open_remembered(self.built_from, self.header, needed, given, reading or Reading())
+        needed, how = self.slots if slots is None else slots, reading or Reading()
+        return open_remembered(self.built_from, self.header, needed, given, how, allow_changed=allow_changed)
 
     @checked
     def part(self, name: str) -> PartEntry:
@@ -325,23 +311,17 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
     where = str(folder)
     check_header(manifest.header, where=where)
     check_lists(manifest.header, manifest.lists, where=where)
-    added, entry = manifest.require_added_boxes(), manifest.header.overlay
-    if added is not None and entry is not None and added.digest != entry.sha256:
-        message = "The added boxes are not those that the header names"
-        raise DigestMismatchError(message, where=where, expected=entry.sha256, found=added.digest)
-    remembered = None if manifest.built_from is None else manifest.built_from.stored(folder)
+    remembered = {} if manifest.built_from is None else manifest.built_from.stored(folder)
     if (folder / HEADER_FILE).exists():
         _require_same(manifest, folder)
-        if remembered is not None:
-            write_bytes(folder / BUILT_FROM_FILE, remembered, guarded=False)
+        for name, data in remembered.items():
+            write_bytes(folder / name, data, guarded=False)
         return
     with publishing_folder(folder) as partial:
-        for name, data in manifest_files(manifest).items():
+        for name, data in (manifest_files(manifest) | remembered).items():
             path = partial / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(data)
-        if remembered is not None:
-            (partial / BUILT_FROM_FILE).write_bytes(remembered)
 
 
 def _require_same(manifest: Manifest, folder: Path) -> None:
@@ -376,8 +356,6 @@ def manifest_files(manifest: Manifest) -> dict[str, bytes]:
     files = {HEADER_FILE: header_bytes(manifest)}
     for name in sorted(manifest.lists):
         files[f"{LIST_FOLDER}/{name}.txt"] = "".join(f"{line}\n" for line in manifest.lists[name]).encode()
-    if (added := manifest.require_added_boxes()) is not None:
-        files[OVERLAY_FILE] = added.data
     return files
 
 
@@ -403,7 +381,7 @@ def read_manifest(path: Path) -> Manifest:
     at_hand = _lists_at_hand(header, folder)
     lists = {part.name: _read_list(folder, part) for part in header.parts if part.name in at_hand}
     check_lists(header, lists, where=str(folder))
-    return Manifest(header, lists, _read_added_boxes(folder, header), read_built_from(folder))
+    return Manifest(header, lists, read_built_from(folder))
 
 
 def read_stated(folder: Path) -> StoredHeader:
@@ -423,13 +401,22 @@ def read_stated(folder: Path) -> StoredHeader:
 
 def _stored(data: bytes, where: str) -> StoredHeader:
     try:
-        version = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get("schema_version", b"none")
+        fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ManifestError("The manifest is not readable JSON", where=where, found=str(error)[:300]) from None
+    version = fields.get("schema_version", b"none")
     if bytes(version) != b"%d" % SCHEMA_VERSION:
         message, hint = ("Unsupported schema version of the manifest", "pip install --upgrade curation")
         raise ManifestError(
             message, where=where, expected=str(SCHEMA_VERSION), found=bytes(version)[:20].decode(), hint=hint
+        )
+    if "overlay" in fields:
+        raise ManifestError(
+            "The manifest names boxes that reviewers drew, which are not read any more",
+            where=where,
+            expected="annotations that hold these boxes",
+            found="the field overlay",
+            hint="add the boxes to the annotation file (COCO JSON), and build the manifest again from that source",
         )
     try:
         return msgspec.json.decode(data, type=StoredHeader)
@@ -495,19 +482,6 @@ def _lists_at_hand(header: Header, folder: Path) -> set[str]:
         list_names = ", ".join(sorted(expected)) or "no file"
         raise ManifestError(message, where=str(lists), expected=list_names, found=repr(extra[0][:100]))
     return {name.removesuffix(".txt") for name in present}
-
-
-def _read_added_boxes(folder: Path, header: Header) -> AddedBoxes | None:
-    """Return the boxes that reviewers added, held against the digest in the header; None where it names none."""
-    if header.overlay is None:
-        return None
-    from curation.manifest.added_boxes import read_added_boxes
-
-    path = folder / OVERLAY_FILE
-    if not path.exists():
-        message, digest = "The file of added boxes is missing", header.overlay.sha256
-        raise ManifestError(message, where=str(path), expected=digest, hint="fetch the folder again")
-    return read_added_boxes(inside(folder, OVERLAY_FILE), entry=header.overlay)
 
 
 def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:

@@ -72,8 +72,6 @@ def _identity(manifest: Manifest) -> Table:
     ]
     if header.completes:
         rows.append(("completes", header.completes))
-    if (overlay := header.overlay) is not None:
-        rows.append(("overlay", f"of reviewers: {overlay.summary} (rule {overlay.rule}), {overlay.sha256}"))
     if header.supersedes:
         rows.append(("supersedes", f"{header.supersedes.version}: {header.supersedes.reason}"))
     return Table(f"{header.name} {header.version}", ("", ""), tuple(rows))

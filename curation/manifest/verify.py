@@ -7,15 +7,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import CurationError
+from curation.core.grouping import distinct
 from curation.core.short_repr import short_repr
-from curation.manifest.header import OVERLAY_FILE, PartEntry, SourceEntry, classes_in
+from curation.core.wording import counted, examples
+from curation.manifest.built_from import SourceContent
+from curation.manifest.disjoint import scatter
+from curation.manifest.header import PartEntry, SourceEntry, classes_in
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import FLAGS, ROLES, PartImages, count_annotated, locate_images, select_objects
+from curation.manifest.views import (
+    FLAGS,
+    ROLES,
+    PartImages,
+    class_positions,
+    count_annotated,
+    locate_images,
+    select_objects,
+)
 from curation.sources.source import Source
 
 Outcome = Literal["ok", "note", "failure"]
+NOT_RECORDED = "other bytes, and the build recorded no images and boxes by class"
+"""What a finding says of a source that may hold something else than in the build."""
+_SHOWN = 10
+_FEW_CELLS = 1 << 26
+_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64)
+"""Odd numbers that tell the four coordinates of a box apart in its hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +45,8 @@ class Finding:
     Attributes
     ----------
     check : str
-        What was compared: ``list``, ``images``, ``annotated_images``, ``boxes``, ``file``, ``disjoint``, ``rebuild``, …
+        What was compared: ``list``, ``images``, ``annotated_images``, ``boxes``, ``files``, ``classes``, ``disjoint``,
+        ``rebuild``, …
     subject : str
         The part or source concerned.
     outcome : {"ok", "note", "failure"}
@@ -73,8 +94,8 @@ class PublishedComparison:
 
 
 def verify_lists(manifest: Manifest) -> list[Finding]:
-    """Return, for each part, whether its list has the stated digest and length; and whether the added boxes do."""
-    return [_verify_list(manifest, part) for part in manifest.header.parts] + _verify_added_boxes(manifest)
+    """Return, for each part, whether its list has the stated digest and length."""
+    return [_verify_list(manifest, part) for part in manifest.header.parts]
 
 
 def verify_sources(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool = False) -> list[Finding]:
@@ -92,6 +113,7 @@ def verify_sources(manifest: Manifest, sources: Mapping[str, Source], *, strict:
     for entry in manifest.header.sources:
         if entry.name in sources:
             findings += _verify_files(entry, sources[entry.name], strict=strict)
+            findings += _verify_classes(manifest, entry, sources[entry.name])
     for part in manifest.header.parts:
         findings += _verify_part(manifest, part, sources, strict=strict)
     return findings
@@ -132,14 +154,6 @@ def _verify_list(manifest: Manifest, part: PartEntry) -> Finding:
     return _equal("list", part.name, f"{part.images} ids, {part.sha256}", f"{len(ids)} ids, {sha256_of_lines(ids)}")
 
 
-def _verify_added_boxes(manifest: Manifest) -> list[Finding]:
-    stated, added = manifest.header.overlay, manifest.added_boxes
-    if stated is None:
-        return []
-    found = "no added boxes" if added is None else f"{added.entry().boxes} boxes, {added.digest}"
-    return [_equal("overlay", OVERLAY_FILE, f"{stated.boxes} boxes, {stated.sha256}", found)]
-
-
 def _verify_files(entry: SourceEntry, source: Source, *, strict: bool) -> list[Finding]:
     same = not entry.files or same_bytes(entry, source)
     outcome: Outcome = "ok" if same else "failure" if strict else "note"
@@ -151,6 +165,69 @@ def _verify_files(entry: SourceEntry, source: Source, *, strict: bool) -> list[F
 def same_bytes(entry: SourceEntry, source: Source) -> bool:
     """Return whether a source was read from the very files that a manifest was made from."""
     return sorted(file.sha256 for file in entry.files) == sorted(file.sha256 for file in source.files)
+
+
+def source_content(manifest: Manifest, source: Source) -> SourceContent:
+    """Return what a source holds of the classes of a manifest, on the images that its lists name."""
+    listed = set[str]().union(*manifest.lists.values())
+    is_listed = np.fromiter(map(listed.__contains__, source.image_ids.tolist()), np.bool_, len(source.images))
+    rows = np.flatnonzero(is_listed)
+    rank = np.full(len(source.images), -1, np.int64)
+    rank[rows[np.argsort(source.id_ranks[rows])]] = np.arange(len(rows))
+    positions, categories = source.class_pairs()
+    label, image = class_positions(manifest.header.classes, source)[categories], rank[positions]
+    used = np.flatnonzero((label >= 0) & (image >= 0))
+    label, image, n_images = label[used].astype(np.int64), image[used], max(len(rows), 1)
+    shown = label * n_images + image
+    hashes, boxes = shown.view(np.uint64), np.zeros(len(manifest.header.classes), np.int64)
+    if source.objects is not None:
+        # Tools round coordinates differently.
+        steps = np.rint(source.objects.boxes[used] * (1e6 if source.unit_boxes else 100)).astype(np.int64)
+        hashes = sum((steps[:, axis].view(np.uint64) * factor for axis, factor in enumerate(_FACTORS)), hashes)
+        boxes = np.bincount(label, minlength=len(boxes))
+    if len(boxes) * n_images <= _FEW_CELLS:
+        # A table is several times faster than a search.
+        cells = np.zeros(len(boxes) * n_images, np.bool_)
+        cells[shown] = True
+        images = np.count_nonzero(cells.reshape(len(boxes), n_images), axis=1)
+    else:
+        images = np.bincount(distinct(shown) // n_images, minlength=len(boxes))
+    counts = zip(manifest.header.classes, zip(images.tolist(), boxes.tolist(), strict=True), strict=True)
+    checksum = int(scatter(hashes).sum(dtype=np.uint64))
+    return SourceContent({entry.name: pair for entry, pair in counts if pair[0]}, f"{checksum:016x}")
+
+
+def _verify_classes(manifest: Manifest, entry: SourceEntry, source: Source) -> Iterator[Finding]:
+    """Yield whether a source with other bytes has the images and boxes by class that the build recorded."""
+    name, recorded = entry.name, manifest.built_from.contents.get(entry.name) if manifest.built_from else None
+    if entry.files and same_bytes(entry, source):
+        return
+    if recorded is None:
+        # A published manifest may name a source that nobody read.
+        if entry.files:
+            yield Finding("classes", name, "note", found=NOT_RECORDED)
+        return
+    content = source_content(manifest, source)
+    # Boxes are compared with boxes; a table of image and class has none.
+    has_boxes = source.objects is not None and any(boxes for _, boxes in recorded.classes.values())
+    expected, counts = (
+        {key: value if has_boxes else (value[0], 0) for key, value in side.classes.items()}
+        for side in (recorded, content)
+    )
+    differing = [key for key in expected | counts if expected.get(key) != counts.get(key)]
+    texts = [
+        examples([_class_counts(key, *side.get(key, (0, 0))) for key in differing], _SHOWN, "; ")
+        for side in (expected, counts)
+    ]
+    yield Finding("classes", name, "failure" if differing else "ok", *texts)
+    if not differing and has_boxes == (source.objects is not None):
+        same = recorded.checksum == content.checksum
+        found = "the same" if same else "as many of each class, other ones"
+        yield Finding("annotations", name, "ok" if same else "failure", "the same", found)
+
+
+def _class_counts(name: str, images: int, boxes: int) -> str:
+    return f"{name} {counted(images, 'image')}" + (f", {counted(boxes, 'box', 'boxes')}" if boxes else "")
 
 
 def _verify_part(manifest: Manifest, part: PartEntry, sources: Mapping[str, Source], *, strict: bool) -> list[Finding]:

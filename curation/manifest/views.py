@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.core.errors import ManifestError
-from curation.manifest.added_boxes import with_added_boxes
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, LabelView, classes_in
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Bools, Int32s, Source
@@ -110,7 +109,7 @@ def view_objects(manifest: Manifest, part: str, sources: Mapping[str, Source]) -
     ------
     ManifestError
         The manifest has no such part; a source is not given; an image of the part is in none of its sources; an
-        object's class has no role in the manifest; boxes that reviewers added are named and not here.
+        object's class has no role in the manifest.
     MissingListError
         The part is declared.
     PresenceOnlyError
@@ -132,7 +131,7 @@ def locate_images(manifest: Manifest, part: str, sources: Mapping[str, Source]) 
             expected=" ".join(f"--source {name}=PATH" for name in missing),
             found=", ".join(sorted(sources)) or "none",
         )
-    chosen = tuple(_with_added(manifest, sources[name]) for name in entry.sources)
+    chosen = tuple(sources[name] for name in entry.sources)
     source, position = positions_of(ids, chosen)
     absent = np.flatnonzero(position < 0)
     if len(absent):
@@ -143,15 +142,6 @@ def locate_images(manifest: Manifest, part: str, sources: Mapping[str, Source]) 
             hint="give the source files that the manifest names: `curation show` lists them",
         )
     return PartImages(sources=chosen, source=source, position=position)
-
-
-def _with_added(manifest: Manifest, source: Source) -> Source:
-    """Return a source with the boxes that reviewers added to it."""
-    added = manifest.require_added_boxes()
-    if added is None or source.objects is None:
-        return source
-    _, positions = positions_of([image.image_id for image in added.images], [source])
-    return with_added_boxes(source, added, positions, manifest.header.classes)[0]
 
 
 def positions_of(ids: Sequence[str], sources: Sequence[Source]) -> tuple[Int32s, Int32s]:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from curation.core.canonical import sha256_of_value
 from curation.core.errors import MissingExtraError, PublishError
-from curation.core.storage import read_bytes
+from curation.core.reading import read_bytes
 from curation.manifest.header import Header
 from curation.publishing.member import HUB, Configs, Member, Request, Statement, keywords, title_of
 from curation.publishing.tables import COLUMNS
@@ -207,18 +207,18 @@ def _activities(member: Member, date: str) -> Iterator[dict[str, Any]]:
         "prov:generated": {"@id": f"{member.folder}/manifest.json"},
         "identifier": member.manifest.digest,
     }
-    if header.decisions is not None or header.overlay is not None:
+    if header.decisions is not None:
         reviewers = sorted({item.reviewer for item in member.evidence or () if item.reviewer})
         yield {
             "@type": "prov:Activity",
             "@id": f"#{member.config}/review",
             "prov:type": {"@id": _REVIEW},
             "prov:label": "Review by eye",
-            "sc:description": "Recorded verdicts and boxes of reviewers, replayed on the manifest.",
+            "sc:description": "Recorded decisions of reviewers, replayed on the manifest.",
             **moment,
             "prov:wasAttributedTo": [_agent("Person", name) for name in reviewers]
             or _agent("Agent", "reviewers who are not named"),
-            "identifier": [digest for digest in (header.decisions, header.overlay and header.overlay.sha256) if digest],
+            "identifier": [header.decisions],
         }
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ExportError, UsageError
-from curation.core.storage import read_bytes
+from curation.core.reading import read_bytes
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import plan_coco
@@ -250,7 +250,7 @@ def write_export(
     ExportError
         The parts cannot be written in this format.
     ManifestError, MissingListError, OverwriteError
-        See `curation.manifest.manifest.Manifest` and `curation.core.ledger`.
+        See `curation.manifest.manifest.Manifest` and `curation.core.writing`.
     """
     chosen, options, photos = find_format(form, formats), options or FormatOptions(), photos or {}
     parts = parts or (chosen.usual_parts(manifest.header) if chosen.usual_parts else [])

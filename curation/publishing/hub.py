@@ -8,27 +8,21 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from queue import Empty, Queue
 from tempfile import TemporaryDirectory
-from threading import Thread
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from curation.core.arguments import checked
 from curation.core.errors import CurationError, MissingExtraError, PublicationMismatchError, PublishError, UsageError
-from curation.core.storage import publishing_folder, read_bytes
+from curation.core.reading import read_bytes
+from curation.core.writing import publishing_folder
 from curation.manifest.header import DIGEST, VERSION, version_numbers
 from curation.publishing.publication import MAX_RECORD_BYTES, RECORD_FILE, Publication, parse_record, verify_repository
 from curation.publishing.repository import check_repository_name
 
 PUBLIC_HUB = "https://huggingface.co"
-PATIENCE = 60.0
-"""Seconds in which the hub must have answered one request; a file gets a second more for each `SLOWEST` bytes."""
-SLOWEST = 64 << 10
 KIND = "dataset"
-_Answer = TypeVar("_Answer")
 
 
 class HubRepository:
@@ -79,20 +73,22 @@ class HubRepository:
                 hint="set HF_TOKEN, or log in: hf auth login; --dry-run DIR needs neither",
             )
 
-    def ask(self, doing: str, request: Callable[..., Any], *arguments: Any, size: int = 0, **options: Any) -> Any:
-        """Return what the hub answers to a request about this repository (see `answer_of`)."""
-        call = partial(request, self.name, *arguments, repo_type=KIND, **options)
-        return answer_of(call, doing, self.where, size)
+    def ask(self, doing: str, request: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Return what the hub answers to a request about this repository; errors are those of `translate_errors`."""
+        with translate_errors(doing, self.where):
+            return request(self.name, *arguments, repo_type=KIND, **options)
 
     def info(self, revision: str | None = None) -> Any:
         """Return what the hub says of a revision: ``sha``, ``private``, and ``siblings``, its files with sizes.
 
         Without a revision it is the main branch, and None where there is no such repository.
         """
+        from huggingface_hub.constants import HF_HUB_ETAG_TIMEOUT
 
         def look(name: str, **options: Any) -> Any:
             try:
-                return self.api.repo_info(name, **options)
+                # Of all requests but downloads, the client limits none by itself.
+                return self.api.repo_info(name, timeout=HF_HUB_ETAG_TIMEOUT, **options)
             except Exception as error:
                 if revision is None and status_of(error) == 404:
                     return None
@@ -133,13 +129,12 @@ class HubRepository:
             )
         if (sizes[RECORD_FILE] or 0) > MAX_RECORD_BYTES:
             raise PublicationMismatchError("The record of the publication is too large", where=where)
-        self.fetch(RECORD_FILE, info.sha, folder, sizes[RECORD_FILE] or 0)
+        self.fetch(RECORD_FILE, info.sha, folder)
         return parse_record(read_bytes(folder / RECORD_FILE), where=where)
 
-    def fetch(self, path: str, commit: str, folder: Path, size: int) -> None:
-        """Fetch one file of a commit, of about so many bytes, into a folder, under its path."""
-        download = self.api.hf_hub_download
-        self.ask(f"fetching {path}", download, path, revision=commit, local_dir=folder, size=size)
+    def fetch(self, path: str, commit: str, folder: Path) -> None:
+        """Fetch one file of a commit into a folder, under its path."""
+        self.ask(f"fetching {path}", self.api.hf_hub_download, path, revision=commit, local_dir=folder)
 
     def require_files(self, publication: Publication, info: Any) -> None:
         """Raise `PublicationMismatchError` unless a commit holds every file in its stated size.
@@ -165,47 +160,6 @@ def sizes_of(info: Any) -> dict[str, int | None]:
 _NETWORK = {"httpcore", "httpcore2", "httpx", "httpx2", "requests", "urllib3", "hf_xet"}
 _LOGIN = "set HF_TOKEN, or log in: hf auth login"
 _SHORTEST_TOKEN = 8
-
-
-def answer_of(request: Callable[[], _Answer], doing: str, where: str, size: int = 0) -> _Answer:
-    """Return what a request to the hub returns; the errors are those of `translate_errors`.
-
-    The request runs beside, and is left behind where the time is over: limits of the client hold for the next byte
-    alone, so that a server which sends one now and then would be waited for without end.
-
-    Parameters
-    ----------
-    size : int
-        Bytes that are sent or received.
-
-    Raises
-    ------
-    PublishError
-        There is no answer within `PATIENCE`, and a second more for each `SLOWEST` bytes.
-    """
-    done: Queue[tuple[Any, BaseException | None]] = Queue()
-
-    def work() -> None:
-        try:
-            done.put((request(), None))
-        except BaseException as error:
-            done.put((None, error))
-
-    seconds = PATIENCE + size / SLOWEST
-    Thread(target=work, daemon=True).start()
-    with translate_errors(doing, where):
-        try:
-            answer, error = done.get(timeout=seconds)
-        except Empty:
-            raise PublishError(
-                f"The hub does not answer, or too slowly, while {doing}",
-                where=where,
-                expected=f"an end within {seconds:.0f} s: {PATIENCE:.0f} s, and one more for each {SLOWEST >> 10} KiB",
-                hint="try again later; nothing was written here, and what is pushed is not pushed twice",
-            ) from None
-        if error is not None:
-            raise error
-    return cast("_Answer", answer)
 
 
 @contextmanager
@@ -282,7 +236,8 @@ def _translated(error: Exception, doing: str, where: str) -> PublishError | None
         return None  # A file of this machine: the command line reports it.
     elif broken or homes & _NETWORK:
         what = f"The hub cannot be reached, or broke off, while {doing}"
-        hint = "try again: nothing is published or pulled before it is whole"
+        hint = "try again: nothing is published or pulled before it is whole; a slow hub: HF_HUB_ETAG_TIMEOUT=60 and "
+        hint += "HF_HUB_DOWNLOAD_TIMEOUT=60 in the environment are seconds to wait for it"
     elif isinstance(error, ValueError) or "huggingface_hub" in homes:
         what = f"The hub refused {doing}"
     else:
@@ -390,7 +345,6 @@ def _committed(hub: HubRepository, folder: Path, publication: Publication, info:
         commit_description=publication.digest,
         # Whoever pushed in between is not overwritten: the hub refuses the commit.
         parent_commit=info.sha,
-        size=sum((folder / path).stat().st_size for path in paths),
     )
     return str(commit.oid)
 
@@ -480,8 +434,8 @@ def pull(
         record = hub.fetch_record(info, new)
         _require_asked(record, version, digest, source)
         hub.require_files(record, info)
-        for path, file in record.files.items():
-            hub.fetch(path, info.sha, new, file.size)
+        for path in record.files:
+            hub.fetch(path, info.sha, new)
         # The client's own notes on what it fetched.
         shutil.rmtree(new / ".cache", ignore_errors=True)
         return verify_repository(new)

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from curation.core.errors import ExportError, MissingFileError
-from curation.core.storage import inside, write_text
+from curation.core.reading import inside
+from curation.core.writing import write_text
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import gather_images, slots_of_parts
 from curation.sources.photos import size_of_photo

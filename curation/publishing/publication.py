@@ -12,7 +12,7 @@ import msgspec
 
 from curation.core.canonical import sha256_of_file, sha256_of_value
 from curation.core.errors import CanonicalFormError, CurationError, PublicationMismatchError
-from curation.core.storage import inside, read_bytes
+from curation.core.reading import inside, read_bytes
 from curation.manifest.header import DIGEST, VERSION
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.publishing.formats.plan import indented_json

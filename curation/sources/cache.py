@@ -26,7 +26,7 @@ import numpy as np
 
 from curation.core.canonical import sha256_of_value
 from curation.core.errors import CurationError
-from curation.core.storage import remove_abandoned, replacing, write_bytes
+from curation.core.writing import remove_abandoned, replacing, write_bytes
 from curation.sources.source import Images, Objects, Source, texts
 
 READER_VERSION = 9
@@ -262,8 +262,6 @@ class Stamp:
     ----------
     listing : str
         Hex digest of path, size, modification and change time, inode and device of each file.
-    files : frozenset of tuple of int
-        Device and inode of each file.
     changed : int
         Nanoseconds since the epoch of the last change of any of them.
     taken : int
@@ -274,14 +272,11 @@ class Stamp:
         self.taken = time.time_ns()
         digest = hashlib.sha256()
         self.changed = 0
-        files = set()
         for path in paths:
             facts = os.stat(path)  # noqa: PTH116 (thousands of paths; a Path each would cost more than the call)
             line = (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino, facts.st_dev)
             digest.update(f"{path}\0{line}\n".encode("utf-8", "surrogateescape"))
             self.changed = max(self.changed, facts.st_mtime_ns, facts.st_ctime_ns)
-            files.add((facts.st_dev, facts.st_ino))
-        self.files = frozenset(files)
         self.listing = digest.hexdigest()
 
 

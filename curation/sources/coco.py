@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from curation.core.errors import AnnotationFormatError, CurationError, ImageIdError
 from curation.core.ids import MAX_NATIVE_LENGTH, ImageId, check_native, native_of
-from curation.core.input_files import record_pieces
 from curation.core.json_keys import SMALL, refuse_repeated_keys, repeated_at_the_top
+from curation.core.reading import record_pieces
 from curation.sources.content import FileContent
 from curation.sources.datasets import COCO_CATEGORIES, named_by_file, namespace_of
 from curation.sources.integrity import Finder, Ids, Where, check_unique, finder, sound_objects
@@ -288,7 +288,7 @@ def _check_start(data: bytes, name: str) -> None:
             "The annotation file is a list, as a file of detections is",
             where=name,
             expected=expected,
-            hint="give detections as --detections, and the annotations here",
+            hint="give this file as --detections, and the annotations here",
         )
     if not start.startswith(b"{"):
         found = repr(start[:40]) if start else "an empty file"

@@ -24,7 +24,7 @@ from curation.sources.in_memory import coco_bytes, json_bytes
 from curation.sources.opening import open_source as open_path
 from curation.sources.opening import parts_at
 from curation.sources.source import Source
-from curation.sources.source_specs import BadBoxes, Reading, Seam, SourceSlot
+from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def open_source(dataset: str, annotations: Annotated[Any, Path], *, part: str = 
     part : str
         Such as ``val2017``; of a root that holds several.
     **reading
-        ``cache``, ``bad_boxes``, ``seam``, as `curation.sources.opening.open_source` takes them; of FiftyOne
+        ``cache``, ``bad_boxes``, as `curation.sources.opening.open_source` takes them; of FiftyOne
         ``id_field`` and ``label_field``.
 
     Examples
@@ -81,7 +81,6 @@ def as_source(
     dataset: str,
     part: str,
     bad_boxes: BadBoxes = "error",
-    seam: Seam = "drop",
     cache: bool | Path = True,
     id_field: str = "",
     label_field: str = "",
@@ -96,7 +95,7 @@ def as_source(
         dataset or view, itself or as ``fiftyone:NAME[#VIEW]`` of its database: detections of its samples; sizes come
         from the metadata.
     dataset, part : str
-    bad_boxes, seam, cache
+    bad_boxes, cache
         As the reader of paths takes them.
     id_field, label_field : str
         Of a FiftyOne dataset or view: the field that names the images, and that of the boxes (see
@@ -119,7 +118,7 @@ def as_source(
     if id_field or label_field:
         raise UsageError("id_field and label_field are for FiftyOne datasets and views", found=type(given).__name__)
     if isinstance(given, str | Path):
-        return open_path(Path(given), dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes, seam=seam)
+        return open_path(Path(given), dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes)
     return _parsed(*coco_bytes(given), f"{type(given).__name__}.json", dataset, part, bad_boxes)
 
 
@@ -226,7 +225,6 @@ def _open(reading: Reading, slot: SourceSlot, part: str, path: Any) -> Source:
         part=part or slot.part or _part_of(slot, path),
         cache=reading.cache,
         bad_boxes=reading.bad_boxes,
-        seam=reading.seam,
     )
 
 

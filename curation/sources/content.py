@@ -12,8 +12,7 @@ from threading import Thread
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import AnnotationFormatError, ImageIdError, MissingFileError, SourceError, UsageError
 from curation.core.ids import check_native
-from curation.core.input_files import filled_lines, plain
-from curation.core.storage import inside, read_bytes
+from curation.core.reading import filled_lines, inside, plain, read_bytes
 from curation.sources.integrity import check_unique
 from curation.sources.source import FileRecord
 

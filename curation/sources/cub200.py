@@ -8,7 +8,7 @@ from typing import NoReturn
 import numpy as np
 
 from curation.core.errors import AnnotationFormatError, DanglingIdError, MissingFileError, UsageError
-from curation.core.input_files import utf8_text
+from curation.core.reading import utf8_text
 from curation.sources.content import SmallFiles, check_name
 from curation.sources.integrity import check_unique, sound_objects
 from curation.sources.source import Categories, Floats, Images, Int64s, Objects, Source

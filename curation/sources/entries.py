@@ -220,7 +220,7 @@ class PublishedFile:
     annotated : bool
         Whether COCO JSON has annotations beside its images.
     named_files : tuple of Path
-        Files whose lists a ``data.yaml`` names; they stand in `lists`, and are no lists of their own beside it.
+        Files whose lists a ``data.yaml`` names, and the label files of their photos: no lists of their own beside it.
     doubts : tuple of str
         What may be meant otherwise than it was read, such as which of two columns holds the images.
     """

@@ -23,8 +23,8 @@ from curation.core.errors import AnnotationFormatError, ImageIdError, MissingFil
 from curation.core.grouping import distinct
 from curation.core.ids import check_native
 from curation.core.ilsvrc2012 import ilsvrc2012_classes
-from curation.core.input_files import beginning, utf8_text
 from curation.core.json_keys import decode_json
+from curation.core.reading import beginning, utf8_text
 from curation.sources.content import FileContent
 from curation.sources.integrity import check_unique
 from curation.sources.source import FileRecord, Images, Source, texts

@@ -117,7 +117,7 @@ def sound_objects(objects: Objects, policy: BadBoxes, where: Where) -> tuple[Obj
             where=where(row),
             expected=f"x, y, w, h finite, w and h and area not negative, none beyond {MAX_COORDINATE:,.0f} pixels",
             found=f"bbox {boxes[row].tolist()}, area {areas[row]}",
-            hint="--on-error boxes=drop (bad_boxes='drop') leaves such records out and counts them",
+            hint="--on-error boxes=drop leaves such records out and counts them",
         )
     keep = ~np.logical_or.reduce(list(reasons.values()))
     return select(objects, keep), {f"box {reason}": int(mask.sum()) for reason, mask in reasons.items() if mask.any()}

@@ -11,11 +11,11 @@ import numpy as np
 
 from curation.core.errors import AnnotationFormatError, MissingFileError
 from curation.core.json_keys import decode_json
-from curation.core.storage import inside, read_bytes
+from curation.core.reading import inside, read_bytes
 from curation.sources.content import SmallFiles, listed_names, paths_below
 from curation.sources.integrity import sound_objects
 from curation.sources.source import Categories, Images, Objects, Source
-from curation.sources.source_specs import BadBoxes, Seam
+from curation.sources.source_specs import BadBoxes
 
 OTHER_SIGN = "other-sign"
 """The label of a sign of none of the 400 classes."""
@@ -89,9 +89,7 @@ def mtsd_names(root: Path, part: str) -> tuple[str, ...]:
     return (_split(part), *(names if any(present) else ()))
 
 
-def parse_mtsd(
-    content: SmallFiles, *, part: str, dataset: str, bad_boxes: BadBoxes = "error", seam: Seam = "drop"
-) -> Source:
+def parse_mtsd(content: SmallFiles, *, part: str, dataset: str, bad_boxes: BadBoxes = "error") -> Source:
     """Return the source that a folder of the fully annotated set holds for one split, ``other-sign`` included.
 
     Native ids are image keys. Classes are the labels that occur, sorted, numbered from 1. ``occluded`` and
@@ -105,9 +103,7 @@ def parse_mtsd(
     part : str
         ``train``, ``val`` or ``test``.
     bad_boxes : {"error", "drop"}
-    seam : {"drop", "split", "widest"}
-        What becomes of a sign across the seam of a panorama, ``xmin > xmax``: left out; two objects, one at each
-        side; or the wider of the two. The pieces are truncated. `Source.dropped` counts the signs.
+        A sign across the seam of a panorama, ``xmin > xmax``, is left out in either case; `Source.dropped` counts them.
 
     Raises
     ------
@@ -125,7 +121,7 @@ def parse_mtsd(
         decode_json(content.data[name], _Photo, AnnotationFormatError, what, where=name, expected=expected)
         for name in annotations
     ]
-    signs, crossing = _signs(photos, annotations, seam)
+    signs, crossing = _signs(photos, annotations)
     classes = sorted({sign.label for sign in signs})
     number = {name: position for position, name in enumerate(classes)}
     found = Objects.of(
@@ -137,7 +133,7 @@ def parse_mtsd(
     )
     objects, dropped = sound_objects(found, bad_boxes, lambda row: signs[row].where)
     if crossing:
-        dropped[f"sign across the seam of a panorama: {_DONE[seam]}"] = crossing
+        dropped["sign across the seam of a panorama: left out"] = crossing
     records = [content.record(split, [split], len(keys))]
     if photos:
         n_signs = sum(len(photo.objects) for photo in photos)
@@ -154,9 +150,6 @@ def parse_mtsd(
     )
 
 
-_DONE = {"drop": "left out", "split": "split in two", "widest": "wider side kept"}
-
-
 class _Object(NamedTuple):
     image: int
     label: str
@@ -166,27 +159,19 @@ class _Object(NamedTuple):
     occluded: bool
 
 
-def _signs(photos: Sequence[_Photo], names: Sequence[str], seam: Seam) -> tuple[list[_Object], int]:
-    """Return the objects of all photos, and how many signs lie across a seam."""
+def _signs(photos: Sequence[_Photo], names: Sequence[str]) -> tuple[list[_Object], int]:
+    """Return the objects of all photos, and how many signs lie across the seam of a panorama and are left out."""
     rows, crossing = list[_Object](), 0
     for image, (photo, name) in enumerate(zip(photos, names, strict=True)):
         for number, sign in enumerate(photo.objects):
             box, stated = sign.bbox, sign.properties
-            across = box.xmin > box.xmax and (photo.ispano or box.cross_boundary is not None)
-            crossing += across
-            for left, right in _pieces(box, photo.width, seam) if across else [(box.xmin, box.xmax)]:
-                size = (left, box.ymin, right - left, box.ymax - box.ymin)
-                where = f"{name}: objects[{number}]"
-                rows.append(_Object(image, sign.label, size, where, stated.out_of_frame or across, stated.occluded))
+            if box.xmin > box.xmax and (photo.ispano or box.cross_boundary is not None):
+                crossing += 1
+                continue
+            size = (box.xmin, box.ymin, box.xmax - box.xmin, box.ymax - box.ymin)
+            where = f"{name}: objects[{number}]"
+            rows.append(_Object(image, sign.label, size, where, stated.out_of_frame, stated.occluded))
     return rows, crossing
-
-
-def _pieces(box: _Box, width: int, seam: Seam) -> list[tuple[float, float]]:
-    """Return left and right of what remains of a sign that begins at the right border and ends at the left one."""
-    both = [(box.xmin, float(width)), (0.0, box.xmax)]
-    if seam == "widest":
-        return [max(both, key=lambda piece: piece[1] - piece[0])]
-    return both if seam == "split" else []
 
 
 def _images(keys: Sequence[str], photos: Sequence[_Photo]) -> Images:

@@ -11,8 +11,8 @@ from typing import Any
 
 from curation.core.arguments import checked
 from curation.core.errors import MissingFileError, UsageError
-from curation.core.ledger import add_input, remember_inputs
-from curation.core.storage import missing_path
+from curation.core.reading import missing_path
+from curation.core.writing import add_input
 from curation.sources.cache import Cache, Stamp, cache_key, default_folder, frozen
 from curation.sources.coco import parse_coco
 from curation.sources.content import FileContent, SmallFiles, paths_below
@@ -26,7 +26,7 @@ from curation.sources.openimages import parse_openimages
 from curation.sources.openimages.files import OpenImagesContent, is_box_file, locate_openimages, offered_parts
 from curation.sources.published_list import read_listed
 from curation.sources.source import Source
-from curation.sources.source_specs import BadBoxes, Seam
+from curation.sources.source_specs import BadBoxes
 from curation.sources.table import SUFFIXES, parse_table
 from curation.sources.voc import locate_voc, parse_voc, voc_names, what_else
 from curation.sources.yolo import read_yolo, yolo_file, yolo_parts
@@ -38,13 +38,7 @@ _WRITERS: dict[str, Thread] = {}
 
 @checked
 def open_source(
-    path: Path,
-    *,
-    dataset: str,
-    part: str,
-    cache: bool | Path = True,
-    bad_boxes: BadBoxes = "error",
-    seam: Seam = "drop",
+    path: Path, *, dataset: str, part: str, cache: bool | Path = True, bad_boxes: BadBoxes = "error"
 ) -> Source:
     """Return the source at a path, parsed or from the cache: the same columns either way.
 
@@ -62,8 +56,6 @@ def open_source(
     cache : bool or Path
         Whether parsed sources are kept, and where; True is `curation.sources.cache.default_folder`.
     bad_boxes : {"error", "drop"}
-    seam : {"drop", "split", "widest"}
-        What becomes of MTSD's signs across the seam of a panorama.
 
     Raises
     ------
@@ -82,7 +74,7 @@ def open_source(
     if family(dataset) == "imagenet" and path.exists():
         # A million names are listed anew each time: to know that a folder is unchanged is to list it.
         return frozen(read_imagenet(path, dataset=dataset, part=part))
-    own = _own_layout(path, dataset, part, bad_boxes, seam)
+    own = _own_layout(path, dataset, part, bad_boxes)
     return _open(own or _raw_files(path, dataset, part, bad_boxes), _cache(cache))
 
 
@@ -146,8 +138,6 @@ def _open(raw: _RawFiles, cache: Cache | None) -> Source:
 
 def _through(cache: Cache, raw: _RawFiles) -> Source:
     stamp = _stamp(raw)
-    if stamp is not None:
-        remember_inputs(stamp.files)
     known = cache.remembered(stamp) if stamp else None
     if known is not None:
         digest, size = known
@@ -193,7 +183,13 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _Raw
             read = partial(parse_voc, dataset=dataset, part=part, bad_boxes=bad_boxes)
             return _many_files(path, lambda: voc_names(path, part), read, layout="voc", **options)
     elif not path.exists():
-        raise missing_path("The source does not exist", path, expected=_EXPECTED)
+        error = missing_path("The source does not exist", path, expected=_EXPECTED)
+        root, _, word = str(path).rpartition("@")
+        if root and Path(root).is_dir():
+            offered = parts_at(Path(root), dataset)
+            chosen = word if word in offered or not offered else offered[0]
+            error.hint = f"--source NAME@{chosen}={root}; of --truth: --truth {root} --image-set {chosen}"
+        raise error
     absolute = str(path.absolute())
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     parse: Callable[[Any], Source]
@@ -220,7 +216,7 @@ _PARTS_OF: dict[str, Callable[[Path], tuple[str, ...]]] = {
 }
 
 
-def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, seam: Seam) -> _RawFiles | None:
+def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _RawFiles | None:
     """Return the files of a dataset with a layout of its own, None where the path holds another layout."""
     # A part that was converted to COCO's layout is read as such.
     is_root = path.is_dir() and not (path / "annotations" / f"instances_{part}.json").is_file()
@@ -240,8 +236,8 @@ def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, seam: 
         return _many_files(locate_cub200(path).absolute(), lambda: CUB200_FILES, parse, **keyed)
     if kind == "mtsd" and is_root:
         root = locate_mtsd(path).absolute()
-        parse = partial(parse_mtsd, part=part, seam=seam, **options)
-        return _many_files(root, lambda: mtsd_names(root, part), parse, seam=seam, **keyed)
+        parse = partial(parse_mtsd, part=part, **options)
+        return _many_files(root, lambda: mtsd_names(root, part), parse, **keyed)
     return None
 
 

@@ -17,11 +17,29 @@ import numpy as np
 from curation.core.grouping import grouped
 from curation.sources.source import Int64s, Source
 
+_VOC, _YOLO = "Annotations/*.xml", "labels/*.txt"
+"""Records of the layouts in which the name of an image is that of a file below the root."""
 MOST_PHOTOS = 50_000
 """Photos of a source that are looked for: a look at each costs time on a disk that is far away."""
 _PROBES = 8
 _BEGINNING = 4096
 _LARGEST = 512 << 20
+
+
+def file_names(source: Source) -> list[str]:
+    """Return the file name of each image with forward slashes; of a VOC folder, the id tells it, whatever the XML."""
+    names = [name.replace("\\", "/") for name in source.images.file_names.tolist()]
+    if all(file.name != _VOC for file in source.files):
+        return names
+    natives = source.images.native.tolist()
+    return [f"{native}{PurePosixPath(name).suffix or '.jpg'}" for native, name in zip(natives, names, strict=True)]
+
+
+def folder_of(source: Source, path: Path | None) -> str:
+    """Return the VOC or YOLO folder that a source was read from, ``""`` for another layout or an unknown place."""
+    if path is None or all(file.name not in (_VOC, _YOLO) for file in source.files):
+        return ""
+    return str((path if path.is_dir() else path.parent).resolve())
 
 
 def photos_beside(source: Source, path: Path) -> list[str]:
@@ -32,8 +50,9 @@ def photos_beside(source: Source, path: Path) -> list[str]:
     path : Path
         The annotation file, or the root of the dataset.
     """
-    names = [name.replace("\\", "/") for name in source.images.file_names.tolist()]
-    names = [name if name and not name.startswith("/") and ".." not in name.split("/") else "" for name in names]
+    names = [
+        name if name and not name.startswith("/") and ".." not in name.split("/") else "" for name in file_names(source)
+    ]
     nothing = [""] * len(names)
     stated = [name for name in names if name]
     if not stated or len(names) > MOST_PHOTOS:

@@ -12,13 +12,13 @@ import io
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.core.engines.addresses import files_below
 from curation.core.errors import CurationError, CurationWarning, DamagedFileError, MissingExtraError, MissingFileError
-from curation.core.storage import missing_path, open_binary
+from curation.core.reading import missing_path, open_binary
 from curation.core.wording import counted, examples
 
 if TYPE_CHECKING:
@@ -62,13 +62,36 @@ class PhotoFolder:
     def find(self, names: Iterable[str]) -> Path | None:
         """Return the photo that lies under one of some names, the first that does: path, file name, or stem.
 
-        Of several photos of one name it is the one in the folders that the name states, as far as they agree.
+        Of several photos of one name it is the one at the path that the name states, else the one in those folders, as
+        far as they agree, or in the folder above all others.
+
+        Raises
+        ------
+        MissingFileError
+            Two photos are as near: one of them is another image's.
         """
         for name in names:
             *folders, last = name.replace("\\", "/").split("/")
-            if last and (several := self._by_name.get(last)):
-                return several[0] if len(several) == 1 else max(several, key=partial(_nearness, folders[::-1]))
+            if last and (photos := self._by_name.get(last)):
+                return photos[0] if len(photos) == 1 else self._nearest(photos, folders, name)
         return None
+
+    def _nearest(self, photos: Sequence[Path], folders: Sequence[str], name: str) -> Path:
+        agreement = [_agreement(folders[::-1], photo) for photo in photos]
+        nearest = [photo for photo, agree in zip(photos, agreement, strict=True) if agree == max(agreement)]
+        exact = [photo for photo in nearest if photo.parent == self.folder.absolute().joinpath(*folders)]
+        first = min(exact or nearest, key=lambda photo: len(photo.parts))
+        if not exact and not all(photo.is_relative_to(first.parent) for photo in nearest):
+            raise MissingFileError(
+                "Two photos have the name of one image",
+                where=str(self.folder),
+                expected="one photo of each name, or names with the folders of their photos",
+                found=f"{name!r:.80}: "
+                + " and ".join(str(photo.relative_to(self.folder.absolute())) for photo in nearest[:2]),
+                hint="give the folder that holds the photos of this dataset alone; where there are "
+                "several sources, one for each: --photos SOURCE=FOLDER",
+            )
+        return first
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
@@ -108,11 +131,10 @@ def photos_among(pictures: Iterable[tuple[str, str, str]], folder: str) -> Itera
         warnings.warn(f"{what}. Formats read: {', '.join(SUFFIXES)}", CurationWarning, stacklevel=2)
 
 
-def _nearness(folders: Sequence[str], path: Path) -> tuple[int, int]:
-    """Return how many folders above a photo are those that its name states, innermost first; then the fewest in all."""
-    parts = path.parent.parts[::-1]
-    agree = [own == stated for own, stated in zip(parts, folders, strict=False)]
-    return [*agree, False].index(False), -len(parts)
+def _agreement(folders: Sequence[str], path: Path) -> int:
+    """Return how many folders above a photo are those that a name states, innermost first."""
+    agree = [folder == stated for folder, stated in zip(path.parent.parts[::-1], folders, strict=False)]
+    return [*agree, False].index(False)
 
 
 def photos_of_ids(
@@ -150,8 +172,8 @@ def photos_of_ids(
 
 NO_PHOTO = f"no photo of it was found ({', '.join(SUFFIXES)})"
 FILE_NAMES = (
-    "a manifest holds ids alone: where photos have other names, sources={NAME: PATH} (--source NAME=PATH) finds them "
-    "by the file names of the annotations"
+    "a manifest holds ids alone: where photos have other names, --source NAME=PATH finds them by the "
+    "file names of the annotations"
 )
 """What to try where photos are not found by id."""
 

@@ -26,7 +26,7 @@ import numpy as np
 from curation.core.arrow import arrow_of
 from curation.core.errors import AnnotationFormatError, CurationError, DamagedFileError, UsageError
 from curation.core.ids import ImageId, check_native, native_number, native_of
-from curation.core.input_files import InputFile, beginning
+from curation.core.reading import InputFile, beginning
 from curation.sources.datasets import family, folders_in_ids, is_known, is_listed, namespace_of
 from curation.sources.entries import (
     LONGEST_LINE,
@@ -46,7 +46,7 @@ from curation.sources.integrity import check_unique
 from curation.sources.nested_json import read_json
 from curation.sources.records import read_table
 from curation.sources.source import Bools, FileRecord, Images, Source, texts
-from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, stems, suffix_widths, text_of
+from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, label_of, stems, suffix_widths, text_of
 from curation.sources.text_lines import (
     Lines,
     are_frames,
@@ -287,7 +287,8 @@ def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:
                 notes.append(f"{shown} is not a list")
             else:
                 read = read_published(target)
-                files.append(target)
+                photos = [path for listed in read.lists for path in listed.paths.decode().split("\n")[:-1]]
+                files += [target, *(base / label_of(photo) for photo in photos)]
                 lists += [replace(listed, name="/".join(filter(None, (key, listed.name)))) for listed in read.lists]
     names = given.get("names")
     names = list(names.values()) if isinstance(names, dict) else names if isinstance(names, list) else []

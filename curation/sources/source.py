@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal
 
@@ -230,11 +230,6 @@ class Objects:
         return cls(
             image=np.asarray(image, np.int32), category=np.asarray(category, np.int32), boxes=boxes, **absent | stated
         )
-
-    def followed_by(self, more: Objects) -> Objects:
-        """Return these objects and behind them some more, numbered on; what only one states is blank in the other."""
-        start = int(self.numbers.max(initial=0)) + 1
-        return Objects.joined([self, replace(more, numbers=np.arange(start, start + len(more), dtype=np.int64))])
 
     @classmethod
     def joined(cls, tables: Sequence[Objects]) -> Objects:

@@ -13,7 +13,6 @@ from curation.core.errors import UsageError
 from curation.core.ids import ImageId
 
 BadBoxes = Literal["error", "drop"]
-Seam = Literal["drop", "split", "widest"]
 Sources = Annotated[
     Mapping[str, Annotated[Any, Path]],
     "--source NAME[@PART]=PATH",
@@ -57,13 +56,10 @@ class Reading:
         False: parse annotation files again, and store nothing
     bad_boxes
         boxes that are not finite, negative or outside any image: refuse, or drop and count
-    seam
-        MTSD's signs across the seam of a panorama: left out, split into two objects, or the wider part kept
     """
 
     cache: bool | Path = True
     bad_boxes: BadBoxes = "error"
-    seam: Seam = "drop"
 
 
 def named_slots(names: Iterable[str], *, parts: bool = True) -> list[SourceSlot]:

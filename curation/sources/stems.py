@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -188,3 +189,19 @@ def blocks_of(text: bytes, size: int = _BLOCK) -> Iterator[bytes]:
 def firsts(breaks: Int64s) -> Int64s:
     """Return where lines begin, from where their line feeds stand."""
     return np.concatenate([[0], breaks[:-1] + 1]).astype(np.int64)
+
+
+def label_of(photo: str) -> str:
+    """Return the label file of a photo, by paths below the folder of the YAML, as Ultralytics finds it.
+
+    It lies in ``labels`` in place of the last folder ``images``, else beside the photo.
+
+    Examples
+    --------
+    >>> label_of("images/train/images/001.jpg"), label_of("photos/1.jpg")
+    ('images/train/labels/001.txt', 'photos/1.txt')
+    """
+    folders = list(PurePosixPath(photo).parts)
+    if "images" in folders[:-1]:
+        folders[len(folders) - 2 - folders[-2::-1].index("images")] = "labels"
+    return str(PurePosixPath(*folders).with_suffix(".txt"))

@@ -21,7 +21,7 @@ from curation.sources.source import Categories, FileRecord, Images, Source
 if TYPE_CHECKING:
     import pandas as pd
 
-    from curation.core.input_files import InputFile
+    from curation.core.reading import InputFile
 
 IMAGE_COLUMNS = ("image", "image_id", "file_name")
 CLASS_COLUMNS = ("class", "category", "label", "category_id")

@@ -17,8 +17,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
 from curation.core.errors import AnnotationFormatError, ForeignClassError, MissingFileError
-from curation.core.input_files import utf8_text
-from curation.core.storage import inside, read_bytes
+from curation.core.reading import inside, read_bytes, utf8_text
 from curation.core.wording import counted
 from curation.sources.content import SmallFiles, check_name, record_of_many
 from curation.sources.datasets import VOC_NAMES, family, namespace_of
@@ -27,8 +26,10 @@ from curation.sources.source import POSES, Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes
 from curation.sources.yolo import missing_yaml
 
-_SETS = "ImageSets/Main"
+VOC_SETS = "ImageSets/Main"
 _XML = "Annotations"
+VOC_FOLDERS = ("JPEGImages", _XML)
+"""Folders of a VOC root in which the name of each file is the id of an image."""
 _POSITION = {pose.lower(): position for position, pose in enumerate(POSES)}
 _FLAGS = ("difficult", "truncated", "occluded")
 _UNSET = ("", "0", 0)
@@ -78,9 +79,9 @@ def locate_voc(root: Path, dataset: str) -> Path:
     years = [dataset.upper()] if family(dataset) == "voc" else []
     tried = [root, *(folder for year in years for folder in (root / year, root / "VOCdevkit" / year))]
     for folder in tried:
-        if (folder / _XML).is_dir() and (folder / _SETS).is_dir():
+        if (folder / _XML).is_dir() and (folder / VOC_SETS).is_dir():
             return folder
-    expected = f"{_XML}/ and {_SETS}/ in {', '.join(str(folder) for folder in tried)}"
+    expected = f"{_XML}/ and {VOC_SETS}/ in {', '.join(str(folder) for folder in tried)}"
     found, hint = what_else(root)
     if years:
         raise MissingFileError("VOC folder not found", where=str(root), expected=expected, found=found, hint=hint)
@@ -109,8 +110,8 @@ def what_else(root: Path) -> tuple[str, str | None]:
 
 def voc_names(root: Path, part: str) -> tuple[str, ...]:
     """Return the files that an image set's source is read from: the list, then an XML file for each image."""
-    where = f"{_SETS}/{part}.txt"
-    path = inside(root / _SETS, f"{part}.txt")
+    where = f"{VOC_SETS}/{part}.txt"
+    path = inside(root / VOC_SETS, f"{part}.txt")
     if not path.is_file():
         offered = sorted(entry.stem for entry in path.parent.glob("*.txt") if "_" not in entry.stem)
         raise MissingFileError(

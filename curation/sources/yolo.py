@@ -17,7 +17,7 @@ import numpy as np
 from curation.core.engines.addresses import files_below
 from curation.core.errors import AnnotationFormatError, CurationError, MissingFileError, PathEscapeError
 from curation.core.ids import native_of
-from curation.core.input_files import InputFile, filled_lines
+from curation.core.reading import InputFile, filled_lines
 from curation.sources.content import SmallFiles, check_name, record_of_many
 from curation.sources.datasets import namespace_of
 from curation.sources.integrity import check_label, check_unique, sound_objects
@@ -25,6 +25,7 @@ from curation.sources.photos import SUFFIXES, size_of_photo
 from curation.sources.published_list import YAML_NAMES, safe_yaml
 from curation.sources.source import Categories, FileRecord, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes
+from curation.sources.stems import label_of
 
 CLASS_NAMES = "classes.txt"
 """What labelling tools put beside the label files."""
@@ -121,13 +122,24 @@ def label_lines(
         yield number, values
 
 
+def placeholder(number: int) -> str:
+    """Return the name that an export gives to a number of no class: YOLO numbers classes without a gap."""
+    return f"unused_{number}"
+
+
+def names_from_zero(categories: Categories) -> tuple[str, ...]:
+    """Return the names of the YAML that a source was read from, by number, with placeholders between its classes."""
+    name_of = dict(zip(categories.numbers, categories.names, strict=True))
+    return tuple(name_of.get(number, placeholder(number)) for number in range(max(name_of, default=-1) + 1))
+
+
 def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "error") -> Source:
     """Return the source that a YOLO folder holds for one part.
 
     The photos of the part say which images there are, and their sizes (as shown: after the orientation tag) turn shares
     into pixels. The label file of ``…/images/…/STEM.jpg`` is ``…/labels/…/STEM.txt``, else it lies beside the photo. An
     image without one shows no object. A polygon counts as the box around it, and keypoints (``kpt_shape``) are passed
-    over. Ids are the stems.
+    over. Ids are the stems. A name that only fills a number (see `placeholder`), and that no line uses, is no class.
 
     Parameters
     ----------
@@ -192,7 +204,11 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     image = np.array([image for image, _, _ in lines], np.int32)
     if not n_keypoint_values and stated.get("task") != "segment":
         _refuse_oriented_boxes([values for *_, values in lines], sizes[image], str(named), stated.get("task"))
-    objects = Objects.of(image, [int(values[0]) for _, _, values in lines], boxes * np.tile(sizes, 2)[image])
+    used = [int(values[0]) for _, _, values in lines]
+    labelled = {*used}
+    numbers = [number for number, name in enumerate(names) if name != placeholder(number) or number in labelled]
+    category_of = {number: category for category, number in enumerate(numbers)}
+    objects = Objects.of(image, [category_of[number] for number in used], boxes * np.tile(sizes, 2)[image])
     kept, dropped = sound_objects(objects, bad_boxes, lambda row: lines[row][1])
     if len(written) > len(lines):
         dropped = dropped | {"repeated lines of label files": len(written) - len(lines)}
@@ -203,7 +219,9 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
         dataset,
         part,
         images=Images.of(natives, file_names=photos, widths=sizes[:, 0], heights=sizes[:, 1]),
-        categories=Categories(tuple(range(len(names))), names, ("",) * len(names), numbering="yolo"),
+        categories=Categories(
+            tuple(numbers), tuple(names[number] for number in numbers), ("",) * len(numbers), numbering="yolo"
+        ),
         objects=kept,
         files=(
             FileRecord(named.name, yaml.sha256, yaml.size, len(names)),
@@ -288,22 +306,6 @@ def _below(root: Path, name: str, where: str) -> str:
         what = "A path leads outside its folder"
         raise PathEscapeError(what, where=where, expected="a path below it", found=name[:200])
     return found.relative_to(root).as_posix()
-
-
-def label_of(photo: str) -> str:
-    """Return the label file of a photo, by paths below the folder of the YAML, as Ultralytics finds it.
-
-    It lies in ``labels`` in place of the last folder ``images``, else beside the photo.
-
-    Examples
-    --------
-    >>> label_of("images/train/images/001.jpg"), label_of("photos/1.jpg")
-    ('images/train/labels/001.txt', 'photos/1.txt')
-    """
-    folders = list(PurePosixPath(photo).parts)
-    if "images" in folders[:-1]:
-        folders[len(folders) - 2 - folders[-2::-1].index("images")] = "labels"
-    return str(PurePosixPath(*folders).with_suffix(".txt"))
 
 
 def _without_photo(root: Path, labels: Mapping[str, str]) -> int:

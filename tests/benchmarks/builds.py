@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from curation.core.storage import write_text
+from curation.core.writing import write_text
 from curation.sources.datasets import COCO_CATEGORIES
 from tests.benchmarks.large_files import coco_file, voc_folder
 from tests.benchmarks.own_process import Clock
@@ -92,13 +92,3 @@ def command(folder: Path, clock: Clock, *arguments: str) -> None:
     """Run a command of the package, from the start of Python to its end."""
     with clock:
         subprocess.run([sys.executable, "-m", "curation", *arguments], check=True, stdout=subprocess.DEVNULL)
-
-
-def exhaustive(folder: Path, clock: Clock, images: int) -> None:
-    """Ask of each image whether reviewers boxed every unknown object on it."""
-    from curation.manifest.added_boxes import AddedBoxes, BoxedImage
-
-    ids = [f"coco:{number:012d}" for number in range(images)]
-    added = AddedBoxes(tuple(BoxedImage(image_id=one, exhaustive=True, boxes=()) for one in ids))
-    with clock:
-        assert all(image_id in added.exhaustive for image_id in ids)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.core.storage import write_bytes
+from curation.core.writing import write_bytes
 from tests.benchmarks.own_process import Clock
 
 SIZES = {
@@ -26,10 +26,10 @@ SIZES = {
 
 def ours(folder: Path, clock: Clock, size: str) -> list[float]:
     """Return the twelve numbers."""
-    from curation.evaluation.coco_ap import STATISTICS, coco_average_precision
     from curation.evaluation.problem import classes_of_source
     from curation.evaluation.readers import read_coco_results
     from curation.evaluation.truth import ground_truth
+    from curation.extensions.detection_ap.coco_summary import STATISTICS, coco_average_precision
     from curation.sources.coco import read_coco
 
     for engine in ("hotcoco", "ultrafast_pycocotools"):

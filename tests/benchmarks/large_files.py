@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.core.storage import replacing
+from curation.core.writing import replacing
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES
 
 IMAGES = 118_287

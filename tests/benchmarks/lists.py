@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.core.storage import write_text
+from curation.core.writing import write_text
 from tests.benchmarks.own_process import Clock
 
 LISTS, LINES, IMAGES = 40, 25_000, 120_000

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.core.storage import write_bytes
+from curation.core.writing import write_bytes
 from curation.evaluation.problem import UNKNOWN, ClassRoles, Detections, GroundTruth
 from curation.sources.identity import ImageIndex
 from tests.benchmarks.coco_ap import write_results

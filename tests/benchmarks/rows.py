@@ -78,8 +78,8 @@ def _build(benchmark: str, what: str, most: float) -> Row:
     return Row(what, work, {peer: Work(builds.decode)}, most, mib=1536, draw=Work(builds.draw))
 
 
-def _presence(rows: int, workers: int, engine: str = "local") -> Work:
-    return Work(steps.presence, (rows, workers, engine), "ray" if engine == "ray" else "")
+def _presence(rows: int, workers: int) -> Work:
+    return Work(steps.presence, (rows, workers))
 
 
 _LOADED = {
@@ -180,14 +180,6 @@ ROWS: dict[str, Row] = {
         draw=_STEPS,
         agree=lambda ours, theirs: ours == 10 * theirs,
     ),
-    "ray": Row(
-        "presence of 10 M rows, Ray on this machine",
-        _presence(steps.ROWS, 2, "ray"),
-        {"two workers": _presence(steps.ROWS, 2)},
-        most=2.0,
-        repeats=1,
-        draw=_STEPS,
-    ),
     "open-images": Row(
         "reading 4 M box rows of Open Images, with digest",
         Work(steps.open_images),
@@ -204,13 +196,6 @@ ROWS: dict[str, Row] = {
         {"`--help`": Work(builds.command, ("--help",))},
         most=4,
         repeats=5,
-    ),
-    "exhaustive": Row(
-        "whether each of 80,000 images is boxed exhaustively",
-        Work(builds.exhaustive, (80_000,)),
-        {"8,000 images": Work(builds.exhaustive, (8_000,))},
-        most=1.5,
-        scale=10,
     ),
     "audit": Row("audit of 1 M lines", Work(lists.audit), limit=1.0, draw=_LISTS),
     "identify": Row(

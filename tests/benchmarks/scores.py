@@ -23,8 +23,8 @@ def _halves(dtype: str) -> tuple[Any, Any]:
 
 def auroc(folder: Path, clock: Clock, dtype: str) -> None:
     """AUROC of ten million scores."""
-    from curation.evaluation.ood.separability import RankedScores
-    from curation.evaluation.ood.separability import auroc as area
+    from curation.evaluation.separability import RankedScores
+    from curation.evaluation.separability import auroc as area
 
     ids, oods = _halves(dtype)
     area(RankedScores.of(ids[:1000], oods[:1000]))

@@ -1,4 +1,4 @@
-"""Steps past one machine's memory: presence of classes in ten million rows, by one worker, two, or Ray; box CSV."""
+"""Steps past one machine's memory: presence of classes in ten million rows, by one worker or two; box CSV."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.core.storage import replacing
+from curation.core.writing import replacing
 from tests.benchmarks.own_process import Clock
 
 ROWS, TENTH = 10_000_000, 1_000_000
@@ -19,13 +19,13 @@ _GROUP = 100_000
 """Rows of a row group of Parquet: a worker holds one of them."""
 
 
-def presence(folder: Path, clock: Clock, rows: int, workers: int, engine: str) -> int:
+def presence(folder: Path, clock: Clock, rows: int, workers: int) -> int:
     """Return how many boxes of a Parquet file were counted by image and class."""
     from curation.extensions.diagnosis.presence import presence as scan
 
     out = Path(mkdtemp(dir=folder))
     with clock:
-        counted = sum(scan(folder / f"{rows}.parquet", out=out / "out", workers=workers, engine=engine).boxes.values())
+        counted = sum(scan(folder / f"{rows}.parquet", out=out / "out", workers=workers).boxes.values())
     shutil.rmtree(out)
     return counted
 

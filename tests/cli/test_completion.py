@@ -2,31 +2,24 @@
 
 import argparse
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from curation.cli import main, whole_parser
+from curation.cli.outputs import commands_of
 from tests.shell import VERBS
-
-
-def commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for one in action.choices.values():
-                yield from commands(one)
 
 
 def test_the_parser_has_every_verb_and_knows_what_is_a_file() -> None:
     parser = whole_parser()
     (verbs,) = [one.choices for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
     assert verbs.keys() == VERBS
-    for command in commands(parser):
+    for command in commands_of(parser):
         for action in command._actions:
+            (option, *_) = command._defaults.get("groups", {}).get(action.dest, (None,))
             assert hasattr(action, "complete") == (
-                action.type is Path or type(action.type).__module__ == "curation.cli.outputs"
+                option is not None and (option.word is Path or action.type is not None)
             )
 
 

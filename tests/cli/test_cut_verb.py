@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.core.ledger import LEDGER
 from tests.shell import Shell
 
 IMAGES = [("a", "b", "c")] * 4 + [("d", "e")] * 5 + [("d", "e", "f")] * 2 + [("g", "h")] * 6 + [("c", "d"), ("f", "g")]
@@ -35,11 +34,11 @@ def test_result_and_files(truth: Path, tmp_path: Path, shell: Shell) -> None:
     assert result["ncut"] == pytest.approx(1 / 25 + 2 / 24 + 1 / 13, abs=1e-12)
     assert result["certificate"] == "exact"
     assert result["class_images"]["d"] == 8
-    written = {path.name for path in (tmp_path / "out").iterdir()} - {LEDGER}
+    written = {path.name for path in (tmp_path / "out").iterdir()}
     assert written == {"matrix.csv", "clusters.csv", "cut.json"}
     assert json.loads((tmp_path / "out/cut.json").read_text()) == result
     assert (tmp_path / "out/clusters.csv").read_text().splitlines()[:2] == ["cluster,class,images", "1,a,4"]
-    assert main([*command, "--figures"]) == 0
+    assert main([*command, "--figures", "--force"]) == 0
     assert {"matrix.png", "matrix.svg"} <= {path.name for path in (tmp_path / "out").iterdir()}
 
 

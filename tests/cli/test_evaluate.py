@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 
 from curation.cli import main
-from curation.core.ledger import LEDGER, command
-from curation.core.storage import write_text
 from curation.manifest.manifest import read_manifest
 from tests.evaluation import elephant_rows
 from tests.frozen.version_1 import of_json
@@ -92,20 +90,20 @@ def test_a_second_run_leaves_nothing_of_the_first(files: dict[str, Path], tmp_pa
     assert main(arguments(files, "--out", str(out), "--figures", "--variant", "all")) == 0
     (out / "wilderness_curve.png").rename(out / "kept-by-hand.png")
     stale = json.loads((out / "results.json").read_text())
-    stale["written"] += ["an-earlier-figure.png", "a-photo.png", "../outside.png", "results.json", 7]
+    stale["written"] += ["an-earlier-figure.png", "../outside.png", "results.json", 7]
     # As an earlier version of this tool might have left them.
-    with command(force=True):
-        write_text(out / "results.json", json.dumps(stale))
-        write_text(out / "an-earlier-figure.png", "old")
-    for path in (tmp_path / "outside.png", out / "a-photo.png"):
-        path.write_bytes(b"not ours")
-    assert main(arguments(files, "--out", str(out))) == 0
+    (out / "results.json").write_text(json.dumps(stale))
+    for path in (tmp_path / "outside.png", out / "a-photo.png", out / "an-earlier-figure.png"):
+        path.write_bytes(b"old")
+    assert main(arguments(files, "--out", str(out))) == 2
+    assert (out / "an-earlier-figure.png").exists()
+    assert main(arguments(files, "--out", str(out), "--force")) == 0
     assert not (out / "an-earlier-figure.png").exists()
     assert (out / "kept-by-hand.png").exists()
     assert (out / "a-photo.png").exists()
     assert (tmp_path / "outside.png").exists()
     names = json.loads((out / "results.json").read_text())["written"]
-    kept = {"results.json", "kept-by-hand.png", "a-photo.png", LEDGER}
+    kept = {"results.json", "kept-by-hand.png", "a-photo.png"}
     assert {path.name for path in out.iterdir()} == {*names, *kept}
     (out / "results.json").write_text("[")
     assert main(arguments(files, "--out", str(out))) == 2
@@ -281,7 +279,7 @@ def test_voc_reads_a_results_folder(tmp_path: Path, shell: Shell) -> None:
     assert found["mAP11"] == pytest.approx(6 / 11)
     assert found["mAP_area"] == 0.5
     assert list(found["inputs"]["test"]["detections"]["reported"].values()) == [1]
-    assert {path.suffix for path in (tmp_path / "out").iterdir() if path.name != LEDGER} == {".csv", ".json"}
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".csv", ".json"}
     assert "54.55" in shell.out(*given)
     assert main([*given, "--on-error", "stray=error"]) == 2
 

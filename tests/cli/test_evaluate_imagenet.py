@@ -120,7 +120,7 @@ def test_kind_and_background_by_classifier(files: dict[str, Path], capsys: pytes
         (("--background", "hard=last"), "with NAME one of soft"),
         (("--variant", "table2"), "no classifier has one"),
         (("--set", "queries=0.1,2"), "from 0 to 1"),
-        (("--set", "queries="), "expected queries=Q,Q"),
+        (("--set", "queries="), "expected: Q,Q"),
         (("--key", "score=x"), "has no scores"),
         (("--bootstrap", "-3"), "bootstrap"),
         (("--manifest", "nowhere"), "No such manifest"),

@@ -1,18 +1,23 @@
 """README's own-data path as a new user walks it: every printed next command runs, and every mistake gets a hint."""
 
+import contextlib
 import json
 import random
 import shlex
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 import curation
 from curation.benchmarks.owod.tasks import fitting_validation
 from curation.cli import main
-from curation.core.errors import CurationWarning
-from curation.manifest.built_from import BUILT_FROM_FILE
+from curation.core.errors import CurationError, CurationWarning
+from curation.manifest.built_from import BUILT_FROM_FILE, CONTENTS_FILE, read_built_from
 from curation.manifest.manifest import read_manifest
 from tests.shell import Shell
 
@@ -147,8 +152,11 @@ def test_a_file_that_moved_or_changed_is_asked_for(shapes: Path, words: list[str
     assert shell.out(*words)
     content = (shapes / "test.json").read_bytes()
     (shapes / "test.json").write_bytes(content + b"\n")
-    assert "has changed since" in (said := shell.err(*words, status=2))
-    assert "--source test=PATH" in said
+    if words[0] == "verify":
+        assert shell.out(*words).splitlines()[-2].endswith("ok: verified")
+    else:
+        assert "has changed since" in (said := shell.err(*words, status=2))
+        assert "--source test=PATH" in said
     (shapes / "test.json").write_bytes(b"{")
     assert "--source test=PATH" in shell.err(*words, status=2)
     (shapes / "test.json").rename(shapes / "moved.json")
@@ -156,8 +164,169 @@ def test_a_file_that_moved_or_changed_is_asked_for(shapes: Path, words: list[str
     (shapes / "moved.json").write_bytes(content)
     given = ["--truth" if words[0] == "evaluate" else "--source", "test=moved.json"]
     assert shell.out(*words, *([given[0], "moved.json"] if words[0] == "evaluate" else given))
-    (shapes / "shapes" / BUILT_FROM_FILE).write_text("[]")
-    assert "remove" in shell.err(*words, status=2)
+    for name in (BUILT_FROM_FILE, CONTENTS_FILE):
+        (shapes / "shapes" / name).write_text("[]")
+        assert f"remove {Path('shapes', name)}" in shell.err(*words, status=2)
+        (shapes / "shapes" / name).unlink()
+
+
+def exchange(first: int, second: int) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        for row in content["annotations"]:
+            row["category_id"] = {first: second, second: first}.get(row["category_id"], row["category_id"])
+
+    return change
+
+
+def move(content: dict[str, Any]) -> None:
+    content["annotations"][7]["bbox"][0] += 1
+
+
+def reorder(content: dict[str, Any]) -> None:
+    for name in ("images", "annotations", "categories"):
+        content[name].reverse()
+
+
+def add_an_unlisted_image(content: dict[str, Any]) -> None:
+    content["images"].append({"id": 999, "file_name": "999.png", "width": 128, "height": 96})
+    content["annotations"].append(content["annotations"][0] | {"id": 9999, "image_id": 999})
+
+
+CHANGES: list[tuple[Callable[[dict[str, Any]], object], str]] = [
+    (exchange(1, 2), "classes"),
+    (exchange(3, 4), "classes"),
+    (exchange(1, 4), "classes"),
+    (lambda content: content["annotations"].pop(), "classes"),
+    (move, "annotations"),
+    (reorder, ""),
+    (add_an_unlisted_image, ""),
+]
+
+
+def counts_of(content: dict[str, Any], listed: set[str]) -> dict[str, tuple[int, int]]:
+    """Count images and boxes by class, with nothing of the package."""
+    name_of = {row["id"]: row["name"] for row in content["categories"]}
+    rows = [(name_of[row["category_id"]], row["image_id"]) for row in content["annotations"]]
+    rows = [(name, image) for name, image in rows if str(image) in listed]
+    boxes, images = Counter(name for name, _ in rows), Counter(name for name, _ in set(rows))
+    return {name: (images[name], boxes[name]) for name in boxes}
+
+
+@pytest.mark.parametrize(("change", "check"), CHANGES)
+@pytest.mark.parametrize("cells", [0, 1 << 26])
+def test_a_changed_source_is_counted_by_class(
+    shapes: Path,
+    change: Callable[[dict[str, Any]], object],
+    check: str,
+    cells: int,
+    shell: Shell,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("curation.manifest.verify._FEW_CELLS", cells)
+    before = json.loads((shapes / "train.json").read_text())
+    change(after := json.loads((shapes / "train.json").read_text()))
+    (shapes / "train.json").write_text(json.dumps(after))
+    status = int(bool(check))
+    data = json.loads(shell.out("verify", "shapes", "--json", status=status))
+    findings = {(row["check"], row["subject"]): row for row in data["findings"]}
+    assert findings["files", "train"]["outcome"] == "note"
+    assert (data["ok"], data["verdict"]) == ((False, "the check failed") if check else (True, "verified"))
+    if check:
+        assert findings[check, "train"]["outcome"] == "failure"
+    manifest = read_manifest(shapes / "shapes")
+    listed = {image.partition(":")[2] for part in manifest.parts for image in manifest.ids(part)}
+    recorded = read_built_from(shapes / "shapes")
+    assert recorded is not None
+    assert recorded.contents["train"].classes == counts_of(before, listed)
+    differing = counts_of(before, listed).items() - counts_of(after, listed).items()
+    assert bool(differing) == (check == "classes")
+    for side, content in (("expected", before), ("found", after)):
+        counts = counts_of(content, listed)
+        texts = {f"{name} {counts[name][0]} images, {counts[name][1]} boxes" for name, _ in differing}
+        assert set(filter(None, findings["classes", "train"][side].split("; "))) == texts
+    # Without the record, roles alone are counted; the file is not called verified whatever it holds.
+    (shapes / "shapes" / CONTENTS_FILE).unlink()
+    verified = curation.verify("shapes")
+    assert verified.verdict == ("the check failed" if not verified.ok else verified.doubt)
+    assert verified.ok == (check != "classes" or change in (CHANGES[0][0], CHANGES[1][0]))
+
+
+def export_with_photos(shapes: Path, *more: str) -> Path:
+    """Export the test images of the first task as YOLO, and draw their photos."""
+    from PIL import Image
+
+    assert main(["export", "shapes", "--part", "t1-test", "--format", "yolo", "--out", "yolo", *more]) == 0
+    for line in (shapes / "yolo/t1-test.txt").read_text().splitlines():
+        photo = shapes / "yolo" / line
+        photo.parent.mkdir(exist_ok=True)
+        Image.new("RGB", (128, 96)).save(photo)
+    return shapes / "yolo"
+
+
+@pytest.mark.parametrize(
+    ("form", "more"),
+    [*((form, ()) for form in ("results", "predictions.json", "labels")), ("results", ("--set", "unknown=drop"))],
+)
+def test_placeholders_of_a_yolo_export_are_no_classes(
+    shapes: Path, form: str, more: tuple[str, ...], shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    yolo = export_with_photos(shapes, *more)
+    stated = yaml.safe_load((yolo / "data.yaml").read_text())["names"]
+    assert [*stated.values()] == ["circle", "square"] + ([] if more else ["unused_2", "unused_3", "unknown"])
+    test = json.loads((shapes / "test.json").read_text())
+    rng = random.Random(4)
+    # The classes of the file are numbered from 1 in the order of the manifest.
+    rows = [
+        {"image_id": row["image_id"], "category_id": row["category_id"] - 1, "score": rng.random(),
+         "bbox": [row["bbox"][0], row["bbox"][1], row["bbox"][2] * 0.77, row["bbox"][3]]}
+        for row in test["annotations"]
+    ]  # fmt: skip
+    later = sum(row["category_id"] > 1 for row in rows)
+    detections = shapes / "detections.json"
+    if form == "labels":
+        detections = shapes / "run"
+        (detections / "labels").mkdir(parents=True)
+        (detections / "data.yaml").write_text("names: [circle, square, unused_2, unused_3, unknown]\n")
+        for row in rows:
+            x, y, w, h = row["bbox"]
+            shares = ((x + w / 2) / 128, (y + h / 2) / 96, w / 128, h / 96)
+            with (detections / f"labels/{row['image_id']}.txt").open("a") as file:
+                file.write(" ".join(map(str, (row["category_id"], *shares, row["score"]))) + "\n")
+    elif form == "results":
+        detections.write_text(json.dumps(rows))
+    else:
+        named = [row | {"category_id": row["category_id"] + 1, "file_name": f"{row['image_id']}.png"} for row in rows]
+        detections.write_text(json.dumps(named))
+    capsys.readouterr()
+    with contextlib.redirect_stdout(None):
+        truth = COCO()
+        truth.dataset = test | {"categories": test["categories"][:2]}
+        truth.createIndex()
+        evaluator = COCOeval(
+            truth, truth.loadRes([row | {"category_id": row["category_id"] + 1} for row in rows]), "bbox"
+        )
+        evaluator.evaluate()
+        evaluator.accumulate()
+        evaluator.summarize()
+    given = ["--truth", yolo, "--detections", detections]
+    for words in (["coco"], ["voc"], ["owod", "--manifest", "shapes", "--task", "t1"]):
+        refused = shell.err("evaluate", *words, *given)
+        assert f"such detections: {later}" in refused
+        assert "--on-error classes=drop" in refused
+        left_out = f"that are not in the ground truth: {later}"
+        printed = shell.out("evaluate", *words, *given, "--on-error", "classes=drop", "--all")
+        assert left_out in " ".join(printed.split())
+        assert "unused" not in printed
+    for evaluate in (partial(curation.evaluate.coco), partial(curation.evaluate.owod, manifest="shapes", task="t1")):
+        with pytest.raises(CurationError, match="has a category that"):
+            evaluate(truth=yolo, detections=detections)
+    result = curation.evaluate.coco(truth=yolo, detections=detections, other_classes="drop")
+    assert result.measures.set_index("measure").value["AP"] == pytest.approx(100 * evaluator.stats[0], abs=1e-9)
+    told = shell.out("inspect", yolo, "--detections", detections, status=1)
+    assert f"{later} of {len(rows)} detections are of classes that the truth lacks" in " ".join(told.split())
 
 
 def test_photos_without_the_source_that_names_them_are_warned_of(shapes: Path) -> None:
@@ -207,7 +376,9 @@ def test_no_path_is_published(shapes: Path, shell: Shell) -> None:
     assert main(["publish", "shapes", "--repo", "mylab/shapes", "--dry-run", "out", *licences]) == 0
     written = [path for path in (shapes / "out").rglob("*") if path.is_file()]
     assert written
-    assert not [path for path in written if path.name == BUILT_FROM_FILE or b"../t" in path.read_bytes()]
+    assert not [
+        path for path in written if path.name in (BUILT_FROM_FILE, CONTENTS_FILE) or b"../t" in path.read_bytes()
+    ]
     # A publication is audited as the manifest that it holds, and not as a folder of lists.
     assert shell.out("audit", "out").startswith("mylab/shapes 1.0.0: no error")
     assert "--repo" not in shell.err("pull", "out@1.0.0", "--out", "pulled", status=2)
@@ -304,8 +475,6 @@ EXPORT = "export shapes --part t2-test --format"
         ("init --out new.toml --source none.json", "lists no categories", no_categories),
         ("init --out new.toml --source https://example.com/a.json", "where: https://example.com/a.json", None),
         (f"build owod --tasks tasks.toml {' '.join(INIT[2:])} --out m", "write \"circle\" for 'CIRCLE'", shout),
-        ("build owod --task tasks.toml --source train=train.json --out m", "did you mean --tasks?", None),
-        ("build owd --tasks tasks.toml --source train=train.json --out m", "did you mean owod?", None),
         (f"build owod {' '.join(INIT[2:])} --out m", "--tasks FILE, which `curation init` writes", None),
         (
             "build owod --tasks tasks.toml --source train=train.json --out m",
@@ -315,7 +484,6 @@ EXPORT = "export shapes --part t2-test --format"
         ("build tasks.toml --source train=train.json --out m", "curation build owod --tasks FILE", None),
         ("import shapes --lists . --out m", "is not one of published lists", None),
         ("cut train.json -k 2 --classes tasks.toml", "where: coco\n", None),
-        ("biuld owod", "did you mean build?", None),
         ("audit train.json", "curation inspect train.json", None),
         ("verify train.json", "a folder", None),
         (f"{EVALUATE} --task tasks.toml", "--task takes a name", results),

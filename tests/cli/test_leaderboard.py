@@ -18,7 +18,7 @@ from tests.evaluation.owod_files import truth_file
 OPTIONS: dict[str, list[str]] = {
     "elephant": ["--variant", "all", "--set", "recalls=0.1,0.5"],
     "voc": [],
-    "coco": ["--engine", "pycocotools"],
+    "coco": [],
     "owod": ["--variant", "all"],
     "osod3": ["--variant", "all"],
     "findmeifyoucan": ["--set", "fpr=nearest"],

@@ -10,7 +10,6 @@ import pytest
 from PIL import Image
 
 from curation.cli import main
-from curation.core.ledger import LEDGER
 from curation.signals.similarity.near_duplicates import look_duplicates
 from tests.rounding import cosine_error
 from tests.signals.similarity.vectors import embedded, random_set
@@ -94,7 +93,7 @@ def test_set_similarity(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     result = as_json(capsys, *given, "--set-similarity", "--out", tmp_path / "o")
     assert result["sets"]["near"]["mean"] == pytest.approx(1, rel=0, abs=cosine_error(352))
     assert result["reference"]["n"] == 6
-    names = {path.name for path in (tmp_path / "o").iterdir()} - {LEDGER}
+    names = {path.name for path in (tmp_path / "o").iterdir()}
     assert names == {"similarity.csv", "statistics.json", "histograms.png", "histograms.svg", "histograms.csv"}
 
 

@@ -7,14 +7,10 @@ import msgspec
 import pytest
 
 from curation.cli import main
-from curation.cli.outputs import FILE_OR_NEW_FOLDER, KEPT, NEW_FOLDER, OUTPUT_FILE, output_folder
-from curation.core.errors import OverwriteError
-from curation.core.ledger import REVIEW_FILES
-from curation.review.app.review_folder import ReviewRecord, export_decisions, read_record, write_record
+from curation.review.app.review_folder import ReviewRecord, read_record, write_record
 from curation.review.app.verdicts import VerdictBook
 from curation.review.decisions.files import read_decisions
 from tests.review.app.review_world import write_world
-from tests.review.decisions.box_logs import Scribe, write_log
 from tests.shell import Shell
 
 
@@ -52,25 +48,18 @@ def test_status_names_photos_that_cannot_be_looked_at(tmp_path: Path, shell: She
     assert shell.data("review", "status", "--folder", tmp_path, "--json")["bad_photos"] == bad
 
 
-def test_status_counts_drawn_boxes_and_what_is_not_shown(folder: Path, shell: Shell) -> None:
-    assert "drawn" not in shell.out("review", "status", "--folder", folder)
-    anna, ben = Scribe("anna"), Scribe("ben")
-    anna.add("coco:000000000001", 1, "10 20 30 40")
-    anna.add("coco:000000000001", 2, "10 20 30 40")
-    anna.add("coco:000000000002", 3, "10 20 30 40", outcome="refused")
-    anna.complete("coco:000000000001", "coco:000000000003")
-    ben.add("coco:000000000001", 4, "10 20 30 40")
-    write_log(folder / "boxes.jsonl", [anna, ben])
+def test_status_counts_images_that_are_not_shown(folder: Path, shell: Shell) -> None:
     record = read_record(folder)
     left_out, bad = {"not proposed": 1}, {"missing": ["coco:000000000009"]}
     write_record(folder, msgspec.structs.replace(record, left_out=left_out, bad_photos=bad))
     text = shell.out("review", "status", "--folder", folder)
-    assert "3 missing boxes drawn on 1 image (anna 2, ben 1), 2 images declared complete\n" in text
     assert "1 image not shown: not proposed\n" in text
     assert re.search(r"missing +1 +coco:000000000009\n", text)
     data = shell.data("review", "status", "--folder", folder, "--json")
-    assert data["drawn"] == {"boxes": 3, "images": 1, "by_reviewer": {"anna": 2, "ben": 1}, "complete": 2}
     assert data["left_out"] == left_out
+    (folder / "boxes.jsonl").write_text("{}\n")
+    warned = shell.err("review", "status", "--folder", folder, status=0)
+    assert "boxes.jsonl is not read any more: correct the annotations" in warned
 
 
 def test_a_record_of_the_version_before_is_read(tmp_path: Path) -> None:
@@ -100,29 +89,6 @@ def test_export_writes_what_stands(
         ("3", "anna", "to_near"),
     ]
     assert {row.reason for row in rows if row.reviewer == "anna"} == {"stripes"}
-
-
-@pytest.mark.parametrize("name", sorted(REVIEW_FILES))
-def test_no_output_is_a_file_of_a_review(folder: Path, tmp_path: Path, name: str, shell: Shell) -> None:
-    """Be it there or not, by its name or by a link, of any verb, --force or not; App and Python included."""
-    before = contents(folder)
-    link = tmp_path / "link.jsonl"
-    link.symlink_to(folder / name)
-    for out in (folder / name, folder / name / "inner.jsonl", link, folder / ".." / folder.name / name.upper()):
-        for kind in OUTPUTS:
-            with pytest.raises(OverwriteError, match="file of a review"):
-                kind.check(out)
-        for verb in (
-            ["review", "export", "--folder", str(folder)],
-            ["review", "summary", str(folder / "decisions.jsonl")],
-        ):
-            assert "a file of a review" in shell.err(*verb, "--out", out, "--force")
-    with pytest.raises(OverwriteError, match="file of a review"):
-        export_decisions(folder / "decisions.jsonl", folder / "boxes.jsonl")
-    assert contents(folder) == before
-
-
-OUTPUTS = (OUTPUT_FILE, output_folder(("*.csv",)), output_folder(benchmark="voc"), NEW_FOLDER, FILE_OR_NEW_FOLDER, KEPT)
 
 
 def contents(folder: Path) -> dict[Path, bytes]:

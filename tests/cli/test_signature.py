@@ -1,15 +1,16 @@
 """Options made from a signature and its docstring: every kind of parameter, its help, and what the function gets."""
 
-import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
+from msgspec import Meta
 
+from curation.cli import Parser
 from curation.cli.outputs import OUTPUT_FILE
-from curation.cli.signature import add_arguments, add_commands, call, pairs
+from curation.cli.signature import add_arguments, call, pairs, summary_of
 from curation.core.errors import UsageError
 
 
@@ -21,13 +22,13 @@ class Reading:
     ----------
     no_cache
         parse again
-    seam : {"drop", "split"}
+    unknown : {"drop", "split"}
         what becomes of signs
         across a seam
     """
 
     no_cache: bool = False
-    seam: Literal["drop", "split"] = "drop"
+    unknown: Literal["drop", "split"] = "drop"
 
 
 def command(
@@ -38,7 +39,7 @@ def command(
     reading: Reading,
     source: Mapping[str, Path],
     set_: Annotated[Mapping[str, str], "KEY=VALUE"] = {},
-    n: int = 7,
+    n: Annotated[int, Meta(ge=1)] = 7,
     share: float | None = None,
     part: tuple[str, ...] = (),
     every: bool = False,
@@ -70,10 +71,14 @@ def command(
 
 
 def parse(*words: str) -> dict[str, Any]:
-    parser = argparse.ArgumentParser(exit_on_error=False)
-    add_arguments(parser, command)
-    made: dict[str, Any] = call(command, parser.parse_args(words))
+    made: dict[str, Any] = shell_call(command, *words)
     return made
+
+
+def shell_call(function: Callable[..., Any], *words: str) -> Any:
+    parser = Parser(prog="it")
+    add_arguments(parser, function)
+    return call(function, parser.parse_args(words))
 
 
 def test_what_a_function_gets() -> None:
@@ -93,37 +98,54 @@ def test_what_a_function_gets() -> None:
     }
     given = parse(
         "m", "x", "y", "--source=a=b", "--source=c=d", "--set", "k=v", "-n", "3", "--share=0.5", "--part=p",
-        "--part=q", "--quiet", "--truth=t.json", "--out=o", "--no-cache", "--set=seam=split",
+        "--part=q", "--quiet", "--truth=t.json", "--out=o", "--no-cache", "--set=unknown=split",
     )  # fmt: skip
     assert given["files"] == (Path("x"), Path("y"))
     assert given["source"] == {"a": Path("b"), "c": Path("d")}
     assert (given["set_"], given["n"], given["share"], given["part"]) == ({"k": "v"}, 3, 0.5, ("p", "q"))
     assert (given["truth"], given["out"], given["quiet"]) == (Path("t.json"), Path("o"), True)
-    assert given["reading"] == Reading(no_cache=True, seam="split")
+    assert given["reading"] == Reading(no_cache=True, unknown="split")
 
 
-@pytest.mark.parametrize(
-    "words", [("--source=a=b",), ("m",), ("m", "--source=a=b", "-n", "x"), ("m", "--source=a=b", "--set=seam=mend")]
-)
-def test_wrong_words_are_refused(words: tuple[str, ...]) -> None:
-    with pytest.raises((argparse.ArgumentError, SystemExit)):
-        parse(*words)
+REFUSED = [
+    ("", "MANIFEST and --source are missing", None),
+    ("--source=a=b", "MANIFEST is missing", None),
+    ("m --source=a=b --sorce=c=d", "--sorce of `it` does not exist", "--sorce"),
+    ("m --source=a=b --source", "argument --source: expected one argument", None),
+    ("m --source=a", "--source needs NAME=VALUE", "no name"),
+    ("m --source=a=b --source=a=c", "--source names 'a' twice", None),
+    ("m --source=a=b -n x", "--n cannot use this value", "'x'"),
+    ("m --source=a=b -n 1.5", "--n cannot use this value", "'1.5'"),
+    ("m --source=a=b -n 0", "--n cannot use this value", "'0'"),
+    ("m --source=a=b --share nan", "--share cannot use this value", "'nan'"),
+    ("m --source=a=b --share 1 --share 2", "--share is given twice", "2"),
+    ("m --source=a=b --part x --part x", "--part cannot use this value", "'x, x'"),
+    ("m --source=a=b --out=", "An output needs a name", "''"),
+    ("m --source=a=b --truth=", "--truth cannot use this value", "''"),
+    ("m --source=a=b --set unknown=mend", "--set unknown cannot use this value", "'mend'"),
+    ("m --source=a=b --set unknown=split --set unknown=drop", "--set unknown is given twice", "drop"),
+    ("m --source=a=b --no-cache=yes", "argument --no-cache: ignored explicit argument 'yes'", None),
+]
+
+
+@pytest.mark.parametrize(("line", "what", "found"), REFUSED)
+def test_wrong_words_are_refused(line: str, what: str, found: str | None) -> None:
+    with pytest.raises(UsageError) as error:
+        parse(*line.split())
+    assert (error.value.what, error.value.found) == (what, found)
 
 
 def test_the_help_is_the_docstring(capsys: pytest.CaptureFixture[str]) -> None:
-    parser = argparse.ArgumentParser(prog="it")
-    add_commands(parser, {"do": command}, "ACTION")
-    parser.print_help()
-    assert "Do one thing, or 100 % of it" in capsys.readouterr().out
+    assert summary_of(command) == "Do one thing, or 100 %% of it"
     with pytest.raises(SystemExit):
-        parser.parse_args(["do", "--help"])
+        parse("--help")
     text = " ".join(capsys.readouterr().out.split())
     for told in (
         "MANIFEST the manifest",
         "-n N, --n N how many: 5 % more (default: 7)",
         "--quiet how much is told",
         "--out DIR write it",
-        "seam=drop|split: what becomes of signs across a seam (default: drop)",
+        "unknown=drop|split: what becomes of signs across a seam (default: drop)",
         "--no-cache parse again",
         "--set KEY=VALUE",
         "--source NAME=PATH",
@@ -134,16 +156,14 @@ def test_the_help_is_the_docstring(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_output_keeps_its_kind() -> None:
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     add_arguments(parser, command)
     assert any(action.type is OUTPUT_FILE for action in parser._actions)
 
 
 def test_parameters_share_an_option() -> None:
-    assert parse("m", "--source=a=b", "--set", "k=v", "--set", "seam=split")["reading"] == Reading(seam="split")
-    assert parse("m", "--source=a=b", "--set", "k=v", "--set", "seam=split")["set_"] == {"k": "v"}
-    with pytest.raises(UsageError, match="--set seam is given twice"):
-        parse("m", "--source=a=b", "--set", "seam=split", "--set", "seam=drop")
+    assert parse("m", "--source=a=b", "--set", "k=v", "--set", "unknown=split")["reading"] == Reading(unknown="split")
+    assert parse("m", "--source=a=b", "--set", "k=v", "--set", "unknown=split")["set_"] == {"k": "v"}
 
 
 def lenient(*, bad_boxes: Literal["error", "drop"] = "error", any_scores: bool = False, seed: int = 0) -> Any:
@@ -173,16 +193,16 @@ def lenient(*, bad_boxes: Literal["error", "drop"] = "error", any_scores: bool =
     ],
 )
 def test_keys_of_an_option(words: list[str], made: Any) -> None:
-    parser = argparse.ArgumentParser(exit_on_error=False)
+    parser = Parser()
     add_arguments(parser, lenient)
     text = " ".join(parser.format_help().split())
     assert "boxes=error|drop: unusable boxes (default: error)" in text
     assert "scores=error|keep: scores of any size" in text
     if made is None:
-        with pytest.raises(argparse.ArgumentError):
-            parser.parse_args(words)
+        with pytest.raises(UsageError):
+            shell_call(lenient, *words)
     else:
-        assert call(lenient, parser.parse_args(words)) == made
+        assert shell_call(lenient, *words) == made
 
 
 def test_a_type_that_no_word_can_be_is_a_mistake_of_the_programmer() -> None:
@@ -190,7 +210,7 @@ def test_a_type_that_no_word_can_be_is_a_mistake_of_the_programmer() -> None:
         """Take what nobody can type."""
 
     with pytest.raises(TypeError, match="one"):
-        add_arguments(argparse.ArgumentParser(), wrong)
+        add_arguments(Parser(), wrong)
 
 
 def test_pairs() -> None:
@@ -219,9 +239,7 @@ def keyed(
 
 
 def parsed(*words: str) -> Any:
-    parser = argparse.ArgumentParser(exit_on_error=False)
-    add_arguments(parser, keyed)
-    return call(keyed, parser.parse_args(["--detections", "d", *words]))
+    return shell_call(keyed, "--detections", "d", *words)
 
 
 def test_a_value_may_stand_without_a_key(tmp_path: Path) -> None:
@@ -241,7 +259,7 @@ def test_a_value_may_stand_without_a_key(tmp_path: Path) -> None:
 
 
 def test_a_required_value_is_given_once() -> None:
-    with pytest.raises(argparse.ArgumentError, match="given twice"):
+    with pytest.raises(UsageError, match="given twice"):
         parsed("--truth", "x", "--detections", "e")
 
 
@@ -250,8 +268,36 @@ def worded(*, background: Annotated[tuple[str, ...], "[[NAME=]PLACE]"] = ()) -> 
 
 
 def test_a_word_may_be_left_out() -> None:
-    parser = argparse.ArgumentParser(exit_on_error=False)
+    assert shell_call(worded, "--background", "--background", "a=last") == ("", "a=last")
+    parser = Parser()
     add_arguments(parser, worded)
-    options = parser.parse_args(["--background", "--background", "a=last"])
-    assert call(worded, options) == ("", "a=last")
     assert "[NAME=]PLACE" in parser.format_help()
+
+
+class StrictError(Exception):
+    """A record of options that refuses itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strict:
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        if self.strict:
+            raise StrictError
+
+
+def long_work(*, number: int = 1) -> int:
+    raise AssertionError("the work began")
+
+
+def after_work(made: Annotated[int, long_work], /, *, record: Strict, share: float = 0.5) -> int:
+    return made
+
+
+def test_all_that_a_command_line_says_is_checked_before_any_work() -> None:
+    with pytest.raises(AssertionError, match="began"):
+        shell_call(after_work)
+    for words, error in ((["--strict"], StrictError), (["--share", "x"], UsageError), (["--number", "x"], UsageError)):
+        with pytest.raises(error):
+            shell_call(after_work, *words)

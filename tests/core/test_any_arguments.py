@@ -119,7 +119,6 @@ def evaluation(name: str, **usual: Any) -> Call:
     kinds: dict[str, Any] = {"variants": tuple[str, ...] | str}
     for key, kind in annotations_of(evaluation_of(name), extras=True).items():
         kinds |= annotations_of(kind, extras=True) if dataclasses.is_dataclass(kind) else {key: kind}
-    kinds.pop("engine", None)  # The engines of AP are libraries of others.
     return Call(lambda **given: getattr(curation.evaluate, name)(**given), usual, kinds)
 
 
@@ -146,7 +145,7 @@ def calls(folder: Path) -> dict[str, Call]:
     made = voc.files(world("voc"))
     found["voc"] = evaluation("voc", truth=made["truth"], detections=made["json"], no_cache=True)
     pair = ("truth", "detections")
-    found["coco"] = evaluation("coco", **both(coco.files(world("coco")), *pair), engine="pycocotools", no_cache=True)
+    found["coco"] = evaluation("coco", **both(coco.files(world("coco")), *pair), no_cache=True)
     found["ovcoco"] = evaluation("ovcoco", **both(ovcoco.files(world("ovcoco")), *pair), no_cache=True)
     for name in ("owod", "rwd", "nuowodb"):
         made = owod.files(world(name), *owod.drawn())

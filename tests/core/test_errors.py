@@ -46,7 +46,6 @@ def test_what_is_not_known_is_left_out() -> None:
         (errors.MissingListError, errors.ManifestError),
         (errors.BoxError, errors.SourceError),
         (errors.PresenceOnlyError, errors.SourceError),
-        (errors.EngineDisagreementError, errors.EvaluationError),
     ],
 )
 def test_families(kind: type[CurationError], parent: type[CurationError]) -> None:
@@ -55,6 +54,5 @@ def test_families(kind: type[CurationError], parent: type[CurationError]) -> Non
 
 def test_a_failed_check_exits_with_1_and_wrong_use_with_2() -> None:
     assert errors.DigestMismatchError("x").exit_code == 1
-    assert errors.EngineDisagreementError("x").exit_code == 1
     assert errors.UsageError("x").exit_code == 2
     assert errors.ManifestError("x").exit_code == 2

@@ -1,4 +1,4 @@
-"""docs/conformance.md: which numbers agree with independent references, by measure, variant and engine.
+"""docs/conformance.md: which numbers agree with independent references, by measure and variant.
 
 ``python -m tests.docs.conformance`` says whether the page is what the declarations and the comparisons say; ``--write``
 makes it so. The comparisons are those of `tests.worlds.test_evaluators`.
@@ -26,7 +26,7 @@ HEAD = f"""\
 
 <!-- made by `python -m tests.docs.conformance --write`: edit that, not this -->
 
-Each evaluator is run by its command on a small public world (`tests/worlds`), in every variant and by every engine, and
+Each evaluator is run by its command on a small public world (`tests/worlds`), in every variant, and
 its numbers are compared with those of a reference that was written from the specification, in plain loops, and imports
 nothing of the package. Integers must be equal, other numbers within 1e-11 of the larger of 1 and their size.
 
@@ -47,7 +47,7 @@ class Vouched(float):
 
 @dataclass
 class Column:
-    """What one variant and engine have: for each measure, its comparisons and how many numbers have none."""
+    """What one variant has: for each measure, its comparisons and how many numbers have none."""
 
     cases: dict[str, list[Compared]] = field(default_factory=dict)
     alone: dict[str, int] = field(default_factory=dict)
@@ -138,8 +138,7 @@ def columns_of(runs: Iterable[Run], columns: dict[str, Column]) -> list[Compared
         # Two parts of one variant share a section.
         sections = {(scored.label, *scored.settings.items()): scored for scored in scored_of(result)}
         for scored in sections.values():
-            name = f"`{scored.variant}`, {run.engine}" if run.engine else f"`{scored.variant}`"
-            column = columns.setdefault(name, Column())
+            column = columns.setdefault(f"`{scored.variant}`", Column())
             for measure in report.measures:
                 for number in numbers_of(of_rows(result, scored).get(measure.base)):
                     if isinstance(number, Vouched):
@@ -160,7 +159,7 @@ def references(world: str) -> str:
 
 
 def section(protocol: str, runs: list[Run]) -> str:
-    """Return the table of one protocol: a line a measure, a column a variant and engine."""
+    """Return the table of one protocol: a line a measure, a column a variant."""
     columns: dict[str, Column] = {}
     others = columns_of(runs, columns)
     heads = list(columns) or ["every variant"]

@@ -380,23 +380,22 @@ def review_without_a_database(folder: Path) -> None:
         book = VerdictBook(folder / "my-review" / "decisions.jsonl", stage="manual")
         book.record(keys, "near", reason="stripes", reviewer=reviewer)
     (folder / "other").mkdir()
-    drawn_boxes(folder)
+    corrected_annotations(folder)
 
 
-def drawn_boxes(folder: Path) -> None:
-    """Draw a manifest of tasks with its sources, detections, and boxes of two reviewers."""
+def corrected_annotations(folder: Path) -> None:
+    """Draw a manifest of tasks with its sources, detections, and a truth file that one more unknown object is in."""
     from curation.manifest.manifest import write_manifest
-    from tests.review.decisions.box_logs import write_log
-    from tests.review.decisions.test_added_boxes import detections, two_reviewers
-    from tests.task_world import write_task_world
+    from tests.task_world import NUMBERS, with_boxes, write_task_world
 
     world = write_task_world(folder / "raw")
     write_manifest(world.manifest, folder / "M")
-    (folder / "results.json").write_text(json.dumps(detections(world, added=[(2003, [7, 8, 9, 10])])))
+    box = [(2003, NUMBERS["pizza"], [7, 8, 9, 10])]
+    (folder / "corrected.json").write_text(json.dumps(with_boxes(world.val_json, box)))
+    results = [{"image_id": 2003, "category_id": -1, "bbox": [7, 8, 9, 10], "score": 0.5}]
+    (folder / "results.json").write_text(json.dumps(results))
     world.train_json.rename(folder / "train.json")
     world.val_json.rename(folder / "val.json")
-    for one, below in zip(two_reviewers(), ("my-review", "other"), strict=True):
-        write_log(folder / below / "boxes.jsonl", [one])
 
 
 def openood_files(folder: Path) -> None:

@@ -43,8 +43,7 @@ def of_json(data: Row) -> dict[str, Any]:
     variants = list(dict.fromkeys(one["variant"] for one in data["scored"]))
     sections = {
         variant: variant_section(
-            {one.name: [row for row in data[one.name] if row["variant"] == variant] for one in TABLES},
-            max(one["decided_by_order"] for one in data["scored"] if one["variant"] == variant),
+            {one.name: [row for row in data[one.name] if row["variant"] == variant] for one in TABLES}
         )
         for variant in variants
     }
@@ -78,18 +77,18 @@ def of_measured(found: Measured) -> dict[str, Any]:
         name: [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
         for name, table in found.tables.items()
     }
-    return variant_section(tables, found.decided_by_order)
+    return variant_section(tables)
 
 
 def of_owod(found: SharedRows) -> dict[str, Any]:
-    return owod({**found.tables, "decided_by_order": {"OWOD": found.decided_by_order}}, found.values)
+    return owod(found.tables, found.values)
 
 
 def of_errors(found: SharedRows) -> dict[str, Any]:
     return errors(found.tables["open_set_errors"], found.values)
 
 
-def variant_section(tables: Mapping[str, Sequence[Row]], by_order: int) -> dict[str, Any]:
+def variant_section(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
     levels, impact = tables["levels"], tables["impact"]
     is_official = any(row["over_classes"] == INTERPOLATED for row in impact)
     averages = {
@@ -100,7 +99,6 @@ def variant_section(tables: Mapping[str, Sequence[Row]], by_order: int) -> dict[
         "levels": [row["ratio"] for row in levels],
         "n_wild_images": [row["n_wild_images"] for row in levels],
         "npos": nested(tables["classes"], "class", value="objects"),
-        "decided_by_order": by_order,
     }
     if is_official:
         return {
@@ -182,7 +180,6 @@ def owod(data: Row, values: Sequence[Value]) -> dict[str, Any]:
         "AOSE_per_class": nested(classes, "class", value="AOSE"),
         "AOSE_instances": found["AOSE_objects_owod"].value,
         "n_unknown": found["AOSE_owod"].n,
-        "decided_by_order": data["decided_by_order"]["OWOD"],
     }
 
 
@@ -255,8 +252,8 @@ def background_gap(data: Row) -> dict[str, Any] | None:
     bins = listed(data["background_histogram"], "class", value="true_positives")
     found = {}
     for row in data["background_gaps"]:
-        gap = {key: row[key] for key in row if key not in ("class", "undefined", "decided_by_order")}
-        gap |= {"hist20": bins.get(row["class"]), "decided_by_input_order": row["decided_by_order"]}
+        gap = {key: row[key] for key in row if key not in ("class", "undefined")}
+        gap |= {"hist20": bins.get(row["class"])}
         found[row["class"]] = gap | ({"reason": row["undefined"]} if row["undefined"] else {})
     return found or None
 

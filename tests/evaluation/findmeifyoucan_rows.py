@@ -35,7 +35,6 @@ def of_result(data: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
                 {row["measure"]: {key: row[key] for key in ("estimate", "low", "high", "undefined")}
                  for row in rows("intervals", one)},
                 one["notes"],
-                one["decided_by_order"],
             )
             for one in several
         }  # fmt: skip
@@ -48,11 +47,7 @@ def of_result(data: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def of_variant(
-    values: Values,
-    details: Mapping[str, Any],
-    intervals: Mapping[str, Any],
-    notes: Iterable[str],
-    decided_by_order: int,
+    values: Values, details: Mapping[str, Any], intervals: Mapping[str, Any], notes: Iterable[str]
 ) -> dict[str, Any]:
     section = None
     if "unknown_detections" in details:
@@ -64,7 +59,6 @@ def of_variant(
             **{name: values[name][0] for name in (*COUNTS, *RATES)},
             "unrounded": {name: details[f"{name}_unrounded"] for name in RATES},
             "undefined": {name: values[name][1] for name in RATES if values[name][0] is None},
-            "decided_by_order": decided_by_order,
             "notes": list(notes),
         }
     n_objects = values["n_unknown_gt"][0]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from curation.evaluation.ood.detections import OodDetections
+from curation.benchmarks.findmeifyoucan.detections import OodDetections
 from curation.evaluation.problem import GroundTruth
 from tests.evaluation.ood_reference import EXAMPLE, Found, OodWorld
 

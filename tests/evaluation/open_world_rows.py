@@ -20,8 +20,7 @@ def of_result(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
         rows = [(row["measure"], row["parameters"], row["value"], row["undefined"]) for row in mine("measures")]
         tables = {name: mine(name) for name in ("classes", "unknown_classes", "impact", "counts")}
-        told = {key: one[key] for key in ("notes", "decided_by_order")}
-        sections[f"{one['task']}/{one['variant']}"] = {**section(rows, tables), **told}
+        sections[f"{one['task']}/{one['variant']}"] = {**section(rows, tables), "notes": one["notes"]}
     return sections
 
 
@@ -41,7 +40,7 @@ def of_measured(one: Measured, benchmark: str = "owod") -> dict[str, Any]:
         for key, value in row.items():
             points.setdefault(row["class"], {}).setdefault(key, []).append(value)
     long = {"WI_points": points, "unknown_curve": one.tables["unknown_curve"]}
-    return {**section(rows, tables), "notes": list(one.notes), "decided_by_order": one.decided_by_order, **long}
+    return {**section(rows, tables), "notes": list(one.notes), **long}
 
 
 def section(rows: Iterable[Row], tables: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:

@@ -24,7 +24,6 @@ def of_result(data: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             {row["count"]: row["value"] for row in rows("counts", several[0])},
             {row["class"]: row["AP"] for row in rows("average_precision", several[0])},
             {one["variant"]: [{key: row[key] for key in CURVE} for row in rows("thresholds", one)] for one in several},
-            {one["variant"]: one["decided_by_order"] for one in several},
             several[0]["notes"],
         )
         for case, several in cases.items()
@@ -42,8 +41,7 @@ def of_measured(found: Mapping[str, Measured]) -> dict[str, Any]:
         for variant, measured in found.items()
     }
     values = [(row.measure, row.value, row.undefined) for row in one.values]
-    orders = {variant: measured.decided_by_order for variant, measured in found.items()}
-    return section(values, dict(columns["counts"]), dict(columns["average_precision"]), curves, orders, one.notes)
+    return section(values, dict(columns["counts"]), dict(columns["average_precision"]), curves, one.notes)
 
 
 def section(
@@ -51,11 +49,9 @@ def section(
     counts: dict[str, int],
     classes: dict[str, Any],
     curves: dict[str, list[dict[str, Any]]],
-    orders: dict[str, int],
     notes: Iterable[str],
 ) -> dict[str, Any]:
     values = list(values)
-    by_order = counts.pop("AP_decided_by_order")
     return {
         **{measure: value for measure, value, _ in values if measure in AVERAGES},
         "AP_per_class": classes,
@@ -63,6 +59,5 @@ def section(
                       if value is None and measure in ("AP_known", "AP_unk")},
         "curves": curves,
         "n": counts,
-        "decided_by_order": {"AP": by_order} | {name: count - by_order for name, count in orders.items()},
         "notes": list(notes),
     }  # fmt: skip

@@ -24,5 +24,5 @@ def _again(data: Mapping[str, Any], record: Mapping[str, Any]) -> Scored:
         for row in data["measures"]
         if all(row[place] == record[place] for place in PLACES)
     ]
-    found = Measured(values, {}, record["notes"], record["decided_by_order"])
+    found = Measured(values, {}, record["notes"])
     return Scored(**{name: record[name] for name in RECORDED}, found=found)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from curation.benchmarks.elephant import bootstrap
 from curation.core.errors import EvaluationError, UsageError
-from curation.evaluation import resample
 from curation.evaluation.open_set import READINGS
 from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.resample import draw_units
@@ -23,7 +23,7 @@ LEVELS = {"0.0": 0, "0.5": 4, "1.0": 8, "1.4": 11}
 
 
 def wilderness_intervals(*parts: Any, **options: Any) -> dict[str, Any]:
-    return elephant_rows.bootstrap(resample.wilderness_intervals(*parts, **options))
+    return elephant_rows.bootstrap(bootstrap.wilderness_intervals(*parts, **options))
 
 
 def random_part(rng: np.random.Generator, n_images: int, *, wild: bool) -> tuple[GroundTruth, Detections]:

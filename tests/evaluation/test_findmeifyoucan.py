@@ -4,6 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from curation.benchmarks.findmeifyoucan.detections import OodDetections, ReadOodDetections
 from curation.benchmarks.findmeifyoucan.evaluation import (
     OPTIONS,
     OodOptions,
@@ -12,10 +13,9 @@ from curation.benchmarks.findmeifyoucan.evaluation import (
     evaluate_split,
     paired,
 )
+from curation.benchmarks.findmeifyoucan.id_scores import IdScores
 from curation.core.errors import EvaluationError, UsageError
 from curation.evaluation.measures import Measured
-from curation.evaluation.ood.detections import OodDetections, ReadOodDetections
-from curation.evaluation.ood.id_scores import IdScores
 from curation.evaluation.problem import Floats
 from tests.evaluation.ood_reference import EXAMPLE, EXPECTED, OodWorld
 from tests.evaluation.ood_worlds import columns

@@ -4,9 +4,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from curation.benchmarks.findmeifyoucan.detections import ClassReading
+from curation.benchmarks.findmeifyoucan.id_scores import read_id_scores
 from curation.core.errors import PredictionError
-from curation.evaluation.ood.detections import ClassReading
-from curation.evaluation.ood.id_scores import read_id_scores
 from tests.evaluation.ood_worlds import write
 
 ROWS = [

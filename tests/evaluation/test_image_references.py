@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 
 import curation
+from curation.benchmarks.calls import _written
 from curation.cli import main
 from curation.core.errors import CurationError
-from curation.evaluation.calls import _written
 from curation.evaluation.inputs import detections_of
 from curation.evaluation.problem import classes_of_source
 from curation.evaluation.readers import Policy, ReadDetections

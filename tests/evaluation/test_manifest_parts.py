@@ -190,7 +190,6 @@ def called(name: str) -> Any:
         ({"category_ids": "manifest"}, "--manifest MANIFEST, without --classes"),
         ({"manifest": True, "part": "t2-test", "truth": called("dog")}, "The truth has no category of 1 known classes"),
         ({"manifest": True, "part": "t2-test", "truth": called("kite")}, "classes without a role in the manifest"),
-        ({"manifest": True, "part": "t2-test", "exhaustive_only": True}, "boxed"),
         ({"manifest": True, "part": "t2-test", "truth": lambda one: replace(one, objects=None)}, "needs boxes"),
         ({"manifest": False, "part": "t2-test"}, "not in this manifest"),
     ],

@@ -12,7 +12,8 @@ import curation
 from curation.core import memory
 from curation.core.errors import CurationWarning, EvaluationError
 from curation.core.near_names import near_names
-from curation.evaluation import coco_ap, inputs
+from curation.evaluation import coco_precision, inputs
+from curation.extensions.detection_ap import coco_summary
 from tests.frozen.version_1 import json_data
 
 USED = 10
@@ -53,10 +54,9 @@ def world(n: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return truth, found
 
 
-@pytest.mark.parametrize("engine", ["hotcoco", "pycocotools"])
-def test_classes_that_nothing_shows_move_no_number_of_coco(engine: str) -> None:
-    few, many = (curation.evaluate.coco(truth=one, detections=found, engine=engine) for one, found in _both())
-    assert {key: few[key] for key in coco_ap.STATISTICS} == {key: many[key] for key in coco_ap.STATISTICS}
+def test_classes_that_nothing_shows_move_no_number_of_coco() -> None:
+    few, many = (curation.evaluate.coco(truth=one, detections=found) for one, found in _both())
+    assert {key: few[key] for key in coco_summary.STATISTICS} == {key: many[key] for key in coco_summary.STATISTICS}
     rows = json_data(many)["per_class"]
     assert len(rows) == 500
     defined = [value for value in rows.values() if value is not None]
@@ -70,29 +70,26 @@ def _both() -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
     return [few, many]
 
 
-def test_engines_are_given_the_classes_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_library_gets_the_classes_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(coco_ap, "require_memory", lambda needed, *_, **__: asked.append(needed))
+    monkeypatch.setattr(coco_precision, "require_memory", lambda needed, *_, **__: asked.append(needed))
     truth, found = world(500)
-    curation.evaluate.coco(truth=truth, detections=found, engine="hotcoco")
+    curation.evaluate.coco(truth=truth, detections=found)
     assert asked == [USED * 260_000]
 
 
-@pytest.mark.parametrize("engine", ["hotcoco", "pycocotools", "both"])
 @pytest.mark.parametrize("at_once", [1, 3, 4])
-def test_classes_in_groups_have_the_numbers_of_all_at_once(
-    engine: str, at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_classes_in_groups_have_the_numbers_of_all_at_once(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     truth, found = world(500)
     for row, one in enumerate(truth["annotations"]):
         # Objects of every size, and one in crowd; some images show but a few of the classes.
         one |= {"area": (500, 5000, 50_000)[row % 3], "iscrowd": int(row == 5)}
     truth["annotations"] = [one for row, one in enumerate(truth["annotations"]) if row % 7]
     monkeypatch.setattr(memory, "available_memory", lambda: 1 << 40)
-    whole = curation.evaluate.coco(truth=truth, detections=found, engine="pycocotools")
-    monkeypatch.setitem(coco_ap._run.__kwdefaults__, "at_once", at_once)
-    grouped = curation.evaluate.coco(truth=truth, detections=found, engine=engine)
-    for key in coco_ap.STATISTICS:
+    whole = curation.evaluate.coco(truth=truth, detections=found)
+    monkeypatch.setitem(coco_summary._statistics.__kwdefaults__, "at_once", at_once)
+    grouped = curation.evaluate.coco(truth=truth, detections=found)
+    for key in coco_summary.STATISTICS:
         assert grouped[key] == pytest.approx(whole[key], abs=1e-12), key
     pairs = zip(json_data(grouped)["per_class"].items(), json_data(whole)["per_class"].items(), strict=True)
     assert all(one == other or one[1] == pytest.approx(other[1], abs=1e-12) for one, other in pairs)

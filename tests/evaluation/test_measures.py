@@ -9,9 +9,9 @@ import pytest
 import curation
 from curation.benchmarks.registry import measures_of, report_of
 from curation.core.errors import UsageError
-from curation.evaluation import voc
 from curation.evaluation.leaderboard_rows import Row
 from curation.evaluation.measures import UNITS, Measure, definitions, measure_of, place_of, ranked
+from curation.extensions.detection_ap import voc
 
 PROTOCOLS = ("elephant", "voc", "coco", "owod", "osod3", "findmeifyoucan", "imagenet")
 EVERY = (*PROTOCOLS, "ssb", "rwd", "nuowodb", "ovcoco", "openood", "ninco", "imagenetood")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from curation.benchmarks.findmeifyoucan.id_scores import IdScores
 from curation.benchmarks.findmeifyoucan.measures import (
     VARIANTS,
     ImageSample,
@@ -14,8 +15,7 @@ from curation.benchmarks.findmeifyoucan.measures import (
     open_set_rates,
     unknown_detections,
 )
-from curation.evaluation.ood.id_scores import IdScores
-from curation.evaluation.ood.separability import RankedScores, auroc, fpr95_first
+from curation.evaluation.separability import RankedScores, auroc, fpr95_first
 from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.ood_worlds import columns, ood_worlds
 

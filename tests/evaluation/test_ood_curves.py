@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.findmeifyoucan.measures import SEPARABILITY as METRICS
 from curation.benchmarks.findmeifyoucan.measures import separability
-from curation.evaluation.ood.separability import RankedScores, auroc
+from curation.evaluation.separability import RankedScores, auroc
 from tests.evaluation import ood_reference as reference
 from tests.evaluation.ood_worlds import SCORES
 

@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.benchmarks.findmeifyoucan.evaluation import NO_KNOWN
-from curation.core.errors import PredictionError
-from curation.evaluation.ood.detections import (
+from curation.benchmarks.findmeifyoucan.detections import (
     ReadOodDetections,
     image_key,
     method_scores,
     read_ood_detections,
     read_records,
 )
+from curation.benchmarks.findmeifyoucan.evaluation import NO_KNOWN
+from curation.core.errors import PredictionError
 from curation.evaluation.problem import GroundTruth
 from curation.evaluation.readers import Policy
 from curation.evaluation.truth import ground_truth

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from curation.core.errors import PredictionError, UsageError
-from curation.evaluation.ood.detections import (
+from curation.benchmarks.findmeifyoucan.detections import (
     ClassReading,
     ReadClasses,
     RecordFile,
@@ -14,6 +13,7 @@ from curation.evaluation.ood.detections import (
     read_classes,
     read_records,
 )
+from curation.core.errors import PredictionError, UsageError
 from tests.evaluation.ood_worlds import write
 
 # Two classes and a background column that is highest: e^2, e^1, e^3.

@@ -122,12 +122,6 @@ def test_what_must_not_matter(tmp_path: Path, seed: int) -> None:
         assert plain[name] == shuffled[name] == scaled[name]
 
 
-def test_engines_agree(tmp_path: Path) -> None:
-    objects, detections = random_world(3)
-    paths = write_world(tmp_path, [*objects, (1, "lynx", [1.0, 1.0, 9.0, 9.0], 0)], detections, images=6)
-    scored(paths, engine="both")
-
-
 def test_more_than_a_hundred_boxes_of_a_label(tmp_path: Path) -> None:
     far = [(1, "cat", 0.9 - k / 1000, [300.0 + k, 300, 20, 20]) for k in range(100)]
     hit = [(1, "cat", 0.5, [10.0, 10, 100, 100])]
@@ -224,7 +218,7 @@ def test_refusals(tmp_path: Path) -> None:
     source = open_source(paths["gt"], dataset="coco", part="test", cache=False)
     truth = open_set_truth(source, open_set_classes(paths["classes"], "x"))
     read = read_task_detections(paths["detections"], truth.task, source).detections
-    assert average_precisions(truth, read, engine="pycocotools")["AP_unk"] == pytest.approx(22.7228, abs=1e-4)
+    assert average_precisions(truth, read)["AP_unk"] == pytest.approx(22.7228, abs=1e-4)
 
 
 def test_mean_and_both_deviations() -> None:

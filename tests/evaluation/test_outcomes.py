@@ -17,7 +17,7 @@ from curation.evaluation.outcomes import (
     TRUE_POSITIVE,
 )
 from curation.evaluation.result import Result
-from curation.evaluation.voc import REPORT
+from curation.extensions.detection_ap.voc import REPORT
 from tests.evaluation import elephant_rows, osod3_rows
 from tests.evaluation.open_world_rows import of_result
 from tests.worlds import elephant, osod3, owod, voc

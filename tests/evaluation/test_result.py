@@ -12,12 +12,11 @@ import pandas as pd
 import pytest
 
 from curation.core.errors import UsageError
-from curation.evaluation import voc
 from curation.evaluation.inputs import Reading
 from curation.evaluation.leaderboard_rows import read_rows
 from curation.evaluation.measures import Measure, Measured, Value
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Table, schema_text, shown
-from curation.extensions.detection_ap import coco_engine
+from curation.extensions.detection_ap import coco_engine, voc
 from tests.worlds import coco as coco_world
 from tests.worlds import voc as voc_world
 
@@ -35,7 +34,6 @@ def made(values: dict[str, float | None], **more: Any) -> Result:
                 (Column("class"), Column("AP", "share"), Column("tp", "count", text=False)),
                 [("=cat & dog", 1 / 3, 2), ("kite", None, 0)],
                 title="Classes",
-                where={"variant": name},
                 file=name == "clean",
             )
             for name in values
@@ -83,10 +81,10 @@ def test_a_terminal_says_why_a_number_is_undefined(whole: bool) -> None:
     ]
 
 
-def test_tables_of_one_name_are_one_frame_told_apart() -> None:
+def test_tables_of_one_name_are_one_frame() -> None:
     frame = made({"clean": 1.0, "ore": 2.0}).table("classes")
-    assert list(frame.columns) == ["variant", "class", "AP", "tp"]
-    assert frame["variant"].tolist() == ["clean", "clean", "ore", "ore"]
+    assert list(frame.columns) == ["class", "AP", "tp"]
+    assert frame["tp"].tolist() == [2, 0, 2, 0]
     with pytest.raises(UsageError, match="classes"):
         made({}).table("classes")
 
@@ -151,9 +149,7 @@ def test_json_follows_its_schema_and_tables_hold_its_numbers(protocol: str, tmp_
         result = voc.evaluate(truth=paths["truth"], detections=paths["text"], reading=READ)
     else:
         paths = coco_world.files(tmp_path)
-        result = coco_engine.evaluate(
-            truth=paths["truth"], detections=paths["detections"], engine="pycocotools", reading=READ
-        )
+        result = coco_engine.evaluate(truth=paths["truth"], detections=paths["detections"], reading=READ)
     written = {path.name: path for path in result.save(tmp_path / "out", figures=True)}
     content = json.loads(written["results.json"].read_text(encoding="utf-8"))
     schema = json.loads(schema_text())

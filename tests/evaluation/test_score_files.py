@@ -35,7 +35,8 @@ def test_every_format_gives_the_same(tmp_path: Path) -> None:
     np.save(tmp_path / "s.npy", SCORES)
     np.save(tmp_path / "l.npy", np.array(TEST_LABELS))
     (tmp_path / "t.csv").write_text(csv_text(TEST_LABELS))
-    parquet.write_table(pa.table({"gt": TEST_LABELS, "scores": SCORES.tolist()}), tmp_path / "t.parquet")
+    columns = {"gt": TEST_LABELS, "score_0": SCORES[:, 0], "score_1": SCORES[:, 1]}
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
     # As openset-imagenet writes it: labels as floats, softmax beside logits and features.
     official = npz(
         tmp_path / "o.npz", gt=np.array(TEST_LABELS, np.float32), logits=np.zeros((6, 2)), features=np.zeros((6, 9)),

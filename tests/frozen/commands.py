@@ -116,7 +116,7 @@ def wilderness(folder: Path) -> Iterator[str]:
 
 
 def average_precision(folder: Path) -> Iterator[str]:
-    """Plain VOC and COCO precision: results as JSON and as VOC's text files, every engine."""
+    """Plain VOC and COCO precision: results as JSON and as VOC's text files."""
     voc.files(folder)
     one = "--no-cache --truth truth_closed.json"
     yield f"evaluate voc {one} --detections detections_closed.json --out v --append rows.jsonl --json"
@@ -124,10 +124,8 @@ def average_precision(folder: Path) -> Iterator[str]:
     write_json(folder / "classes.json", {"known": elephant.CLASSES, "unknown": ["zebra"]})
     yield f"evaluate voc {one} --detections detections_closed.json --classes classes.json --json"
     coco.files(folder)
-    for engine in ("hotcoco", "pycocotools", "both"):
-        rows = f"--append coco.jsonl --name {engine}"
-        two = f"--no-cache --truth truth.json --detections detections.json --engine {engine} --out c-{engine} {rows}"
-        yield f"evaluate coco {two} --json"
+    two = "--no-cache --truth truth.json --detections detections.json --out c --append coco.jsonl --name hotcoco"
+    yield f"evaluate coco {two} --json"
     yield "leaderboard coco.jsonl --metric AP50 --group 1 --out board.html --json"
     yield "leaderboard rows.jsonl --json"
 
@@ -192,20 +190,18 @@ def open_world_measures(folder: Path) -> Iterator[str]:
 
 
 def rectified(folder: Path) -> Iterator[str]:
-    """Every variant and engine of the evaluator of Rectifying Open-Set Object Detection."""
+    """Every variant of the evaluator of Rectifying Open-Set Object Detection."""
     osod3_world.write_world(folder)
     given = "--truth gt.json --detections detections.json --classes classes.json"
-    for engine in ("pycocotools", "hotcoco"):
-        yield f"evaluate osod3 {given} --variant all --engine {engine} --json"
-        yield f"evaluate osod3 {given} --variant all --on-error outside=ignore --engine {engine} --json"
+    yield f"evaluate osod3 {given} --variant all --json"
+    yield f"evaluate osod3 {given} --variant all --on-error outside=ignore --json"
     (folder / "drawn").mkdir()
     osod3.files(folder / "drawn")
     files = " ".join(f"--{name} drawn/{name}.json" for name in ("truth", "detections", "classes"))
     for outside in ("delete", "ignore"):
-        for engine in ("hotcoco", "pycocotools", "both"):
-            more = f"--on-error outside={outside} --engine {engine} --set thetas={','.join(osod3.THETAS)}"
-            rows = f"--append rows.jsonl --name {outside}"
-            yield f"evaluate osod3 --no-cache {files} {more} --variant all {rows} --json"
+        more = f"--on-error outside={outside} --set thetas={','.join(osod3.THETAS)}"
+        rows = f"--append rows.jsonl --name {outside}"
+        yield f"evaluate osod3 --no-cache {files} {more} --variant all {rows} --json"
         for profile in ("clean", "voc"):
             yield f"evaluate osod3 --no-cache {files} --on-error outside={outside} --variant {profile} --json"
     cases = " ".join(

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from curation.cli import main
-from curation.core.ledger import LEDGER
 from curation.version import __version__
 from tests.docs.pages import ROOT
 from tests.frozen.commands import WORLDS
@@ -99,8 +98,7 @@ def _of_world(name: str, draw: Callable[[Path], Iterator[str]], root: Path) -> I
             text = f"{printed.getvalue()}exit status {status}\n".replace(str(folder), "WORLD")
             yield Written(name, command, "", text.encode())
             for path in map(Path, sorted(dict(_stamps(folder).items() - seen.items()))):
-                # What the ledger says is the digest of files that are compared themselves, and of pictures.
-                if path.suffix not in PICTURES and path.name != LEDGER:
+                if path.suffix not in PICTURES:
                     yield Written(name, command, path.relative_to(folder).as_posix(), path.read_bytes())
     finally:
         os.chdir(before)

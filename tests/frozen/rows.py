@@ -50,7 +50,7 @@ def given(words: Iterable[object]) -> tuple[dict[str, Any], str]:
 
 
 def each_run(folder: Path) -> Iterator[tuple[str, runs.Run]]:
-    """Yield a name and a drawn run for every benchmark, rule, engine and choice of variants."""
+    """Yield a name and a drawn run for every benchmark, rule and choice of variants."""
     n = 0
 
     def place() -> Path:
@@ -76,12 +76,11 @@ def each_run(folder: Path) -> Iterator[tuple[str, runs.Run]]:
         yield "elephant", runs.elephant_run(place(), *o)
     for form in ("json", "text"):
         yield "voc", runs.voc_run(place(), form)
-    for engine in ("hotcoco", "pycocotools", "both"):
-        yield "coco", runs.coco_run(place(), engine)
-        yield "ovcoco", runs.ovcoco_run(place(), engine)
-        yield "ovcoco-without", runs.ovcoco_run(place(), engine)
-        for rule in osod3.RULES:
-            yield "osod3", runs.osod3_run(place(), rule, engine)
+    yield "coco", runs.coco_run(place())
+    yield "ovcoco", runs.ovcoco_run(place())
+    yield "ovcoco-without", runs.ovcoco_run(place())
+    for rule in osod3.RULES:
+        yield "osod3", runs.osod3_run(place(), rule)
     for world, name, profiles in (
         ("once", "owod", ("clean", "ore", "owdetr", "all")),
         ("repeated", "owod", ("clean", "ore", "owdetr", "all")),

@@ -23,7 +23,7 @@ TABLES = ("scored", "classes", "unknown_classes", "impact", "counts")
 METRICS = (
     "mAP_prev", "mAP_cur", "mAP_both", "num_unknown_gt", "TP_u", "FN_u", "UR", "AOSE_objects", "FN_u_star", "UDR",
     "UDP", "FN_u_star_excl_known_tp", "UDR_excl_known_tp", "UDP_excl_known_tp", "AP_unknown", "P_unknown",
-    "AOSE", "WI", "WI_closed_set_denominator", "decided_by_order",
+    "AOSE", "WI", "WI_closed_set_denominator",
 )  # fmt: skip
 OPEN_WORLD_KEYS = {"AOSE": "A_OSE_detections", "AOSE_objects": "A_OSE_objects"}
 WAS = {"osod3": {"AOSE": "A_OSE"}} | dict.fromkeys(OPEN_WORLD, OPEN_WORLD_KEYS)
@@ -81,7 +81,7 @@ ADDED = ("AOSE_owod", "AOSE_objects_owod")
 
 
 def elephant(data: dict[str, Any]) -> dict[str, Any]:
-    gone = {one.name for one in (*ELEPHANT, *SHARED)} | {"scored", "decided_by_order"}
+    gone = {one.name for one in (*ELEPHANT, *SHARED)} | {"scored"}
     kept = {key: value for key, value in data.items() if key not in gone}
     measures = [row | old_measure("elephant", row) for row in data["measures"] if row["measure"] not in ADDED]
     return {**kept, **elephant_rows.of_json(data), "profile": data["variant"], "measures": measures}
@@ -109,7 +109,6 @@ def ovcoco(data: dict[str, Any]) -> dict[str, Any]:
                 row["list"]: {key: row[key] for key in ("images", "sha256", "objects", "crowd", "detections")}
                 for row in lists
             },
-            "decided_by_order": [row["decided_by_order"] for row in lists],
         }
     kept = {key: value for key, value in data.items() if key not in ("scored", "lists", "average_precision")}
     measures = [row | {"value": fraction(row["value"])} for row in data["measures"]]
@@ -137,7 +136,7 @@ def fraction(value: float | None) -> float | None:
 
 def plain(data: dict[str, Any]) -> dict[str, Any]:
     """Return the numbers of plain detection as they were, by name and class."""
-    name, (scored,), rows = data["protocol"], data["scored"], data["average_precision"]
+    name, rows = data["protocol"], data["average_precision"]
     of_classes = {"voc": ("AP11", "AP_area"), "coco": ("AP",)}[name]
     columns = {key: {row["class"]: fraction(row[key]) for row in rows} for key in of_classes}
     if name == "voc":
@@ -149,7 +148,6 @@ def plain(data: dict[str, Any]) -> dict[str, Any]:
         **kept,
         **{row["measure"]: row["value"] for row in measures},
         **{"per_class" if key == "AP" else key: value for key, value in columns.items()},
-        "decided_by_order": scored["decided_by_order"],
         "undefined": {row["measure"]: row["undefined"] for row in measures if row["undefined"]}
         | {row["class"]: row["undefined"] for row in rows if row.get("undefined")},
         "measures": measures,

@@ -3,6 +3,7 @@
 The worlds know which images they share: the right answer is theirs, not the package's.
 """
 
+import io
 import json
 import random
 import warnings
@@ -12,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 import curation
 from curation.benchmarks.building import read_parameters
@@ -31,7 +34,7 @@ from curation.sources.coerce import open_slots
 from curation.sources.source_specs import Reading
 from tests.real_files import real_files
 from tests.shell import Shell
-from tests.sources.test_voc import DOG, document
+from tests.sources.test_voc import DOG, an_object, document
 from tests.sources.test_voc import write as write_voc
 
 Coco = dict[str, Any]
@@ -174,8 +177,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write(path: Path, content: Coco) -> None:
+    write_text(path, json.dumps(content))
+
+
+def write_text(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
+    path.write_text(text)
 
 
 @pytest.mark.parametrize("case", ["one file for both", "30 of 50 by name and boxes"])
@@ -245,6 +252,131 @@ def test_trainval_is_a_part_of_a_voc_root(folder: Path, shell: Shell) -> None:
     (folder / "voc/ImageSets/Main/trainval.txt").unlink()
     with pytest.raises(UsageError, match="The root has no train part"):
         start_tasks({"train": folder / "voc"})
+
+
+def planted_folder(folder: Path, layout: str, kind: str) -> dict[str, str]:
+    """Write a VOC or YOLO folder of two parts, numbered through, that share three images by some evidence.
+
+    Returns
+    -------
+    dict of str to str
+        ``--source`` without its path, by role.
+    """
+    rng, names = random.Random(layout), [f"{number:06d}" for number in range(40)]
+    train, test = names[:30], names[27 if kind == "id" else 30 :]
+    copies = dict(zip(names[30:33], names[:3], strict=True)) if kind in ("bytes", "boxes") else {}
+    photos, notes = {name: rng.randbytes(300) for name in names}, {}
+    for name in names:
+        x, y = rng.randint(1, 300), rng.randint(1, 200)
+        if layout == "yolo":
+            notes[name] = f"0 {x / 640:.6f} {y / 480:.6f} 0.1 0.1\n1 {y / 480:.6f} {x / 640:.6f} 0.2 0.1\n"
+            pixels = np.random.default_rng(int(name)).integers(0, 255, (48, 64, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(buffer := io.BytesIO(), "png")
+            photos[name] = buffer.getvalue()
+        else:
+            # The XML of some tools states the name before the images were renumbered.
+            boxes = an_object(xmin=x, ymin=y, xmax=x + 9, ymax=y + 7), an_object(name="cat", xmin=y, xmax=y + x + 9)
+            notes[name] = document(*boxes, stem="IMG")
+    photos |= {name: photos[other] for name, other in copies.items() if kind == "bytes"}
+    notes |= {name: notes[other] for name, other in copies.items()}
+    if layout == "yolo":
+        for part, listed in (("train", train), ("val", test)):
+            write_text(folder / f"{part}.txt", "".join(f"{name}.png\n" for name in listed))
+        write_text(folder / "data.yaml", "train: train.txt\nval: val.txt\nnames: [dog, cat]\n")
+    else:
+        write_voc(folder, {name: notes[name] for name in names}, "\n".join(train), part="trainval")
+        write_text(folder / "ImageSets/Main/test.txt", "\n".join(test))
+        (folder / "JPEGImages").mkdir()
+    for name in names:
+        if layout == "yolo":
+            write_text(folder / f"{name}.txt", notes[name])
+        if layout != "voc without photos":
+            (folder / (f"{name}.png" if layout == "yolo" else f"JPEGImages/{name}.jpg")).write_bytes(photos[name])
+    return (
+        {"train": "train@train", "test": "test@val"}
+        if layout == "yolo"
+        else {"train": "train@trainval", "test": "test"}
+    )
+
+
+@pytest.mark.parametrize("layout", ["voc", "voc without photos", "yolo"])
+@pytest.mark.parametrize("kind", ["nothing", "id", "bytes", "boxes"])
+def test_init_and_audit_answer_alike_on_the_parts_of_one_folder(
+    folder: Path, shell: Shell, layout: str, kind: str
+) -> None:
+    """Numbers of one VOC or YOLO folder name its files, whatever the lists are called and the XML states."""
+    uses = planted_folder(folder / "root", layout, kind)
+    expected = {"nothing": 0, "id": 1, "bytes": 1, "boxes": 0}[kind]
+    if (layout, kind) == ("voc without photos", "bytes"):
+        expected = 0
+    sources = [word for use in uses.values() for word in ("--source", f"{use}=root")]
+    by_init = shell.err("init", *sources, "--out", "new.toml", status=2 * expected)
+    by_audit = shell.out("audit", "root", status=expected)
+    assert (
+        ("may be in train" in by_init) == ("perhaps share 3 images" in by_audit) == (kind != "nothing" and not expected)
+    )
+    if not expected:
+        return
+    assert "3 images are in train and in test" in by_init
+    assert ("both hold 3 images" if kind == "id" else "share 3 images: the same photo") in by_audit
+    first = "000027" if kind == "id" else "000030"
+    for told in (by_init, by_audit):
+        assert first in told
+    parts = ("train of data.yaml", "val of data.yaml") if layout == "yolo" else ("trainval.txt", "Main/test.txt")
+    assert all(part in by_init.partition("try: ")[2] for part in parts)
+    # The next step works in both commands.
+    file = folder / "root" / ("val.txt" if layout == "yolo" else "ImageSets/Main/test.txt")
+    removed, listed = file.read_text().split()[:3], file.read_text().split()[3:]
+    file.write_text("\n".join(listed) + "\n")
+    if (layout, kind) == ("yolo", "bytes"):
+        for name in removed:
+            (folder / "root" / name).with_suffix(".txt").unlink()
+    assert "may be" not in shell.err("init", *sources, "--out", "new.toml", "--force", status=0)
+    assert "no error and no warning" in shell.out("audit", "root")
+
+
+def test_numbers_of_two_lists_are_a_sign_until_a_folder_or_the_user_says_whose_they_are(
+    folder: Path, shell: Shell
+) -> None:
+    """KITTI counts its training and its testing photos from 0; only the user knows whose numbers a bare list holds."""
+    for use, size in (("train", 30), ("test", 40)):
+        write_text(folder / f"kitti/ImageSets/{use}.txt", "".join(f"{number:06d}\n" for number in range(size)))
+        for number in range(size):
+            write_text(folder / f"kitti/{use}ing/image_2/{number:06d}.png", f"{use} {number}")
+    told = shell.out("audit", "kitti")
+    assert "if the file name alone identifies the image, both hold 30 images" in told
+    assert "write that folder before each name, as in train/0001.jpg" in told
+    assert "both hold 30 images" in shell.out("audit", "kitti", "--namespace", "mine", status=1)
+    for use in ("train", "test"):
+        file = folder / f"kitti/ImageSets/{use}.txt"
+        file.write_text("".join(f"{use}/{number}.png\n" for number in file.read_text().split()))
+    assert "no error and no warning" in shell.out("audit", "kitti")
+
+
+def test_photos_shared_by_the_parts_of_one_yolo_folder_name_the_parts(folder: Path, shell: Shell) -> None:
+    """Ultralytics' own first example trains and validates on one folder."""
+    planted_folder(folder / "root", "yolo", "nothing")
+    (folder / "root/data.yaml").write_text("train: .\nval: .\nnames: [dog, cat]\n")
+    told = shell.err("init", "--source", "train=root", "--source", "test@val=root")
+    assert "40 images are in train and in test" in told
+    assert "try: remove the shared images from one of the two parts: train of data.yaml or val of data.yaml" in told
+
+
+def test_sources_without_a_name_and_parts_after_a_path_are_told_what_works(folder: Path, shell: Shell) -> None:
+    planted_folder(folder / "root", "yolo", "nothing")
+    write(folder / "a.json", coco(20, 1))
+    write(folder / "b.json", coco(20, 2, "t{}.jpg".format))
+    told = shell.err("init", "--source", "a.json", "--source", "b.json")
+    words = told.partition("try: ")[2].split()
+    assert words == ["--source", "train=a.json", "--source", "test=b.json"]
+    shell.out("init", *words)
+    (folder / "found.json").write_text('[{"image_id": "000030", "category_id": 0, "bbox": [0, 0, 9, 9], "score": 0.9}]')
+    told = shell.err("evaluate", "voc", "--truth", "root@val", "--detections", "found.json")
+    words = told.partition("of --truth: ")[2].split()
+    assert words == ["--truth", "root", "--image-set", "val"]
+    shell.out("evaluate", "voc", *words, "--detections", "found.json")
+    assert "--source NAME@train=root" in shell.err("init", "--source", "train=root@train")
+    shell.out("init", "--source", "train@train=root", "--out", "other.toml")
 
 
 def published(header_of: str, lists: dict[str, list[str]]) -> Manifest:

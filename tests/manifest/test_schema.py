@@ -14,7 +14,7 @@ import pytest
 from curation.core.errors import ManifestError
 from curation.manifest import header as header_module
 from curation.manifest.header import DIGEST, Header, header_as_data
-from curation.manifest.manifest import Manifest, StoredHeader, manifest_files
+from curation.manifest.manifest import Manifest, StoredHeader, manifest_files, read_manifest
 from curation.manifest.validation import check_header
 
 SCHEMA = json.loads(Path(header_module.__file__).with_name("schema.json").read_text(encoding="utf-8"))
@@ -27,9 +27,8 @@ RECORDS = {
     "LabelView": "label_view",
     "Figure": "figure",
     "TaskEntry": "task",
-    "OverlayEntry": "overlay",
 }
-LATER = {"tasks", "overlay", "exhaustive", "task", "repeats", "previous", "depiction"}
+LATER = {"tasks", "exhaustive", "task", "repeats", "previous", "depiction"}
 """Fields that the schema gained later: left out where they hold their default."""
 
 
@@ -53,15 +52,6 @@ def full(manifest: Manifest) -> dict[str, Any]:
         "supersedes": {"version": "0.9.0", "digest": "sha256:" + "c" * 64, "reason": "a fix"},
         "figures": [{"name": "n", "paper": 1, "obtained": None, "place": "p", "explanation": "e"}],
         "notes": ["a note"],
-        "overlay": {
-            "sha256": "sha256:" + "d" * 64,
-            "images": 2,
-            "boxes": 3,
-            "unnamed": 1,
-            "exhaustive_images": 2,
-            "rule": "union",
-            "log": "sha256:" + "e" * 64,
-        },
     }
 
 
@@ -124,6 +114,14 @@ def test_what_we_write_is_valid(manifest: Manifest) -> None:
     VALIDATOR.validate(full(manifest))
 
 
+def test_a_manifest_with_boxes_of_reviewers_names_their_successor(manifest: Manifest, tmp_path: Path) -> None:
+    overlay = {"sha256": "sha256:" + "d" * 64, "images": 2, "boxes": 3, "unnamed": 1}
+    (tmp_path / "manifest.json").write_text(json.dumps({**stored_data(manifest), "overlay": overlay}))
+    with pytest.raises(ManifestError, match="boxes that reviewers drew") as refused:
+        read_manifest(tmp_path)
+    assert "build the manifest again from that source" in str(refused.value.hint)
+
+
 def test_both_refuse_every_wrong_type(manifest: Manifest) -> None:
     data = full(manifest)
     disagreements = []
@@ -182,7 +180,7 @@ def test_no_field_drifts(record: str, definition: str) -> None:
 
 def test_no_field_of_the_header_drifts() -> None:
     generated = msgspec.json.schema(StoredHeader)["$defs"]["StoredHeader"]
-    assert set(SCHEMA["properties"]) == set(generated["properties"]) == set(SCHEMA["required"]) | {"tasks", "overlay"}
+    assert set(SCHEMA["properties"]) == set(generated["properties"]) == set(SCHEMA["required"]) | {"tasks"}
     for name, kind in (("paper", "Paper"), ("rule", "Rule")):
         assert list(SCHEMA["properties"][name]["properties"]) == list(getattr(header_module, kind).__struct_fields__)
     supersedes = SCHEMA["properties"]["supersedes"]["anyOf"][0]

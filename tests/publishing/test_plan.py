@@ -62,7 +62,7 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
     (folder / "thing").write_text("precious")
     plan = plan_of(PlannedFile("a.json", single_chunk("new")))
     for out in (file, folder):
-        with pytest.raises(CurationError, match=r"exists already|did not write"):
+        with pytest.raises(CurationError, match="exists already"):
             write_plan(plan, out, single=out is file, summary={})
     assert file.read_text() == "precious"
     assert [one.name for one in folder.iterdir()] == ["thing"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.core import input_files
+from curation.core import reading
 from curation.core.errors import (
     AnnotationFormatError,
     BoxError,
@@ -28,12 +28,12 @@ from curation.sources.source import Source
 from tests.real_files import real_files
 
 
-@pytest.fixture(params=[input_files._RECORDS, 1], ids=["at once", "in pieces"], autouse=True, scope="module")
+@pytest.fixture(params=[reading._RECORDS, 1], ids=["at once", "in pieces"], autouse=True, scope="module")
 def _way(request: pytest.FixtureRequest) -> Iterator[None]:
     """Read small files as large ones are read, too: each record is a piece."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == 1:
-            patch.setattr(input_files, "_RECORDS", 1)
+            patch.setattr(reading, "_RECORDS", 1)
             patch.setattr(coco, "SMALL", 0)
         yield
 

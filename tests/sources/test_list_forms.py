@@ -197,7 +197,8 @@ def test_lists_that_a_data_yaml_names(tmp_path: Path) -> None:
         "val: 'gone.txt' is missing",
         "test: '../../etc/x.txt' leads out of the folder and was not read",
     )
-    assert (read.classes, read.named_files) == ({"": ("cat", "dog")}, (tmp_path / "lists/train.txt",))
+    named = [path.relative_to(tmp_path / "lists").as_posix() for path in read.named_files]
+    assert (read.classes, named) == ({"": ("cat", "dog")}, ["train.txt", "labels/1.txt", "labels/2.txt"])
 
 
 @pytest.mark.parametrize(

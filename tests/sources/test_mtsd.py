@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from curation.core.errors import AnnotationFormatError, BoxError, MissingFileError, UsageError
+from curation.core.errors import AnnotationFormatError, BoxError, MissingFileError
 from curation.sources.mtsd import OTHER_SIGN
 from curation.sources.opening import open_source, parts_at
 from curation.sources.source import Source
-from curation.sources.source_specs import Seam
 from tests.real_files import real_files
 
 KEYS = ("_-0hTvp4bzIrz1nXHZ1gQA", "-AbCdEfGhIjKlMnOpQrSt0", "zz9")
@@ -91,22 +90,10 @@ def test_signs_are_objects_and_other_sign_is_a_class_like_others(tmp_path: Path)
     ]
 
 
-@pytest.mark.parametrize(
-    ("seam", "pieces", "reason"),
-    [
-        ("drop", [], "left out"),
-        ("split", [[3990, 100, 10, 60], [0, 100, 30, 60]], "split in two"),
-        ("widest", [[0, 100, 30, 60]], "wider side kept"),
-    ],
-)
-def test_a_sign_across_the_seam_is_treated_as_asked_and_counted(
-    tmp_path: Path, seam: Seam, pieces: list[list[float]], reason: str
-) -> None:
-    source = open_source(write(tmp_path / "mtsd"), dataset="mtsd", part="train", cache=tmp_path / "cache", seam=seam)
-    assert source.dropped == {f"sign across the seam of a panorama: {reason}": 1}
-    assert boxes(source)[: len(pieces)] == pieces
-    assert len(boxes(source)) == 3 + len(pieces)
-    assert source.require_objects("the test").truncated.tolist()[: len(pieces)] == [True] * len(pieces)
+def test_a_sign_across_the_seam_is_left_out_and_counted(tmp_path: Path) -> None:
+    source = open_source(write(tmp_path / "mtsd"), dataset="mtsd", part="train", cache=tmp_path / "cache")
+    assert source.dropped == {"sign across the seam of a panorama: left out": 1}
+    assert len(boxes(source)) == 3
     numbers = source.require_objects("the test").numbers.tolist()
     assert len(set(numbers)) == len(numbers)
 
@@ -174,8 +161,6 @@ def test_absent_folders_splits_and_policies_are_told(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="no split") as caught:
         read_mtsd(root, "val")
     assert caught.value.expected == "train, test"
-    with pytest.raises(UsageError, match="seam"):
-        read_mtsd(root, "train", seam="wrap")
 
 
 @real_files("cub200_and_signs")

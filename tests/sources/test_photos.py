@@ -225,6 +225,21 @@ def test_of_photos_with_one_name_that_of_the_stated_folder_is_taken(tmp_path: Pa
     assert folder.find(("1.jpg",)) == tmp_path / below / "1.jpg"
 
 
+def test_photos_of_one_name_in_two_folders_are_told_apart_or_refused(tmp_path: Path) -> None:
+    for path in ("train/0001.jpg", "test/0001.jpg", "0002.jpg", "thumbnails/0002.jpg", "0003.png", "0003.jpg"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).touch()
+    folder = PhotoFolder(tmp_path)
+    assert folder.find(["test/0001.jpg"]) == tmp_path / "test/0001.jpg"
+    assert folder.find(["0002.jpg"]) == tmp_path / "0002.jpg"
+    assert folder.find(["0003"]) == tmp_path / "0003.jpg"
+    for name in ("0001.jpg", "0001", "val/0001.jpg"):
+        with pytest.raises(MissingFileError, match="Two photos have the name of one image") as caught:
+            folder.find([name])
+        assert "test/0001.jpg and train/0001.jpg" in str(caught.value.found)
+        assert PhotoFolder(tmp_path / "train").find([name]) == tmp_path / "train/0001.jpg"
+
+
 def test_photos_of_other_names_are_found_by_the_file_names_of_sources(tmp_path: Path) -> None:
     """``shapes:201`` lies as ``test_0201.png``; where the sources say so, ``201.png`` is another photo."""
     ids, classes = ("coco:000000000201", "coco:000000000202"), [ClassEntry(name="a", role="known", index=0)]
@@ -242,7 +257,7 @@ def test_photos_of_other_names_are_found_by_the_file_names_of_sources(tmp_path: 
     (photos / "000000000201.png").unlink()
     with pytest.raises(MissingFileError, match="1 of 2 photos") as refused:
         loaded.photos("t2-test", photos)
-    assert "--source NAME=PATH" in (refused.value.hint or "")
+    assert "sources={'NAME': PATH} finds them" in (refused.value.hint or "")
     with pytest.raises(CurationError, match="No such source"):
         loaded.photos("t2-test", photos, sources={"voc": truth})
     (photos / "deep" / "test_0201.png").unlink()

@@ -156,7 +156,7 @@ def broken(root: Path, what: str) -> None:
     [
         ("no yaml", "no data.yaml, which names its classes"),
         ("no part", "train, val or test: a folder of photos"),
-        ("other part", "--image-set test"),
+        ("other part", "image_set='test'"),
         ("no folder", "toy/pictures"),
         ("outside", "a folder of photos below"),
         ("list outside", "leads outside"),
@@ -167,7 +167,7 @@ def broken(root: Path, what: str) -> None:
         ("no labels", "labels/val/a_1.txt"),
         ("broken photo", "c_3.png"),
         ("twice", "carry the same stem"),
-        ("confidence", "go to --detections"),
+        ("confidence", "go to detections"),
         ("class", "0 to 1"),
         ("pixels", "shares of the image"),
         ("words", "c_3.txt: line 1"),

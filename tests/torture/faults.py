@@ -364,7 +364,6 @@ _STEPS = ("shards/*.parquet", "index.jsonl", "shards.json", "step.json")
 _READERS: tuple[tuple[str, str, tuple[str, ...], str, str], ...] = (
     ("manifest", "manifest", ("manifest.json",), "show {made}", "told"),
     ("id list", "manifest", ("ids/closed.txt", "ids/wr1.txt"), "verify {made}", "told"),
-    ("annotation overlay", "overlaid", ("overlay.jsonl", "overlay.jsonl", "manifest.json"), "verify {made}", "told"),
     ("embedding shard", "store", ("vectors-*.npy",), _NEIGHBORS.format("{made}", "{made}"), "told"),
     ("embedding rows", "store", ("rows.json", "store.json"), _NEIGHBORS.format("{made}", "{made}"), "read"),
     ("corpus shard", "vectors", _STEPS, _NEIGHBORS.format("{in}/store", "{made}") + " --workers 1", "right"),

@@ -15,7 +15,6 @@ import numpy as np
 from curation.cli import main
 from tests.cli.test_propose import coco as coco_of
 from tests.extensions.leaks.leak_world import copies_of, jpeg, picture, write_benchmark, write_tar
-from tests.review.decisions.box_logs import Scribe, write_log
 from tests.small_world import write_detections, write_small_world
 
 
@@ -67,9 +66,6 @@ _TRUTH = f"export {{in}}/manifest --format coco {_SOURCES} --out {{out}}/t.json"
 _IDS = "export {in}/manifest --format txt --out {out}/ids.txt"
 _INIT = f"init --source {_BOXES} --out {{out}}/tasks.toml"
 _APPLY = f"review apply {{in}}/manifest --decisions {{in}}/decisions.jsonl --version 2.0.0 {_SOURCES}"
-_APPLY_BOXES = (
-    f"review apply {{in}}/manifest --added-boxes {{in}}/boxes.jsonl --rule boxes=union --version 2.0.0 {_SOURCES}"
-)
 
 CORPUS_VERBS = {
     "embed": "similarity embed --corpus {in}/shards --encoder colour --out {out}/made",
@@ -86,7 +82,6 @@ VERBS: dict[str, Verb] = {
         Verb("build", f"build elephant {_SOURCES} --out {{out}}/m", whole=("m",)),
         Verb("import", f"import {RECIPE} --lists {{in}}/lists --header-only --out {{out}}/m", whole=("m",)),
         Verb("apply", f"{_APPLY} --out {{out}}/m", whole=("m",)),
-        Verb("apply --boxes", f"{_APPLY_BOXES} --out {{out}}/m", whole=("m",)),
         Verb("export coco", f"{_TRUTH} --part closed", before=f"{_TRUTH} --part wilderness"),
         Verb(
             "export voc",
@@ -164,12 +159,6 @@ def write_world(folder: Path) -> Path:
     write_photos(folder / "photos", 5)
     _run(filled("similarity embed --photos {in}/photos --encoder colour --out {out}/store", folder, folder))
     write_corpus(folder, shards=2, photos=6, rows=40)
-    people = [Scribe("Ann", (320, 320)), Scribe("Ben", (320, 320))]
-    for scribe in people:
-        scribe.add(f"coco:{image}", 1, "10.5 20 30 12.25")
-        scribe.complete(f"coco:{image}")
-    write_log(folder / "boxes.jsonl", people)
-    _run(filled(f"{_APPLY_BOXES} --out {{out}}/overlaid", folder, folder))
     for verb, name in (("presence", "scanned"), ("embed", "vectors")):
         _run([*filled(CORPUS_VERBS[verb].replace("{out}/made", f"{{out}}/{name}"), folder, folder), "--workers", "1"])
     lists = folder / "lists/Main"

@@ -19,7 +19,6 @@ from tests.worlds import coco, elephant, findmeifyoucan, image_ood, imagenet, os
 from tests.worlds.expected import committed
 
 SCHEMA = json.loads(schema_text())
-ENGINES = ("hotcoco", "pycocotools")
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,6 @@ class Run:
     world: str
     words: tuple[object, ...]
     expected: dict[str, Any]
-    engine: str = ""
 
     @property
     def protocol(self) -> str:
@@ -66,13 +64,13 @@ def owod_run(folder: Path, world: str, profile: str, protocol: str = "owod") -> 
     return Run("owod", tuple(words), committed("owod")[world])
 
 
-def osod3_run(folder: Path, outside: str, engine: str) -> Run:
+def osod3_run(folder: Path, outside: str) -> Run:
     paths = osod3.files(folder)
-    words = ["osod3", "--no-cache", "--on-error", f"outside={outside}", "--engine", engine, "--variant", "all"]
+    words = ["osod3", "--no-cache", "--on-error", f"outside={outside}", "--variant", "all"]
     words += ["--set", f"thetas={','.join(osod3.THETAS)}"]
     for name in ("truth", "detections", "classes"):
         words += [f"--{name}", str(paths[name])]
-    return Run("osod3", tuple(words), {"cases": {"test": committed("osod3")[outside]}}, engine)
+    return Run("osod3", tuple(words), {"cases": {"test": committed("osod3")[outside]}})
 
 
 def classifiers_run(folder: Path, protocol: str) -> Run:
@@ -98,11 +96,11 @@ def image_ood_run(folder: Path, protocol: str) -> Run:
     return Run("image_ood", tuple(words), expected)
 
 
-def ovcoco_run(folder: Path, engine: str, *options: str, detections: str = "detections") -> Run:
+def ovcoco_run(folder: Path, *options: str, detections: str = "detections") -> Run:
     paths = ovcoco.files(folder)
     words = ["ovcoco", "--no-cache", "--truth", paths["truth"], "--detections", paths[detections]]
-    words += ["--set", "setting=all", "--variant", "all", "--engine", engine, *options]
-    return Run("ovcoco", tuple(words), committed("ovcoco"), engine)
+    words += ["--set", "setting=all", "--variant", "all", *options]
+    return Run("ovcoco", tuple(words), committed("ovcoco"))
 
 
 def voc_run(folder: Path, form: str) -> Run:
@@ -111,26 +109,26 @@ def voc_run(folder: Path, form: str) -> Run:
     return Run("voc", words, committed("voc"))
 
 
-def coco_run(folder: Path, engine: str) -> Run:
+def coco_run(folder: Path) -> Run:
     paths = coco.files(folder)
-    words = ("coco", "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"], "--engine", engine)
-    return Run("coco", words, committed("coco"), engine)
+    words = ("coco", "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"])
+    return Run("coco", words, committed("coco"))
 
 
 RUNS: dict[str, Callable[[Path], Run]] = {
     "elephant": lambda folder: elephant_run(folder, "--variant", "all"),
     "voc": partial(voc_run, form="json"),
-    **{f"coco {one}": partial(coco_run, engine=one) for one in ENGINES},
+    "coco": coco_run,
     **{f"owod {one}": partial(owod_run, world=one, profile="all") for one in ("once", "repeated")},
-    **{f"ovcoco {one}": partial(ovcoco_run, engine=one) for one in ENGINES},
+    "ovcoco": ovcoco_run,
     **{one: partial(owod_run, world=one, profile="all", protocol=one) for one in ("rwd", "nuowodb")},
-    **{f"osod3 {one} {two}": partial(osod3_run, outside=one, engine=two) for one in OUTSIDE for two in ENGINES},
+    **{f"osod3 {one}": partial(osod3_run, outside=one) for one in OUTSIDE},
     **{f"findmeifyoucan {one}": partial(findmeifyoucan_run, profile="all", rule=one)
        for one in findmeifyoucan.THRESHOLDS},
     **{one: partial(classifiers_run, protocol=one) for one in ("imagenet", "ssb")},
     **{one: partial(image_ood_run, protocol=one) for one in image_ood.SETS},
 }  # fmt: skip
-"""Each evaluator on each of its worlds, every variant in it, by each engine."""
+"""Each evaluator on each of its worlds, every variant in it."""
 
 
 def every_run(folder: Path) -> Iterator[Run]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import numpy as np
 
 from curation.benchmarks.elephant import measures
+from curation.benchmarks.elephant.bootstrap import wilderness_intervals
 from curation.benchmarks.elephant.measures import (
     ALL_CLASSES,
     INTERPOLATED,
@@ -32,28 +33,17 @@ from curation.core.figure_style import INK, MARKERS, MUTED, RECALL_COLOURS, SERI
 from curation.core.grouping import distinct
 from curation.core.progress import steps
 from curation.evaluation import inputs, open_set
+from curation.evaluation.curves import precision_recall
 from curation.evaluation.figures import precision_recall_curves, require_content
 from curation.evaluation.inputs import POLICY, READING, CategoryIds, Policy, Reading, Truth
 from curation.evaluation.matching import Matches, OperatingPoints, assign, recall_names, tenth_names, thresholds
 from curation.evaluation.measures import Measured
 from curation.evaluation.open_set import LEVEL_COUNTS, LevelCounts
-from curation.evaluation.outcomes import Outcomes
+from curation.evaluation.outcomes import Outcomes, outcomes_by_class
 from curation.evaluation.problem import MOST_LISTED, GroundTruth, Scene
-from curation.evaluation.resample import wilderness_intervals
-from curation.evaluation.result import (
-    Figure,
-    Report,
-    Result,
-    Scored,
-    Table,
-    order_table,
-    stem_of,
-    tidy_tables,
-    truth_digests,
-)
+from curation.evaluation.result import Figure, Report, Result, Scored, Table, stem_of, tidy_tables, truth_digests
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
 from curation.evaluation.variants import Difficult
-from curation.evaluation.voc import outcomes_by_class, precision_recall
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 
@@ -185,13 +175,12 @@ def evaluate(
     loaded = load_manifest(manifest) if isinstance(manifest, str) else manifest
     sources = {part: reading.open(truths[part], part) for part in steps(PARTS, "reading ground truth")}
     known = inputs.known_classes(sources["closed"], classes=classes, manifest=loaded, category_ids=category_ids)
-    lists = _lists(loaded, wilderness_part, reading)
-    boxed = {part: reading.boxed(sources[part], loaded, lists.get(part)) for part in PARTS}
-    parts = {part: ground_truth(source, known, lists.get(part)) for part, (source, _) in boxed.items()}
+    lists = _lists(loaded, wilderness_part)
+    parts = {part: ground_truth(sources[part], known, lists.get(part)) for part in PARTS}
     check_closed(parts["closed"])
     check_wilderness(parts["wilderness"])
     read = {
-        part: inputs.detections_of(files[part], parts[part], reading.policy_of(policy), other=parts[other])
+        part: inputs.detections_of(files[part], parts[part], policy, other=parts[other])
         for part, other in steps((PARTS, PARTS[::-1]), "reading detections")
     }
     listed, unlisted = inputs.classes_listed([(parts[part], read[part]) for part in PARTS], most=_MOST_LISTED)
@@ -206,7 +195,7 @@ def evaluate(
     evaluated = evaluate_elephant(scene, options, part=wilderness_part, wr1=_wr1(loaded, wilderness))
     scored = [
         Scored(
-            part=reading.scored_part(" + ".join(names)),
+            part=" + ".join(names),
             variant=variant,
             method=stem_of(read["closed"].file),
             truth=truth_digests(facts, *slots),
@@ -233,20 +222,22 @@ def evaluate(
             **evaluated.shared,
         },
         scored=scored,
-        columns=lambda: precision_recall(closed, inside, difficult=options.difficult),
-        notes=[*(f"{part}: {note}" for part, (_, notes) in boxed.items() for note in notes), *unlisted],
+        columns=lambda: precision_recall(
+            closed.classes, inside, assign(closed, inside, replace(PAPER, difficult=options.difficult))
+        ),
+        notes=unlisted,
         outcomes=lambda: {PAPER.name: elephant_outcomes(scene, options, part=wilderness_part)},
     )
 
 
-def _lists(manifest: Manifest | None, wilderness_part: str, reading: Reading) -> dict[str, tuple[str, ...]]:
+def _lists(manifest: Manifest | None, wilderness_part: str) -> dict[str, tuple[str, ...]]:
     if manifest is None:
         if wilderness_part != "wilderness":
             raise UsageError(
                 "--part wilderness=PART chooses a part of a manifest", expected="--manifest MANIFEST beside it"
             )
         return {}
-    closed, wilderness = reading.listed(manifest, "closed"), reading.listed(manifest, wilderness_part)
+    closed, wilderness = manifest.ids("closed"), manifest.ids(wilderness_part)
     if wilderness_part == "wr1" and len(wilderness) < len(closed):
         raise EvaluationError(
             "There are fewer wilderness images than closed ones",
@@ -383,10 +374,6 @@ def evaluate_elephant(
             "fbeta_formula": {options.fbeta_formula: measures.FORMULAS[options.fbeta_formula]},
             "bootstrap": bootstrap or None,
             **tables,
-            "decided_by_order": {
-                "OWOD": owod.decided_by_order,
-                "background gap": sum(row["decided_by_order"] for row in tables["background_gaps"]),
-            },
             "undefined": {}
             if gaps
             else {"background_gaps": "the detections carry no background_score (only softmax detectors have one)"},
@@ -749,7 +736,6 @@ def _tables(result: Result) -> Iterator[Table]:
         printed = [row for row in rows if table.printed(row)] if table.printed else None
         title, file = table.title if rows else "", bool(rows) and table.name in REPORT.files
         yield Table(table.name, table.columns, rows, title, printed, file=file)
-    yield order_table(result.data["decided_by_order"])
 
 
 REPORT = Report(

@@ -18,7 +18,7 @@ from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ExportError
 from curation.core.ids import native_number
 from curation.core.json_keys import decode_json
-from curation.core.storage import read_bytes
+from curation.core.reading import read_bytes
 from curation.manifest.header import UNKNOWN_ID, PartEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.exporting import ExportRequest, Format

@@ -22,7 +22,7 @@ import numpy as np
 
 from curation.benchmarks.benchmark import fact
 from curation.core.errors import EvaluationError, UsageError
-from curation.evaluation import input_order, matching, open_set
+from curation.evaluation import matching, open_set
 from curation.evaluation.curves import (
     Curve,
     Pool,
@@ -35,7 +35,7 @@ from curation.evaluation.curves import (
 from curation.evaluation.matching import Matches, OperatingPoints, assign, best_overlap, recall_names
 from curation.evaluation.measures import Measure, Measured, Value, formulas, percent
 from curation.evaluation.open_set import Levels
-from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int32s, Int64s, Scene
+from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int64s, Scene
 from curation.evaluation.result import Column, Tidy
 from curation.evaluation.variants import IOU, Rules, round_as_text
 
@@ -146,7 +146,7 @@ SHARED = (
     )),
     Tidy("background_gaps", (
         Column("class"), Column("n", "count"), *_columns("mean std_population std_sample", "ratio"),
-        *_columns("negative missing decided_by_order", "count"), Column("undefined"),
+        *_columns("negative missing", "count"), Column("undefined"),
     ), title="Background gap of correct detections"),
     Tidy("background_histogram", (*_columns("class from to"), Column("true_positives", "count"))),
     Tidy("intervals", _columns("measure recall over_classes ratio estimate low high undefined reason")),
@@ -222,7 +222,7 @@ def paper(
             if row["over_classes"] == "macro"
         ),
     ]
-    return Measured(values, _tables(tables), decided_by_order=precision["decided_by_order"])
+    return Measured(values, _tables(tables))
 
 
 def _tables(rows: Mapping[str, Sequence[Record]]) -> dict[str, dict[str, list[Any]]]:
@@ -310,9 +310,7 @@ def official(
         rows["average_impact"].append(reading | open_set.average_impact(impact[: len(levels)]))
         reason = "the mean interpolated precision is 0 or has no class" if None in impact[: len(levels)] else ""
         values.append(Value("AWI", rows["average_impact"][-1]["excl_level0"], {"recall": recall}, undefined=reason))
-    # Objects go to the detection that is listed first, ranks of equal scores too.
-    by_order = _to_first_listed(matches, inside.scores) + pool.decided_by_order()
-    return Measured(values, _tables(rows), decided_by_order=by_order)
+    return Measured(values, _tables(rows))
 
 
 def _official_by_level(
@@ -330,25 +328,16 @@ def _official_by_level(
     return [average, detected, *precisions]
 
 
-def _to_first_listed(matches: Matches, scores: Floats) -> int:
-    """Return how many objects go to the detection that is listed first, though another one has a higher score."""
-    right, hits = np.flatnonzero(matches.claim >= 0), np.flatnonzero(matches.outcome == 1)
-    highest = np.full(int(matches.claim.max(initial=-1)) + 1, -np.inf)
-    np.maximum.at(highest, matches.claim[right], scores[right])
-    return int((scores[hits] < highest[matches.claim[hits]]).sum())
-
-
 def _means(table: Floats, detected: Bools) -> open_set.Values:
     """Return the mean at each level over the classes with a detection there."""
     return [float(row[some].mean()) if some.any() else None for row, some in zip(table, detected, strict=True)]
 
 
 class SharedRows(NamedTuple):
-    """Numbers of a detector that are the same under every variant, rows of `SHARED`, and what rests on equal scores."""
+    """Numbers of a detector that are the same under every variant, and rows of `SHARED`."""
 
     values: Sequence[Value]
     tables: dict[str, list[Record]]
-    decided_by_order: int = 0
 
 
 def owod(parts: Parts) -> SharedRows:
@@ -390,7 +379,6 @@ def owod(parts: Parts) -> SharedRows:
                 for number, curve in by_class.items()
             ],
         },
-        outcomes.decided_by_order,
     )
 
 
@@ -444,9 +432,7 @@ def _outcomes(parts: Parts, hits: Hits) -> open_set.Outcomes:
     matches = [assign(truth, detections, OWOD) for truth, detections in parts]
     outcome = np.concatenate([matched.outcome for matched in matches])
     on_unknown = np.concatenate([np.bincount(pairs.row, minlength=len(boxes)) > 0 for boxes, pairs in hits])
-    everything = input_order.joined(*(detections for _, detections in parts))
-    claim = np.where(on_unknown, -1, input_order.joined_claims(*(matched.claim for matched in matches)))
-    kinds = input_order.kinds(outcome, on_unknown)
+    everything = Detections.joined([detections for _, detections in parts])
     rows = np.flatnonzero(on_unknown)
     return open_set.Outcomes(
         label=everything.label,
@@ -457,7 +443,6 @@ def _outcomes(parts: Parts, hits: Hits) -> open_set.Outcomes:
         taken=np.concatenate([matched.truth for matched in matches]),
         # It does not matter which object each lies on.
         pairs=matching.OverlappingPairs(rows, np.zeros_like(rows), np.zeros(len(rows))),
-        decided_by_order=input_order.count_tie_sensitive(everything, kinds, claim=claim, read_at_first=True),
     )
 
 
@@ -629,7 +614,7 @@ def class_overlaps(scene: Scene, points: OperatingPoints, added: Added | None) -
     Returns
     -------
     list of dict
-        Rows of ``overlaps``, with the counts above zero: of each recall and part (see `error_kinds`), the class
+        Rows of ``class_overlaps``, with the counts above zero: of each recall and part (see `error_kinds`), the class
         detected and the true one, a known one or the original class of an unknown object; ``""`` for the background.
     """
     scene, _ = _kept_at_any(scene, points, added)
@@ -737,18 +722,16 @@ def background_gap(truth: GroundTruth, detections: Detections, matches: Matches)
     Returns
     -------
     dict or None
-        Rows of ``background_gaps``: ``missing`` counts the true positives without a finite background score,
-        ``decided_by_order`` the objects that two detections of equal score and different background score claim.
-        Rows of ``background_histogram``: 20 bins on [-1, 1], for classes whose gaps all lie there. None when the
-        detections carry no background scores at all.
+        Rows of ``background_gaps``: ``missing`` counts the true positives without a finite background score. Rows of
+        ``background_histogram``: 20 bins on [-1, 1], for classes whose gaps all lie there. None when the detections
+        carry no background scores at all.
     """
     if detections.background_scores is None:
         return None
     gaps = detections.scores - detections.background_scores
     correct = matches.outcome == 1
-    by_order = np.bincount(truth.label[_claimed_equally(gaps, detections, matches)], minlength=len(truth.classes))
     rows, bins = [], []
-    for number, (name, decided) in enumerate(zip(truth.classes, by_order.tolist(), strict=True)):
+    for number, name in enumerate(truth.classes):
         all_gaps = gaps[correct & (detections.label == number)]
         known = all_gaps[np.isfinite(all_gaps)]
         n = len(known)
@@ -765,7 +748,6 @@ def background_gap(truth: GroundTruth, detections: Detections, matches: Matches)
                 "std_sample": float(known.std(ddof=1)) if defined and n > 1 else None,
                 "negative": int((known < 0).sum()),
                 "missing": len(all_gaps) - n,
-                "decided_by_order": decided,
                 "undefined": "" if defined else reason,
             }
         )
@@ -773,14 +755,3 @@ def background_gap(truth: GroundTruth, detections: Detections, matches: Matches)
             cells = zip(EDGES[:-1].tolist(), EDGES[1:].tolist(), np.histogram(known, EDGES)[0].tolist(), strict=True)
             bins += [{"class": name, "from": low, "to": high, "true_positives": count} for low, high, count in cells]
     return {"background_gaps": rows, "background_histogram": bins}
-
-
-def _claimed_equally(gaps: Floats, detections: Detections, matches: Matches) -> Int32s:
-    """Return the objects whose true positive has a rival of equal score and another gap."""
-    hits = np.flatnonzero(matches.outcome == 1)
-    holder = np.full(int(matches.claim.max(initial=-1)) + 1, -1)
-    holder[matches.claim[hits]] = hits
-    rivals = np.flatnonzero((matches.claim >= 0) & (matches.outcome == 0))
-    held = holder[matches.claim[rivals]]
-    same_gap = np.isclose(gaps[rivals], gaps[held], rtol=0, atol=0, equal_nan=True)
-    return np.unique(matches.claim[rivals[(detections.scores[rivals] == detections.scores[held]) & ~same_gap]])

@@ -14,6 +14,14 @@ import numpy as np
 from msgspec import Meta
 
 from curation.benchmarks.benchmark import fact
+from curation.benchmarks.findmeifyoucan.detections import (
+    UNNAMED,
+    ClassReading,
+    OodDetections,
+    ReadOodDetections,
+    read_ood_detections,
+)
+from curation.benchmarks.findmeifyoucan.id_scores import IdScores, read_id_scores
 from curation.benchmarks.findmeifyoucan.measures import (
     FPR_KEYS,
     THRESHOLD_RULES,
@@ -48,14 +56,6 @@ from curation.core.grouping import distinct
 from curation.core.progress import steps
 from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, by_name, file_records, manifest_record
 from curation.evaluation.measures import Measure, Measured, Value, definitions
-from curation.evaluation.ood.detections import (
-    UNNAMED,
-    ClassReading,
-    OodDetections,
-    ReadOodDetections,
-    read_ood_detections,
-)
-from curation.evaluation.ood.id_scores import IdScores, read_id_scores
 from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
 from curation.evaluation.resample import GENERATOR
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
@@ -302,21 +302,17 @@ def evaluate(
     splits = {}
     for name in steps(names, "reading splits"):
         source = reading.open(truths[name])
-        listed = reading.images_of(source) if loaded is None else reading.listed(loaded, name)
-        source, remarks = reading.boxed(source, loaded, listed)
-        part = ground_truth(source, NO_KNOWN, listed)
-        read = read_ood_detections(
-            files[name], part.truth, reading.policy_of(policy), classes=class_reading, t_star=t_star
-        )
+        part = ground_truth(source, NO_KNOWN, None if loaded is None else loaded.ids(name))
+        read = read_ood_detections(files[name], part.truth, policy, classes=class_reading, t_star=t_star)
         read, ids = paired(read, read_id_scores(id_files[name], t_star=t_star, classes=class_reading))
-        remarks += check_apart(read, ids, shared=shared_ids)
+        remarks = check_apart(read, ids, shared=shared_ids)
         methods = choose_methods(read, ids, score or None)
         remarks += _unlike(read, ids, methods)
         splits[name] = _Split(part, read, ids, methods, (*read.notes, *ids.notes, *remarks))
     about = _about(loaded, splits, options, classes, class_reading, shared_ids)
     scored = [
         Scored(
-            part=reading.scored_part(name),
+            part=name,
             split=name,
             variant=variant,
             method=stem_of(split.read.file),
@@ -467,9 +463,7 @@ def evaluate_split(
         tables = {"details": _table(details | extra)}
         if intervals:
             tables["intervals"] = _intervals(intervals, outcome.rules.name)
-        by_variant[outcome.rules.name] = Measured(
-            [*values, *open_set], tables, why_zero(outcome), outcome.decided_by_order
-        )
+        by_variant[outcome.rules.name] = Measured([*values, *open_set], tables, why_zero(outcome))
     return by_variant
 
 

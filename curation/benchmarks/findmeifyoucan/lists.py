@@ -28,6 +28,7 @@ from curation.benchmarks.findmeifyoucan.pairs import (
     pair_of,
     unmatched_datasets,
 )
+from curation.benchmarks.findmeifyoucan.replay import Replayed, replay
 from curation.benchmarks.parts import (
     Part,
     Selection,
@@ -46,7 +47,6 @@ from curation.core.errors import ProtocolError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, SourceEntry, Treatment
 from curation.manifest.manifest import Manifest
 from curation.review.decisions.decision import Decision
-from curation.review.decisions.replay import Replayed, replay
 from curation.review.decisions.resolution import recorded_digest
 from curation.sources.datasets import COCO_CATEGORIES, family
 from curation.sources.source import Bools, Int64s, Source

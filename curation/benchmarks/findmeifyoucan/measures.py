@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from curation.benchmarks.benchmark import benchmark_facts, fact
+from curation.benchmarks.findmeifyoucan.detections import OodDetections
+from curation.benchmarks.findmeifyoucan.id_scores import IdScores
 from curation.core.errors import UsageError
 from curation.evaluation.curves import average_precision, weighted_auroc
-from curation.evaluation.input_order import count_tie_sensitive
 from curation.evaluation.matching import assign
-from curation.evaluation.ood.detections import OodDetections
-from curation.evaluation.ood.id_scores import IdScores
-from curation.evaluation.ood.separability import (
+from curation.evaluation.problem import LARGEST_SCORE, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.resample import resample, weights_of
+from curation.evaluation.separability import (
     RankedScores,
     aupr_step,
     aupr_trapezoid,
@@ -25,8 +26,6 @@ from curation.evaluation.ood.separability import (
     fpr95_nearest,
     fpr95_ood_positive,
 )
-from curation.evaluation.problem import LARGEST_SCORE, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
-from curation.evaluation.resample import resample, weights_of
 from curation.evaluation.variants import Rules, round_decimal
 
 FPR_KEYS: dict[str, str] = {
@@ -138,8 +137,6 @@ class OpenSetOutcomes:
         As the variant ranks by it.
     n_objects : int
         N_U: objects of the split, crowd and group regions included.
-    decided_by_order : int
-        How many decisions rest on the order of equal confidences.
     """
 
     rules: Rules
@@ -150,7 +147,6 @@ class OpenSetOutcomes:
     target: Int32s
     confidence: Floats
     n_objects: int
-    decided_by_order: int
 
     def found(self) -> Bools:
         """Return which objects an unknown detection found, shape (N_U,)."""
@@ -185,11 +181,8 @@ def open_set_outcomes(truth: GroundTruth, detections: OodDetections, unknown: Bo
     correct = matches.outcome == 1
     on_object = matches.claim >= 0
     counted = unknown & (matches.truth >= 0) if rules.text else unknown
-    by_order = count_tie_sensitive(columns, correct.astype(np.int8), counted=counted, claim=matches.claim)
     known = on_object & ~unknown
-    return OpenSetOutcomes(
-        rules, unknown, counted, correct, known, matches.truth, confidence, len(truth.image), by_order
-    )
+    return OpenSetOutcomes(rules, unknown, counted, correct, known, matches.truth, confidence, len(truth.image))
 
 
 def open_set_rates(outcomes: OpenSetOutcomes) -> dict[str, float | None]:

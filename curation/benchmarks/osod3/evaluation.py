@@ -26,8 +26,7 @@ from curation.core.figure_style import (
     whole_numbers,
 )
 from curation.core.progress import steps
-from curation.evaluation.coco_ap import Engine, coco_decided_by_order, coco_precision
-from curation.evaluation.input_order import count_tie_sensitive
+from curation.evaluation.coco_precision import coco_precision
 from curation.evaluation.inputs import (
     READING,
     CategoryIds,
@@ -314,7 +313,6 @@ def evaluate(
     outside: Outside = "delete",
     variant: Literal["clean", "voc", "all"] | tuple[Variant, ...] = "clean",
     thetas: Annotated[str | None, "T,T"] = None,
-    engine: Engine | None = None,
     stray: Stray = "error",
     other_classes: Stray = "error",
     negative_sizes: Boxes = "error",
@@ -345,8 +343,6 @@ def evaluate(
         matching behind A-OSE and WI
     thetas : str, optional
         confidence thresholds (default: 0, 0.05, ... 1)
-    engine : {"hotcoco", "pycocotools", "both"}, optional
-        default: hotcoco where installed
     stray : {"error", "drop"}
         detections on images that the ground truth lacks: refuse, or leave out and report
     other_classes : {"error", "drop"}
@@ -377,18 +373,16 @@ def evaluate(
     for case, path in steps(files.items(), "reading cases"):
         source = opening(truths[case])
         held = manifests.get(case)
-        ids = reading.images_of(source) if held is None else reading.listed(held, part)
+        ids = None if held is None else held.ids(part)
         view = None if held is None else truth_view(held, part)
-        source, remarks = reading.boxed(source, held, ids)
-        messages += remarks
         case_truth = open_set_truth(source, chosen[case], ids, outside=outside, view=view, category_ids=category_ids)
-        inputs[case] = case_truth, read_task_detections(path, case_truth.task, source, reading.policy_of(policy))
+        inputs[case] = case_truth, read_task_detections(path, case_truth.task, source, policy)
     variants = select(VARIANTS, variant)
     values = thresholds_of(THETAS if thetas is None else [text.strip() for text in thetas.split(",")])
     facts = _about(inputs, manifests, variants, part)
     scored = [
         Scored(
-            part=reading.scored_part(part if case in manifests else case),
+            part=part if case in manifests else case,
             case=case,
             variant=variant,
             method=stem_of(facts["inputs"][case]["detections"]),
@@ -399,7 +393,7 @@ def evaluate(
             found=measured,
         )
         for case, (case_truth, read) in steps(inputs.items(), "evaluating cases")
-        for variant, measured in evaluate_case(case_truth, read.detections, variants, values, engine=engine).items()
+        for variant, measured in evaluate_case(case_truth, read.detections, variants, values).items()
     ]
     return Result(
         REPORT,
@@ -460,8 +454,6 @@ def evaluate_case(
     detections: Detections,
     variants: Sequence[Rules] = (VARIANTS["clean"],),
     thetas: Sequence[float] = thresholds_of(THETAS),
-    *,
-    engine: Engine | None = None,
 ) -> dict[str, Measured]:
     """Return what each variant measures of a case, by its name; AP is the same in all.
 
@@ -475,7 +467,7 @@ def evaluate_case(
     thetas : sequence of float
         Confidence thresholds, ascending.
     """
-    averages = average_precisions(truth, detections, engine=engine)
+    averages = average_precisions(truth, detections)
     per_class = averages.pop("AP_per_class")
     is_first = truth.classes.taxonomy == "OSOD-I"
     missing = {
@@ -483,7 +475,6 @@ def evaluate_case(
         "AP_unk": _TAXONOMY_NOTES["OSOD-I"] if is_first else "no unknown object, crowd aside",
     }
     note = _TAXONOMY_NOTES.get(truth.classes.taxonomy)
-    by_order = coco_decided_by_order(truth.truth, detections)
     counts = {
         "images": truth.truth.n_images,
         "objects": truth.file["known_objects"] + truth.file["unknown_objects"],
@@ -491,7 +482,6 @@ def evaluate_case(
         "outside_objects": truth.outside_objects,
         "detections": len(detections),
         "unknown_detections": int((detections.label == truth.unknown).sum()),
-        "AP_decided_by_order": by_order,
     }
     values = [
         Value(name, value, undefined=missing[name.rstrip("057")] if value is None else "")
@@ -499,7 +489,7 @@ def evaluate_case(
     ]
     by_variant = {}
     for rules in variants:
-        curve, matching_order = _threshold_curve(truth, detections, rules, thetas)
+        curve = _threshold_curve(truth, detections, rules, thetas)
         point = next(row for row in curve if row["theta"] == _floor(thetas))
         errors = [Value(name, point[name], n=counts["unknown_objects"]) for name in ("AOSE", "FP_open")]
         tables = {
@@ -509,7 +499,7 @@ def evaluate_case(
         }
         impact = [Value(name, point[name]) for name in ("WI", "WI_all_fp")]
         notes = [note] if note else []
-        by_variant[rules.name] = Measured([*values, *errors, *impact], tables, notes, by_order + matching_order)
+        by_variant[rules.name] = Measured([*values, *errors, *impact], tables, notes)
     return by_variant
 
 
@@ -520,31 +510,23 @@ def _floor(thetas: Sequence[float]) -> float:
 
 def _threshold_curve(
     truth: OpenSetTruth, detections: Detections, rules: Rules, thetas: Sequence[float]
-) -> tuple[list[dict[str, Any]], int]:
+) -> list[dict[str, Any]]:
     """Return A-OSE and WI of the detections of known classes with score >= theta, for each theta.
 
-    Matching goes from the highest score down, so that a threshold never changes what a kept detection is. Also how many
-    decisions rest on order: which of some equal scores finds an object.
+    Matching goes from the highest score down, so that a threshold never changes what a kept detection is.
     """
     known = detections.label < truth.unknown
     matches = assign(truth.truth, detections, rules)
     is_open = lies_on(truth.truth, detections, _unknown_objects(truth), rules)
-    curve = counts_at_thresholds(detections.scores[known], matches.outcome[known], is_open[known], thetas)
-    # A threshold keeps equal scores or none: each image of a class, and each object, has a separate ranking.
-    if rules.taken == "best_free":
-        by_image = replace(detections, label=detections.image * (truth.unknown + 1) + detections.label)
-        return curve, count_tie_sensitive(by_image, matches.outcome == 1, counted=known, free=True)
-    by_object = replace(detections, label=matches.claim)
-    counted = known & (matches.claim >= 0)
-    return curve, count_tie_sensitive(by_object, 1 + is_open.astype(np.int8), counted=counted)
+    return counts_at_thresholds(detections.scores[known], matches.outcome[known], is_open[known], thetas)
 
 
-def average_precisions(truth: OpenSetTruth, detections: Detections, *, engine: Engine | None = None) -> dict[str, Any]:
+def average_precisions(truth: OpenSetTruth, detections: Detections) -> dict[str, Any]:
     """Return AP of the known classes and of unknown, over IoU 0.50:0.95 and at 0.50 and 0.75, in percent.
 
     A class without objects (crowd aside) has no AP and leaves the mean; one with objects and no detections has 0.
     """
-    precision = coco_precision(truth.truth, detections, engine=engine)
+    precision = coco_precision(truth.truth, detections)
     names = truth.truth.classes
     result: dict[str, Any] = {}
     for suffix, rows in (("", slice(None)), ("50", slice(0, 1)), ("75", slice(5, 6))):

@@ -42,7 +42,7 @@ from curation.benchmarks.parts import (
 from curation.core.canonical import canonical_json, sha256_of_bytes, sha256_of_lines
 from curation.core.errors import MissingFileError, ProtocolError, UsageError
 from curation.core.grouping import distinct
-from curation.core.storage import inside, read_bytes
+from curation.core.reading import inside, read_bytes
 from curation.manifest.header import (
     ClassEntry,
     ClassRole,

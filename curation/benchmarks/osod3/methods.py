@@ -18,8 +18,8 @@ import numpy as np
 from msgspec import Meta
 
 from curation.core.errors import PredictionError, UsageError
-from curation.core.input_files import InputFile, json_rows
-from curation.core.storage import write_text
+from curation.core.reading import InputFile, json_rows
+from curation.core.writing import write_text
 from curation.evaluation.matching import best_overlap, overlapping_pairs, pair_iou
 from curation.evaluation.problem import (
     LARGEST_SCORE,

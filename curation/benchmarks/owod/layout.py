@@ -194,7 +194,7 @@ def _fully_labelled(manifest: Manifest, parts: Sequence[str], sources: Mapping[s
         images=len(ids),
     )
     header = msgspec.structs.replace(manifest.header, parts=(every,))
-    content = gather(Manifest(header, {every.name: ids}, manifest.added_boxes), [every.name], sources)
+    content = gather(Manifest(header, {every.name: ids}), [every.name], sources)
     if (content.objects.category_id == UNKNOWN_ID).any():
         raise ExportError(
             "Objects are of a class without an index, and upstream knows each class by name",

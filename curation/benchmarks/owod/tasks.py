@@ -19,8 +19,8 @@ from curation.benchmarks.benchmark import MOST_IMAGES
 from curation.benchmarks.roles import require_disjoint_sources
 from curation.core.arguments import checked
 from curation.core.errors import CurationError, CurationWarning, ProtocolError, UsageError
-from curation.core.input_files import read_declaration
 from curation.core.json_keys import decode_json
+from curation.core.reading import read_declaration
 from curation.core.text_table import printable
 from curation.core.wording import slug
 from curation.manifest.header import NAME, PART_NAME, ClassEntry, ClassRole, TaskEntry

@@ -10,8 +10,8 @@ from curation.cli.output import Answer, Line, Table, first_rows
 from curation.cli.outputs import OUTPUT_FILE
 from curation.core.csv_table import as_csv
 from curation.core.errors import UsageError
-from curation.core.storage import write_text
 from curation.core.wording import counted
+from curation.core.writing import write_text
 from curation.signals.hierarchy.questions import Hierarchy, Nearness, Subtree, View, losses, nearness, nodes_of, subtree
 from curation.signals.hierarchy.questions import kin as kin_of
 from curation.signals.hierarchy.related_classes import RELATIONS, ClassKin

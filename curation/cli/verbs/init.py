@@ -10,7 +10,7 @@ from curation.benchmarks.owod.tasks import Given, start_tasks
 from curation.cli.output import Answer, next_command
 from curation.cli.outputs import OUTPUT_FILE
 from curation.core.errors import UsageError
-from curation.core.storage import write_text
+from curation.core.writing import write_text
 from curation.sources.source_specs import BadBoxes
 
 
@@ -24,8 +24,6 @@ def run(
     text: Annotated[str, start_tasks],
 ) -> Answer:
     """Write a first task file from your own annotations.
-
-    A file that was edited since is not replaced (see `curation.core.ledger`).
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from curation.benchmarks.leaderboard import FORMS, Leaderboard, leaderboard
 from curation.cli.output import Answer, warn
 from curation.cli.outputs import OUTPUT_FILE
-from curation.core.storage import write_text
+from curation.core.writing import write_text
 
 _FORMS = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex"}
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from curation.cli.output import Answer
 from curation.cli.outputs import OUTPUT_FILE
 from curation.core.errors import UsageError
-from curation.core.storage import write_text
+from curation.core.writing import write_text
 from curation.manifest.composition import Composition, compose
 from curation.manifest.locate import load_manifest
 from curation.manifest.tables import manifest_data, manifest_tables

@@ -13,7 +13,8 @@ from curation.manifest.verify import Finding
 def run(made: Annotated[Verification, verify], /, *, amount: Amount) -> Answer:
     """Check a manifest against its digests, its sources, or an authors' list.
 
-    Failures and notes are told, or with ``--all`` every finding; 0 when none is a failure, else 1.
+    Failures and notes are told, or with ``--all`` every finding. Exit status 0: none is a failure; 1: one is; 2: a
+    file cannot be read, or the command is wrong.
     """
     return Answer(made.as_data(), _lines(made, amount), int(not made.ok))
 
@@ -26,9 +27,7 @@ def _lines(made: Verification, amount: Amount) -> list[Line]:
         agrees = made.published_agrees
         tallies.append(f"the published list is {'that' if agrees else 'not that'} of part {made.part}")
     tally = ", ".join(tallies)
-    unchecked = sum(finding.found.startswith("not checked") for finding in findings)
-    verdict = f"verified but for {unchecked} not checked" if unchecked else "verified"
-    last = f"{tally}: {verdict if made.ok else 'the check failed'}"
+    last = f"{tally}: {made.verdict}"
     if amount.quiet:
         return [last]
     shown = [finding for finding in findings if amount.all or finding.outcome != "ok"]

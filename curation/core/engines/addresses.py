@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, cast
 
 from curation.core.errors import CurationWarning, MissingExtraError, MissingFileError, PathEscapeError
-from curation.core.storage import inside, missing_path, open_binary
+from curation.core.reading import inside, missing_path, open_binary
 
 _SHOWN = 3
 _STAMPS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")

@@ -1,14 +1,15 @@
-"""`run_step`: a step over blocks, by processes of this machine or by Ray Data; what was finished is not run again."""
+"""`run_step`: a step over blocks, by processes of this machine or by Ray; what was finished is not run again."""
 
 from __future__ import annotations
 
 import logging
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
@@ -23,16 +24,14 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from curation.core.append_log import append_lines
-from curation.core.canonical import sha256_of_bytes
-from curation.core.engines.shards import JOURNAL, TRIES, Entry, Shards, begin, finish, write_shard
+from curation.core.engines.shards import STEP, Entry, Shards, begin, finish, journal_path, shards_begun, write_shard
 from curation.core.engines.step import Block, Step
 from curation.core.errors import CurationError, EngineError, MissingExtraError, UsageError
-from curation.core.ledger import locked
-from curation.core.storage import make_folder
+from curation.core.writing import locked, make_folder
 
 EngineName = Literal["local", "ray"]
-_WAVE = 4096
-"""Blocks given to Ray at a time: what the driver holds does not grow with the corpus."""
+MERGE = "merge"
+_SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 _DEATHS = 3
 """So often may processes die in a row without one block finished in between; on Ray, at one block."""
 _KILLED = "Worker processes were killed again and again"
@@ -59,12 +58,18 @@ Outcome = Entry | Failure
 
 
 def run_step(
-    step: Step, blocks: Iterable[Block], *, out: Path, engine: EngineName = "local", workers: int | None = None
+    step: Step,
+    blocks: Iterable[Block],
+    *,
+    out: Path,
+    engine: EngineName = "local",
+    workers: int | None = None,
+    shard: str | None = None,
 ) -> Shards:
     """Run a step over blocks into a folder of shards, going on where an earlier call was interrupted.
 
     The digest of what comes out depends on the step and the blocks alone: not on the engine, the number of workers, the
-    order in which blocks finish, or how often the work was interrupted, on whichever engine.
+    order in which blocks finish, how often the work was interrupted, or into how many calls it was split.
 
     Parameters
     ----------
@@ -72,17 +77,21 @@ def run_step(
     blocks : iterable of Block
         Taken one by one as workers become free, so that it need not fit into memory.
     out : Path
-        A new folder, or that of an earlier call; on a cluster, one that every machine sees under this path.
+        A new folder, or that of an earlier call; on a cluster, one that every machine sees.
     engine : {"local", "ray"}
-        ``local``: processes of this machine; one block, or one worker, in this process. ``ray``: Ray Data, on the
+        ``local``: processes of this machine; one block, or one worker, in this process. ``ray``: tasks of Ray, on the
         cluster that ``RAY_ADDRESS`` names, or that is connected already, else on this machine until the work ends.
     workers : int, optional
         Blocks run at a time; by default one a core, on a cluster as many as it has room for.
+    shard : str, optional
+        ``I/N``: run every N-th block from the I-th on, for one task of an array of N; the result holds these blocks
+        alone and the folder is not finished. ``merge``: run none, and finish the folder of all tasks.
 
     Raises
     ------
     EngineError
         A block fails: the first failure ends the work, and finished blocks are kept. Or the folder is of other work.
+        Or blocks are missing that ``merge`` needs.
     MissingExtraError
         Ray is not installed.
     """
@@ -90,22 +99,56 @@ def run_step(
         raise UsageError("Unknown engine", expected=", ".join(get_args(EngineName)), found=repr(engine)[:80])
     if workers is not None and not 1 <= workers <= 1 << 16:
         raise UsageError("--workers needs a number from 1 to 65,536", found=str(workers))
+    number, total = (1, 1) if shard is None or shard == MERGE else _shard_of(shard)
+    if shard == MERGE and not (out / STEP).is_file():
+        hint = "--shard I/N for each task, with the same options, into this folder"
+        raise EngineError("There are no shards to merge", where=str(out), expected="a folder of an array", hint=hint)
     make_folder(out)
-    with locked(out):
-        done = begin(out, step)
+    with locked(out) if total == 1 else nullcontext():
+        done = begin(out, step, is_alone=total == 1)
         keys: dict[str, str] = {}
         new: dict[str, Entry] = {}
-        pending = (block for block in _listed(blocks, keys, step) if (block.name, block.key) not in done)
-        run = _on_ray if engine == "ray" else _in_processes
+        mine = islice(_listed(blocks, keys, step), number - 1, None, total)
+        pending = (block for block in mine if (block.name, block.key) not in done)
+        if shard == MERGE:
+            _require_none(out, pending, keys)
+        run = _on_ray if engine == "ray" and shard != MERGE else _in_processes
         # Closed at once where a block fails, and not when the error is forgotten: processes and clusters hang on it.
         with closing(run(_Work(step, out), pending, workers)) as outcomes:
             for outcome in outcomes:
                 if isinstance(outcome, Failure):
                     raise outcome.error()
-                append_lines(out / JOURNAL, msgspec.json.encode(outcome) + b"\n", kind="journal")
+                append_lines(journal_path(out, number, total), msgspec.json.encode(outcome) + b"\n", kind="journal")
                 new[outcome.block] = outcome
-        entries = (new.get(name) or done[name, key] for name, key in keys.items())
-        return finish(out, step, entries, computed=len(new), reused=len(keys) - len(new))
+        names = list(keys.items())[number - 1 :: total]
+        entries = tuple(new.get(name) or done[name, key] for name, key in names)
+        made = Shards(out, entries, step.digest, computed=len(new), reused=len(entries) - len(new))
+        return finish(made) if total == 1 else made
+
+
+def _shard_of(text: str) -> tuple[int, int]:
+    match = _SHARD.fullmatch(text)
+    number, total = map(int, match.groups()) if match else (0, 0)
+    if not 1 <= number <= total:
+        expected = f"I/N, with I from 1 to N, such as 3/64; or {MERGE}, when all are done"
+        raise UsageError("--shard cannot use this value", expected=expected, found=text[:80])
+    return number, total
+
+
+def _require_none(folder: Path, pending: Iterable[Block], keys: Mapping[str, str]) -> None:
+    """Refuse to merge while a block is missing; say which tasks of the array are to run again."""
+    missing = [(len(keys) - 1, block.name) for block in pending]
+    if not missing:
+        return
+    total = shards_begun(folder)
+    tasks = [f"{number + 1}/{total}" for number in sorted({at % total for at, _ in missing})] if total else []
+    raise EngineError(
+        "Blocks are not finished, so that the shards cannot be merged",
+        where=str(folder),
+        expected=f"{len(keys):,} finished blocks",
+        found=f"{len(missing):,} missing, such as {missing[0][1][:200]}",
+        hint=f"--shard {', '.join(tasks[:20])}{', …' if len(tasks) > 20 else ''}" if tasks else "--shard I/N",
+    )
 
 
 def _listed(blocks: Iterable[Block], keys: dict[str, str], step: Step) -> Iterator[Block]:
@@ -268,44 +311,39 @@ def _on_ray(work: _Work, blocks: Iterator[Block], workers: int | None) -> Genera
         # Ray warns of its own coming changes, and leaves sockets to be closed by the collector.
         warnings.simplefilter("ignore")
         with _ray(workers) as ray:
-            while wave := list(islice(blocks, _WAVE)):
-                yield from _wave(ray, work, wave, workers)
+            yield from _in_tasks(ray, work, blocks, workers)
 
 
-def _wave(ray: Any, work: _Work, wave: list[Block], workers: int | None) -> Iterator[Outcome]:
-    def run(batch: Any) -> Any:
-        import pyarrow
-
-        outcomes = [msgspec.json.encode(_counted(work, wave[number])) for number in batch.column("id").to_pylist()]
-        return pyarrow.table({"outcome": pyarrow.array(outcomes, pyarrow.binary())})
-
-    numbers = ray.data.range(len(wave), override_num_blocks=len(wave))
-    done = numbers.map_batches(run, batch_size=1, batch_format="pyarrow", concurrency=workers)
+def _in_tasks(ray: Any, work: _Work, blocks: Iterator[Block], workers: int | None) -> Iterator[Outcome]:
+    """Yield the outcomes of tasks, so many at a time: neither Ray nor this process ever holds the whole corpus."""
+    task = ray.remote(num_cpus=1, max_retries=_DEATHS)(_Work.__call__)
+    # Once for each machine, however many tasks run there.
+    shared = ray.put(work)
+    running: dict[Any, Block] = {}
     try:
-        for batch in done.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
-            for text in batch.column("outcome").to_pylist():
-                outcome: Outcome = msgspec.json.decode(text, type=Outcome)
-                yield outcome
+        while True:
+            # Twice the cores of the cluster as it is now: those that wait let it grow.
+            most = workers or 2 * int(ray.cluster_resources().get("CPU", 1))
+            for block in islice(blocks, max(0, most - len(running))):
+                running[task.remote(shared, block)] = block
+            if not running:
+                return
+            done, _ = ray.wait(list(running))
+            for reference in done:
+                yield _outcome_of(ray, reference, running.pop(reference))
+    finally:
+        for reference in running:
+            ray.cancel(reference, force=True)
+
+
+def _outcome_of(ray: Any, reference: Any, block: Block) -> Outcome:
+    try:
+        outcome: Outcome = ray.get(reference)
+    except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError):
+        return Failure(block.name, _KILLED, hint=_LACKS_MEMORY)
     except ray.exceptions.RayError as error:
-        raise EngineError(
-            "Ray failed",
-            where=f"one of {len(wave)} blocks from {wave[0].name} on",
-            found=" ".join(str(error).split())[-300:],
-            hint="run the command again: it goes on where it stopped",
-        ) from None
-
-
-def _counted(work: _Work, block: Block) -> Outcome:
-    """Run a block unless workers were killed at it again and again: Ray itself would try for ever."""
-    tries = work.folder / TRIES / sha256_of_bytes(block.name.encode()).removeprefix("sha256:")
-    tries.parent.mkdir(exist_ok=True)
-    with tries.open("ab") as stream:
-        stream.write(b".")
-        if stream.tell() > _DEATHS + 1:
-            outcome: Outcome = Failure(block.name, _KILLED, hint=_LACKS_MEMORY)
-        else:
-            outcome = work(block)
-    tries.unlink(missing_ok=True)
+        found = " ".join(str(error).split())[-300:]
+        return Failure(block.name, "Ray failed", found=found, hint="run the command again: it goes on where it stopped")
     return outcome
 
 
@@ -316,20 +354,16 @@ def _ray(workers: int | None) -> Iterator[Any]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
-        import ray.data
     except ImportError:
         raise MissingExtraError("The engine ray is not installed", hint="pip install 'curation[ray]'") from None
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    own = not ray.is_initialized()
-    if own:
+    is_connected = ray.is_initialized()
+    if not is_connected:
         address = os.environ.get("RAY_ADDRESS")
-        where: dict[str, Any] = (
-            {"address": address} if address else {"address": "local", "num_cpus": workers or cores()}
-        )
+        limits: dict[str, Any] = {} if address else {"num_cpus": workers or cores()}
         try:
-            ray.init(**where, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+            ray.init(
+                address or "local", **limits, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR
+            )
         # Ray raises a plain Exception where its own processes do not start in time.
         except Exception as error:
             raise EngineError(
@@ -340,5 +374,5 @@ def _ray(workers: int | None) -> Iterator[Any]:
     try:
         yield ray
     finally:
-        if own:
+        if not is_connected:
             ray.shutdown()

@@ -1,15 +1,15 @@
 """The output of a step: Parquet shards named by what they hold, and which block each is of.
 
 A folder holds ``step.json`` (what was run), ``shards/HEX.parquet``, and while the work goes on ``journal.jsonl``, with
-a line for each finished block. At the end ``index.jsonl`` takes the place of the journal, with the blocks in their
-order, and ``shards.json`` states the digest of all. A shard is named by the digest of its content (`content_digest`),
-since the bytes of Parquet are those of a library's version.
+a line for each finished block; each task of an array has a journal of its own. At the end ``index.jsonl`` takes their
+place, with the blocks in their order, and ``shards.json`` states the digest of all. A shard is named by the digest of
+its content (`content_digest`), since the bytes of Parquet are those of a library's version.
 """
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +20,15 @@ import msgspec
 from curation.core.canonical import canonical_json, sha256_of_lines
 from curation.core.engines.step import Step, content_digest
 from curation.core.errors import EngineError
-from curation.core.storage import make_folder, read_bytes, remove_abandoned, replacing, write_bytes
+from curation.core.reading import read_bytes
+from curation.core.writing import make_folder, remove_abandoned, replacing, write_bytes
 
 if TYPE_CHECKING:
     import pyarrow
 
 STEP, SHARDS, JOURNAL, INDEX, SUMMARY = "step.json", "shards", "journal.jsonl", "index.jsonl", "shards.json"
-TRIES = "tries"
+_JOURNALS = "journal*.jsonl"
+_JOURNAL_OF_TASK = re.compile(r"journal-\d+-of-(\d+)\.jsonl")
 _FORMAT = 1
 _HEX = 32
 
@@ -138,8 +140,24 @@ def write_shard(folder: Path, table: pyarrow.Table) -> tuple[str, int]:
     return digest, path.stat().st_size
 
 
-def begin(folder: Path, step: Step) -> dict[tuple[str, str], Entry]:
+def journal_path(folder: Path, number: int, total: int) -> Path:
+    """Return the journal of a task of an array, or of the only one."""
+    return folder / (JOURNAL if total == 1 else f"journal-{number}-of-{total}.jsonl")
+
+
+def shards_begun(folder: Path) -> int | None:
+    """Return of how many tasks the arrays are that wrote into a folder; None where that is not one number."""
+    totals = {match[1] for path in folder.glob(_JOURNALS) if (match := _JOURNAL_OF_TASK.fullmatch(path.name))}
+    return int(totals.pop()) if len(totals) == 1 else None
+
+
+def begin(folder: Path, step: Step, *, is_alone: bool = True) -> dict[tuple[str, str], Entry]:
     """Prepare a folder for a step; return what is done already by name and key of the block.
+
+    Parameters
+    ----------
+    is_alone : bool
+        False where other machines may write there now: what is unfinished may be theirs, and stays.
 
     Raises
     ------
@@ -162,8 +180,9 @@ def begin(folder: Path, step: Step) -> dict[tuple[str, str], Entry]:
     else:
         write_bytes(path, text, guarded=False)
     make_folder(folder / SHARDS)
-    remove_abandoned(folder)
-    remove_abandoned(folder / SHARDS)
+    if is_alone:
+        remove_abandoned(folder)
+        remove_abandoned(folder / SHARDS)
     return {(entry.block, entry.key): entry for entry in done_so_far(folder, step).entries}
 
 
@@ -172,26 +191,27 @@ def done_so_far(folder: Path, step: Step) -> Shards:
     path = folder / STEP
     if not path.is_file() or read_bytes(path) != _identity_of(step):
         return Shards(folder, (), step.digest)
-    found = [*_entries(folder / INDEX), *_entries(folder / JOURNAL)]
-    return Shards(folder, tuple(entry for entry in found if _is_there(folder, entry)), step.digest)
+    journals = sorted(folder.glob(_JOURNALS))
+    entries = [entry for file in (folder / INDEX, *journals) for entry in _entries(file) if _is_there(folder, entry)]
+    return Shards(folder, tuple(entries), step.digest)
 
 
 def _identity_of(step: Step) -> bytes:
     return canonical_json({"step": step.name, "version": step.version, "parameters": step.parameters}) + b"\n"
 
 
-def finish(folder: Path, step: Step, entries: Iterable[Entry], *, computed: int, reused: int) -> Shards:
+def finish(made: Shards) -> Shards:
     """Write the index and the summary, and remove shards of blocks that are no longer there."""
-    made = Shards(folder, tuple(entries), step.digest, computed, reused)
+    folder = made.folder
     lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in made.entries)
     write_bytes(folder / INDEX, lines, guarded=False)
     summary = _Summary(digest=made.digest, step=made.step, blocks=len(made.entries), rows=made.rows)
     write_bytes(folder / SUMMARY, canonical_json(msgspec.to_builtins(summary)) + b"\n", guarded=False)
-    (folder / JOURNAL).unlink(missing_ok=True)
-    shutil.rmtree(folder / TRIES, ignore_errors=True)
-    kept = {shard_path(folder, entry.shard).name for entry in made.entries}
+    for journal in folder.glob(_JOURNALS):
+        journal.unlink(missing_ok=True)
+    named = {shard_path(folder, entry.shard).name for entry in made.entries}
     for path in (folder / SHARDS).glob("*.parquet"):
-        if path.name not in kept:
+        if path.name not in named:
             path.unlink(missing_ok=True)
     return made
 

@@ -12,7 +12,7 @@ import msgspec
 from curation.benchmarks.owod.splits import TASKS
 from curation.core.errors import CurationError, UsageError
 from curation.core.grouping import grouped
-from curation.core.input_files import read_declaration
+from curation.core.reading import read_declaration
 from curation.manifest.header import ClassEntry, ClassRole, Header, TaskEntry
 from curation.manifest.locate import find_manifest
 from curation.manifest.manifest import HEADER_FILE, read_manifest

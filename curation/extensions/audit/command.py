@@ -8,8 +8,8 @@ from typing import Annotated
 
 from curation.cli.output import Amount, Answer, Line, Table, first_rows, warn
 from curation.cli.outputs import FILE_OR_NEW_FOLDER, KEPT
-from curation.core.storage import write_text
 from curation.core.wording import counted
+from curation.core.writing import write_text
 from curation.extensions.audit.judgement import label_warnings, reading_doubts
 from curation.extensions.audit.many import Audits, audits
 from curation.extensions.audit.report import SHOWN_EXAMPLES, Gravity, Report, Statement, by_need

@@ -13,9 +13,8 @@ import numpy as np
 from curation.core.errors import AnnotationFormatError, DamagedFileError, UsageError
 from curation.core.grouping import distinct
 from curation.core.ids import ImageId
-from curation.core.input_files import InputFile
+from curation.core.reading import InputFile, inside, missing_path
 from curation.core.short_repr import short_repr
-from curation.core.storage import inside, missing_path
 from curation.core.wording import counted
 from curation.extensions.audit.identity import Images, first_rows, images_of
 from curation.manifest.header import LabelView

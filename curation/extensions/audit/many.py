@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from curation.core.arguments import Workers, checked
 from curation.core.canonical import sha256_of_lines
 from curation.core.engines.addresses import files_below
-from curation.core.engines.running import EngineName, run_step
+from curation.core.engines.running import run_step
 from curation.core.engines.shards import Shards
 from curation.core.engines.step import Block, Step
 from curation.core.errors import CurationError, UsageError
-from curation.core.storage import missing_path
+from curation.core.reading import missing_path
 from curation.extensions.audit.run import audit
 from curation.sources.published_list import LIST_SUFFIXES
 
@@ -107,7 +107,6 @@ def audits(
     out: Annotated[Path, "DIR"],
     rules: Annotated[str, "NAMES"] = "",
     fail_on: Literal["error", "warning"] = "error",
-    engine: EngineName = "local",
     workers: Workers | None = None,
 ) -> Audits:
     """Audit every folder of lists below a folder, many at once.
@@ -122,10 +121,8 @@ def audits(
         only these rules or principles, such as CO1,DS2 or DS
     fail_on
         what makes an audit fail
-    engine
-        processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same digest
     workers
-        of the engine (one a core)
+        processes (one a core)
 
     Raises
     ------
@@ -136,7 +133,7 @@ def audits(
     """
     if not folder.is_dir():
         raise missing_path("The folder does not exist", folder, expected="a folder of folders")
-    shards = run_step(AuditFolders(rules, fail_on), _folders(folder), out=out, engine=engine, workers=workers)
+    shards = run_step(AuditFolders(rules, fail_on), _folders(folder), out=out, workers=workers)
     verdicts: dict[str, str] = {}
     for table in shards.tables(["folder", "verdict"]):
         verdicts |= dict(zip(*table.to_pydict().values(), strict=True))

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from curation.core.arguments import checked
 from curation.core.pages import page
 from curation.core.short_repr import cut, html_table
-from curation.core.storage import publishing_folder
 from curation.core.text_table import printable
 from curation.core.wording import counted
+from curation.core.writing import publishing_folder
 from curation.extensions.audit.judgement import label_warnings, reading_doubts
 from curation.extensions.audit.lists import AuditedList
 from curation.extensions.audit.rule import VERDICTS, Finding, Outcome, Rule, Severity, Verdict, joined

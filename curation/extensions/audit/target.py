@@ -234,7 +234,7 @@ class AuditTarget:
         place[held] = self.positions[self.home[held], held]
         columns = ImageColumns(self.ids, [source.raw for source in self.sources], self.home, place)
         names = enumerate(source.name for source in self.sources)
-        return columns.with_photos({number: self.paths[name] for number, name in names if name in self.paths})
+        return columns.located({number: self.paths[name] for number, name in names if name in self.paths})
 
     @cached_property
     def shared_under_other_ids(self) -> list[Shared]:

@@ -20,7 +20,7 @@ from curation.benchmarks.parts import Part, Selection, compared, images_with, ma
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import EvaluationError, PredictionError, ProtocolError
 from curation.core.progress import stage
-from curation.evaluation.coco_ap import Engine, coco_decided_by_order, coco_precision
+from curation.evaluation.coco_precision import coco_precision
 from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, about, detections_of
 from curation.evaluation.measures import Measure, Measured, Value
 from curation.evaluation.problem import Bools, Detections, GroundTruth, KnownClasses
@@ -158,7 +158,7 @@ REPORT = Report(
                 Column("list"),
                 Column("images", "count"),
                 Column("sha256", "digest", "digest"),
-                *(Column(name, "count") for name in ("objects", "crowd", "detections", "decided_by_order")),
+                *(Column(name, "count") for name in ("objects", "crowd", "detections")),
             ),
             title="Images that were scored",
         ),
@@ -176,7 +176,6 @@ def evaluate(
     outside: Literal["error", "drop"] = "error",
     reading: Reading = READING,
     policy: Policy = POLICY,
-    engine: Engine | None = None,
 ) -> Result:
     """Score open-vocabulary detection on COCO: AP50 of the 17 novel, the 48 base and all 65 classes.
 
@@ -196,23 +195,18 @@ def evaluate(
         detections of the 15 classes that are neither base nor novel: refuse, or leave out and report
     reading : Reading
     policy : Policy
-    engine : {"hotcoco", "pycocotools", "both"}, optional
-        default: hotcoco where installed
 
     Raises
     ------
     MissingFileError, EvaluationError, PredictionError
         A file is not there, or does not hold what it should.
-    MissingExtraError, EngineDisagreementError, UsageError
-        See `curation.evaluation.coco_ap.coco_precision`.
     """
     with stage("reading ground truth"):
         source = reading.open(truth, "val2017")
         known = _classes(source)
-        source, notes = reading.boxed(source)
-        part = ground_truth(source, known, reading.images_of(source))
+        part = ground_truth(source, known, None)
     with stage("reading detections"):
-        read = detections_of(detections, part, reading.policy_of(policy))
+        read = detections_of(detections, part, policy)
     kept = read.detections.label < len(GROUPS["all"])
     if n := int((~kept).sum()):
         if outside == "error":
@@ -230,7 +224,7 @@ def evaluate(
     scored = []
     for name in (offered for offered in SETTINGS if setting in (offered, "all")):
         with stage(f"COCO evaluation, {name}"):
-            tables = _tables(name, part.truth, read.detections, source, engine)
+            tables = _tables(name, part.truth, read.detections, source)
         scored += [
             Scored(
                 case=name,
@@ -240,16 +234,12 @@ def evaluate(
                 predictions={"test": read.file},
                 settings={"setting": name, "outside": outside},
                 operating_point={"iou": ">= 0.5"},
-                found=Measured(
-                    list(_means(name, variant_name, tables["average_precision"])),
-                    tables,
-                    decided_by_order=sum(tables["lists"]["decided_by_order"]),
-                ),
+                found=Measured(list(_means(name, variant_name, tables["average_precision"])), tables),
             )
             for variant_name in chosen
         ]
     facts |= {"outside": outside, "variants": {key: VARIANTS[key] for key in chosen}}
-    return Result(REPORT, facts, scored=scored, notes=notes)
+    return Result(REPORT, facts, scored=scored)
 
 
 def _classes(source: Source) -> KnownClasses:
@@ -278,9 +268,7 @@ def _classes(source: Source) -> KnownClasses:
     return KnownClasses(names, tuple(own.get(name, lent.get(name)) for name in names), "OV-COCO")
 
 
-def _tables(
-    setting: str, truth: GroundTruth, found: Detections, source: Source, engine: Engine | None
-) -> dict[str, dict[str, list[Any]]]:
+def _tables(setting: str, truth: GroundTruth, found: Detections, source: Source) -> dict[str, dict[str, list[Any]]]:
     """Return AP50 of each class in one setting, in %, and what was scored together."""
     lists: list[dict[str, Any]] = []
     classes: list[dict[str, Any]] = []
@@ -289,7 +277,7 @@ def _tables(
         ids = source.image_ids[images_with(source, GROUPS[group])].tolist()
         objects, guesses = _restricted(truth, found, np.isin(truth.image_ids, ids), names)
         precision = np.full((101, len(names)), np.nan)
-        for label, figures in coco_precision(objects, guesses, engine=engine).items():
+        for label, figures in coco_precision(objects, guesses).items():
             precision[:, label] = figures[0]
         lists.append(
             {
@@ -299,7 +287,6 @@ def _tables(
                 "objects": len(objects.label),
                 "crowd": int(objects.crowd.sum()),
                 "detections": len(guesses),
-                "decided_by_order": coco_decided_by_order(objects, guesses),
             }
         )
         classes += [

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.errors import UsageError
-
 Photo = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
 Box = tuple[int, int, int, int]
@@ -37,7 +35,7 @@ class Detector(NamedTuple):
 
     def detect(self, photo: Photo, *, cautious: bool) -> list[dict[str, Any]]:
         """Return detections of a photo: ``label`` (class position), ``bbox``, ``score``, ``background_score``."""
-        found = []
+        detections = []
         for box in regions(photo):
             distance = np.linalg.norm(look(photo, box) - self.centres, axis=1)
             likeness = np.exp(-_SHARPNESS * distance / self.reach)
@@ -46,27 +44,15 @@ class Detector(NamedTuple):
                 scores = scores * np.exp(-np.maximum(distance / self.reach - 1, 0))
             for label in np.flatnonzero(scores >= 0.05).tolist():
                 score, rest = round(float(scores[label]), 6), round(max(0.0, 1 - float(scores.sum())), 6)
-                found.append({"label": label, "bbox": list(box), "score": score, "background_score": rest})
-        return found
+                detections.append({"label": label, "bbox": list(box), "score": score, "background_score": rest})
+        return detections
 
 
 def train(examples: Iterable[tuple[Photo, Box, int]], n_classes: int) -> Detector:
-    """Return the detector fitted to boxes ``x, y, w, h`` of photos and the positions of their classes.
-
-    Raises
-    ------
-    UsageError
-        A class has fewer than two examples.
-    """
+    """Return the detector fitted to boxes ``x, y, w, h`` of photos and the positions of their classes."""
     looks: list[list[Floats]] = [[] for _ in range(n_classes)]
     for photo, box, label in examples:
         looks[label].append(look(photo, box))
-    if min(map(len, looks)) < 2:
-        raise UsageError(
-            "The training photos show a class less than twice",
-            expected="two examples of each",
-            hint="draw more training images: --images 40 30 80",
-        )
     centres = np.array([np.mean(rows, axis=0) for rows in looks])
     distances = [np.linalg.norm(np.array(rows) - centre, axis=1) for rows, centre in zip(looks, centres, strict=True)]
     return Detector(centres, np.array([max(float(np.median(distance)), 1e-9) for distance in distances]))

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from curation.core.storage import write_bytes, write_text
+from curation.core.writing import write_bytes, write_text
 
 Rng = np.random.Generator
 Pixels = npt.NDArray[np.uint8]

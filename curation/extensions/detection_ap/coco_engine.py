@@ -1,10 +1,4 @@
-"""Plain COCO average precision and recall by hotcoco, pycocotools, or both against each other.
-
-hotcoco gives the numbers of pycocotools to the last bit in a small part of its time and memory (``python -m
-tests.benchmarks coco-small``). It has wheels for fewer machines (none for musl), so it stays an extra.
-ultrafast-pycocotools 0.1.14 is as exact, and tests compare with it; but it has no wheel for musl either, one for each
-Python, and takes the truth by dicts or a path alone.
-"""
+"""Plain detection by COCO AP, LVIS AP, Fixed AP, or without scores."""
 
 from __future__ import annotations
 
@@ -18,36 +12,31 @@ import numpy as np
 from curation.core.errors import UsageError
 from curation.core.progress import stage
 from curation.core.wording import counted as counted_words
-from curation.evaluation.coco_ap import (
-    MEASURES,
-    STATISTICS,
-    Engine,
-    _choose,
-    _defined,
-    _per_class,
-    _run,
-    coco_average_precision,
-    coco_decided_by_order,
-    labelled,
-    pycocotools_precision,
-)
+from curation.evaluation.coco_precision import CocoEvaluation, labelled, library, with_classes_in_use
 from curation.evaluation.conventions import VALUES, is_form
 from curation.evaluation.inputs import LISTED, POLICY, READING, Listed, OnePart, Policy, Reading, Truth
-from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measured, Scored, Value, definitions, percent
-from curation.evaluation.other_evaluators import compare_with_external
-from curation.evaluation.outcomes import Outcomes
+from curation.evaluation.outcomes import Outcomes, outcomes_by_class
 from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.readers import ACCEPTED, Accepted
 from curation.evaluation.result import Column, Report, Result, Tidy
 from curation.evaluation.variants import Rules
-from curation.evaluation.voc import outcomes_by_class
 from curation.extensions.detection_ap import federated
+from curation.extensions.detection_ap.coco_summary import (
+    MEASURES,
+    STATISTICS,
+    by_name,
+    coco_average_precision,
+    defined,
+    pycocotools_precision,
+)
 from curation.extensions.detection_ap.federated import KEYS, NO_FREQUENCY, Limit, counted, require_federated, thirteen
+from curation.extensions.detection_ap.other_evaluators import compare_with_external
 from curation.extensions.detection_ap.score_free import LMMS, LMMS_MEANING, MATCHING, lmms_numbers, score_free
 from curation.extensions.detection_ap.score_free import MEASURES as SCORE_FREE_MEASURES
 from curation.extensions.detection_ap.score_free import TABLES as SCORE_FREE_TABLES
 
+SUMMARY = "Plain detection by COCO AP, LVIS AP, Fixed AP, or without scores, and each class"
 Variant = Literal[
     "coco", "coco-federated", "lvis", "lvis-fixed", "score-free", "score-free-best", "score-free-in-order", "lmms-eval",
     "all",
@@ -67,7 +56,6 @@ _MOST = 100
 _RULES = Rules(name="coco", taken="best_free", crowd="cover", difficult="count")
 _FACTS = (
     "engine", "difficult", "n_images", "n_objects", "n_detections", "left_out", "n_detections_not_labelled",
-    "largest_difference",
 )  # fmt: skip
 
 
@@ -83,7 +71,6 @@ def evaluate(
     reading: Reading = READING,
     policy: Policy = POLICY,
     listed: Listed = LISTED,
-    engine: Engine | None = None,
     against: Annotated[Any, Path] = None,
 ) -> Result:
     """Score plain detection by COCO AP, LVIS AP, Fixed AP, or without scores, and each class.
@@ -111,8 +98,6 @@ def evaluate(
     reading : Reading
     policy : Policy
     listed : Listed
-    engine : {"hotcoco", "pycocotools", "both"}, optional
-        default: hotcoco where installed
     against : Path, mapping, sequence or object, optional
         numbers of another evaluator, shown beside ours: COCOeval.stats, or those of torchmetrics, supervision,
         Ultralytics or LVIS, as JSON or CSV; -1 in it is undefined
@@ -121,38 +106,38 @@ def evaluate(
     ------
     MissingFileError, EvaluationError, PredictionError
         A file is not there, or does not hold what it should.
-    MissingExtraError, EngineDisagreementError, UsageError
-        As `coco_average_precision`.
+    UsageError
+        Options do not fit together.
     """
-    asked = (variant,) if isinstance(variant, str) else variant or ("",)
+    requested = (variant,) if isinstance(variant, str) else variant or ("",)
     if min(image_limit, class_limit) < 1 or not is_form(boxes):
         raise UsageError(
             "Invalid setting", where="--set", expected=f"limits of at least 1; boxes={VALUES['boxes']}", found=boxes
         )
-    is_scoreless = asked == ("all",) or all(name in _SCORELESS for name in asked)
+    is_scoreless = requested == ("all",) or all(name in _SCORELESS for name in requested)
     accepted = Accepted(
         scoreless=is_scoreless,
-        other_classes="all" in asked or any(name in _LIMITED for name in asked),
-        folded=asked == (LMMS,),
+        other_classes="all" in requested or any(name in _LIMITED for name in requested),
+        folded=requested == (LMMS,),
         boxes=boxes,
         bounded=is_scoreless or boxes != ACCEPTED.boxes,
     )
-    given = OnePart.of(
+    inputs = OnePart.of(
         truth, detections, classes=classes, reading=reading, policy=policy, listed=listed, accepted=accepted
     )
-    variants = _variants(asked, given)
+    variants = _variants(requested, inputs)
     limits = {"lvis": Limit("image", image_limit), "lvis-fixed": Limit("class", class_limit)}
-    scored, facts, said, notes = [], dict[str, Any](), dict[str, Any](), [*given.notes]
+    scored, facts, settings_of_variants, notes = [], dict[str, Any](), dict[str, Any](), [*inputs.notes]
     with stage("COCO evaluation"):
         for name in variants:
-            new, found = _scored(given, name, limits.get(name), engine)
+            new, numbers = _scored(inputs, name, limits.get(name))
             scored.append(new)
-            said[name] = {"meaning": VARIANTS[name], **new.settings}
-            facts = {key: found[key] for key in _FACTS if key in found} | facts
+            settings_of_variants[name] = {"meaning": VARIANTS[name], **new.settings}
+            facts = {key: numbers[key] for key in _FACTS if key in numbers} | facts
             if against is not None and name not in _SCORELESS and "external" not in facts:
-                known = dict(zip(given.part.truth.class_numbers, given.part.truth.classes, strict=True))
-                compared = compare_with_external(found, against, known)
-                notes += _zero_notes(given, name, found["AP"])
+                known = dict(zip(inputs.part.truth.class_numbers, inputs.part.truth.classes, strict=True))
+                compared = compare_with_external(numbers, against, known)
+                notes += _zero_notes(inputs, name, numbers["AP"])
                 facts["external"] = {key: compared[key] for key in ("file", "passed_over")}
                 tables = {**new.found.tables, "against": compared["against"]}
                 scored[-1] = replace(new, found=new.found._replace(tables=tables))
@@ -163,16 +148,18 @@ def evaluate(
     meanings = {key: text for key, text in definitions(REPORT.measures).items() if key in keys}
     return Result(
         REPORT if len(variants) == 1 else replace(REPORT, places=("variant",)),
-        given.about | {"definitions": meanings, **facts} | ({} if variants == ("coco",) else {"variants": said}),
+        inputs.about
+        | {"definitions": meanings, **facts}
+        | ({} if variants == ("coco",) else {"variants": settings_of_variants}),
         scored=scored,
         notes=notes,
-        outcomes=(lambda: {"coco": [_outcomes(given)]}) if variants == ("coco",) else None,
+        outcomes=(lambda: {"coco": [_outcomes(inputs)]}) if variants == ("coco",) else None,
     )
 
 
-def _zero_notes(given: OnePart, name: str, ap: float | None) -> list[str]:
+def _zero_notes(inputs: OnePart, name: str, ap: float | None) -> list[str]:
     """Return why pycocotools differs where the truth has annotation id 0."""
-    truth, detections, zero = given.part.truth, given.read.detections, given.part.zero
+    truth, detections, zero = inputs.part.truth, inputs.read.detections, inputs.part.zero
     if zero < 0 or truth.label[zero] < 0 or name not in ("coco", "coco-federated"):
         return []
     plain = replace(truth, federated=None) if name == "coco" else truth
@@ -184,68 +171,67 @@ def _zero_notes(given: OnePart, name: str, ap: float | None) -> list[str]:
     ]
 
 
-def _outcomes(given: OnePart) -> Outcomes:
-    """Return what became of the 100 detections of highest score in each image and class, at each IoU."""
-    truth, detections = replace(given.part.truth, federated=None), given.read.detections
+def _outcomes(inputs: OnePart) -> Outcomes:
+    """Return the outcomes, at IoU 0.5, of the 100 detections of highest score in each image and class."""
+    truth, detections = replace(inputs.part.truth, federated=None), inputs.read.detections
     detections = detections.take(detections.label >= 0)
     order = np.lexsort((-detections.scores, detections.label, detections.image))
     cell = detections.image[order].astype(np.int64) * len(truth.classes) + detections.label[order]
     rank = np.arange(len(order)) - np.searchsorted(cell, cell)
     detections = detections.take(np.sort(order[rank < _MOST]))
-    levels = [assign(truth, detections, _RULES, iou=float(iou)).outcome for iou in np.linspace(0.5, 0.95, 10)]
-    return replace(outcomes_by_class(truth, detections, _RULES), outcome_at=np.stack(levels))
+    return outcomes_by_class(truth, detections, _RULES)
 
 
-def _variants(asked: tuple[str, ...], given: OnePart) -> tuple[str, ...]:
-    """Return the variants that were asked for, or that suit the files."""
-    federated = given.part.truth.federated is not None
-    if asked == ("",):
+def _variants(requested: tuple[str, ...], inputs: OnePart) -> tuple[str, ...]:
+    """Return the requested variants, or those that suit the files."""
+    federated = inputs.part.truth.federated is not None
+    if requested == ("",):
         return ("coco-federated" if federated else "coco",)
-    if "all" not in asked:
-        if "coco-federated" in asked:
-            require_federated(given.part.truth)
-        return asked
-    if np.isnan(given.read.detections.scores).any():
+    if "all" not in requested:
+        if "coco-federated" in requested:
+            require_federated(inputs.part.truth)
+        return requested
+    if np.isnan(inputs.read.detections.scores).any():
         return tuple(MATCHING)
     return ("coco", "coco-federated", *_LIMITED) if federated else ("coco",)
 
 
-def _scored(given: OnePart, name: str, limit: Limit | None, engine: Engine | None) -> tuple[Scored, dict[str, Any]]:
-    """Return what one variant measured, and what else there is to know of it."""
-    truth, detections = given.part.truth, given.read.detections
+def _scored(inputs: OnePart, name: str, limit: Limit | None) -> tuple[Scored, dict[str, Any]]:
+    """Return the measured values of one variant, and the facts that belong to them."""
+    truth, detections = inputs.part.truth, inputs.read.detections
     if name in MATCHING:
         measured = score_free(truth, detections, name)
-        settings = {"iou": ">= 0.5", "matching": MATCHING[name], "boxes": given.form}
-        stated = int(np.isfinite(detections.scores).sum())
-        note = f"variant {name} passes over the scores that {stated} of {len(detections)} detections state"
-        measured = measured._replace(notes=[note] if stated else [])
-        return replace(given.scored(name, measured, {}), settings=settings), {}
+        settings = {"iou": ">= 0.5", "matching": MATCHING[name], "boxes": inputs.form}
+        n_scored = int(np.isfinite(detections.scores).sum())
+        note = f"variant {name} passes over the scores that {n_scored} of {len(detections)} detections state"
+        measured = measured._replace(notes=[note] if n_scored else [])
+        return replace(inputs.scored(name, measured, {}), settings=settings), {}
     of_classes = detections.take(detections.label >= 0)
     if name == LMMS:
-        found = coco_average_precision(truth, of_classes.unscored(), engine=engine)
-        measured = _measured(found)
-        kept = [value for value in measured.values if value.measure in ("AP", "AP50", "AP75")]
-        measured = measured._replace(values=[*lmms_numbers(truth, of_classes), *kept])
-        settings = {"iou": "> 0", "matching": LMMS_MEANING, "boxes": given.form}
-        return replace(given.scored(name, measured, {"engine": found["engine"]}), settings=settings), found
+        numbers = coco_average_precision(truth, of_classes.unscored())
+        measured = _measured(numbers)
+        precisions = [value for value in measured.values if value.measure in ("AP", "AP50", "AP75")]
+        measured = measured._replace(values=[*lmms_numbers(truth, of_classes), *precisions])
+        settings = {"iou": "> 0", "matching": LMMS_MEANING, "boxes": inputs.form}
+        return replace(inputs.scored(name, measured, {"engine": numbers["engine"]}), settings=settings), numbers
     if limit is None:
         plain = replace(truth, federated=None) if name == "coco" else truth
-        found = coco_average_precision(plain, of_classes, engine=engine)
-        return given.scored(name, _measured(found), {"engine": found["engine"]}), found
-    frequency = [given.frequencies.get(class_name, "") for class_name in truth.classes]
-    found = federated_average_precision(truth, detections, limit, frequency, engine=engine)
+        numbers = coco_average_precision(plain, of_classes)
+        return inputs.scored(name, _measured(numbers), {"engine": numbers["engine"]}), numbers
+    frequency = [inputs.frequencies.get(class_name, "") for class_name in truth.classes]
+    numbers = federated_average_precision(truth, detections, limit, frequency)
     left_out = len(detections) - len(of_classes)
     dropped = f"{counted_words(left_out, 'detection')} of classes that the truth lacks took places under the limit"
     notes = [f"{dropped} and then counted for nothing, as in LVIS"] * bool(left_out)
-    measured = _measured(found, KEYS)
-    steps = {"step": list(found["steps"]), "n": list(found["steps"].values())}
+    measured = _measured(numbers, KEYS)
+    steps = {"step": list(numbers["steps"]), "n": list(numbers["steps"].values())}
     measured = measured._replace(notes=notes, tables={**measured.tables, "steps": steps})
     settings = {"limit": f"{limit.most} detections of each {limit.of}"}
-    return replace(given.scored(name, measured, {"engine": found["engine"]}), settings=settings), found
+    return replace(inputs.scored(name, measured, {"engine": numbers["engine"]}), settings=settings), numbers
 
 
 def federated_average_precision(
-    truth: GroundTruth, detections: Detections, limit: Limit, frequency: Sequence[str], *, engine: Engine | None = None
+    truth: GroundTruth, detections: Detections, limit: Limit, frequency: Sequence[str]
 ) -> dict[str, Any]:
     """Return the thirteen numbers of LVIS AP, or of Fixed AP where the limit is one of each class.
 
@@ -259,7 +245,6 @@ def federated_average_precision(
         300 an image is LVIS's, 10,000 a class Fixed AP's.
     frequency : sequence of str, length K
         ``r``, ``c``, ``f``, or ``""`` of each class.
-    engine : {"hotcoco", "pycocotools", "both"}, optional
 
     Returns
     -------
@@ -272,37 +257,31 @@ def federated_average_precision(
     ------
     EvaluationError
         The truth is not federated.
-    MissingExtraError, EngineDisagreementError, UsageError
-        As `coco_average_precision`.
     """
-    chosen = _choose(engine)
     left = counted(truth, detections, limit)
-    letters = np.array(frequency, object)
-    found = _run(
-        chosen,
-        *labelled(left.truth, left.detections),
-        lambda numbers, labels: thirteen(*numbers, letters[labels].tolist()),
-    )
-    result: dict[str, Any] = dict(zip(KEYS, map(_defined, found.statistics.tolist()), strict=True))
+    objects, guesses, labels = with_classes_in_use(*labelled(left.truth, left.detections))
+    precision, recall = CocoEvaluation(objects, guesses, limit=max(1, len(guesses))).curves()
+    letters = np.array(frequency, object)[labels].tolist()
+    statistics = thirteen(precision[..., -1], recall[..., -1], letters)
+    result: dict[str, Any] = dict(zip(KEYS, map(defined, statistics.tolist()), strict=True))
     result |= {
-        "engine": chosen,
+        "engine": library(),
         "n_images": truth.n_images,
         "n_objects": left.steps["truths_at_iou_50"],
         "steps": left.steps,
     }
-    result["per_class"] = per_class = _per_class(truth.classes, found)
+    result["per_class"] = per_class = by_name(
+        truth.classes, zip(labels, precision[..., 0, -1].mean(axis=(0, 1)).tolist(), strict=True)
+    )
     empty = {name: "no object of this class counts" for name, ap in per_class.items() if ap is None}
     result["undefined"] = empty if any(frequency) else empty | NO_FREQUENCY
-    result["decided_by_order"] = coco_decided_by_order(left.truth, left.detections)
-    if found.difference is not None:
-        result["largest_difference"] = found.difference
     return result
 
 
-def _measured(found: Mapping[str, Any], keys: Iterable[str] = STATISTICS) -> Measured:
-    names, why = found["per_class"], found["undefined"]
+def _measured(numbers: Mapping[str, Any], keys: Iterable[str] = STATISTICS) -> Measured:
+    names, why = numbers["per_class"], numbers["undefined"]
     return Measured(
-        [Value(key, percent(found[key]), n=found["n_objects"], undefined=why.get(key, "")) for key in keys],
+        [Value(key, percent(numbers[key]), n=numbers["n_objects"], undefined=why.get(key, "")) for key in keys],
         {
             "average_precision": {
                 "class": list(names),
@@ -310,7 +289,6 @@ def _measured(found: Mapping[str, Any], keys: Iterable[str] = STATISTICS) -> Mea
                 "undefined": [why.get(name, "") for name in names],
             }
         },
-        decided_by_order=found["decided_by_order"],
     )
 
 

@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from curation.core.errors import EvaluationError
-from curation.evaluation.coco_ap import mean_of_defined
 from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measure
 from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.variants import Rules
+from curation.extensions.detection_ap.coco_summary import mean_of_defined
 from curation.sources.source import FEDERATED
 
 GROUPS = {"r": "rare", "c": "common", "f": "frequent"}

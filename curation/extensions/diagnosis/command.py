@@ -10,9 +10,8 @@ import msgspec
 from curation.cli.output import Answer, first_rows
 from curation.cli.outputs import KEPT, OUTPUT_FILE
 from curation.core.arguments import Workers
-from curation.core.engines.running import EngineName
 from curation.core.errors import UsageError
-from curation.core.storage import write_bytes
+from curation.core.writing import write_bytes
 from curation.extensions.diagnosis.presence import presence as scan
 from curation.extensions.diagnosis.renumbering import renumber as with_new_ids
 
@@ -30,7 +29,6 @@ def run(
     detections: Path | None = None,
     mend: tuple[Annotated[str, "KEY=VALUE"], ...] = (),
     out: Annotated[Path | None, OUTPUT_FILE] = None,
-    engine: EngineName = "local",
     workers: Workers | None = None,
 ) -> Answer:
     """Print what an annotation file holds; with --detections, what is wrong with them: why a score is near zero.
@@ -53,17 +51,15 @@ def run(
         without --detections boxes, records, crowd of FILE
     out
         the file to write, mended by --mend: COCO results (.json), whatever the detections are in, or annotations
-    engine
-        of --presence: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same digest
     workers
-        of --presence (one a core)
+        of --presence: processes (one a core)
     """
-    if presence is None and (engine != "local" or workers is not None):
-        raise UsageError("--engine and --workers belong to --presence", hint="curation inspect FILES --presence DIR")
+    if presence is None and workers is not None:
+        raise UsageError("--workers belongs to --presence", hint="curation inspect FILES --presence DIR")
     if sum(option is not None for option in (presence, renumber, detections)) > 1:
         raise UsageError("--presence, --renumber and --detections are different answers", expected="one of them")
     if presence is not None:
-        return _presence(file, presence, engine, workers)
+        return _presence(file, presence, workers)
     if renumber is not None:
         return _renumbered(Path(file), renumber)
     if bool(mend) != (out is not None):
@@ -92,8 +88,8 @@ def _mended(truth: Path, detections: Path | None, mends: tuple[str, ...], out: P
     return Answer({"file": str(out), "records": len(records)}, [f"{len(records):,} detections written to {out}"])
 
 
-def _presence(files: str, out: Path, engine: EngineName, workers: int | None) -> Answer:
-    found = scan(files, out=out, engine=engine, workers=workers)
+def _presence(files: str, out: Path, workers: int | None) -> Answer:
+    found = scan(files, out=out, workers=workers)
     data = found.data()
     ranked = sorted(found.images, key=lambda name: (-found.images[name], name))
     title, columns = f"{data['rows']:,} pairs of image and class in {out}", ("class", "images", "boxes")

@@ -15,16 +15,16 @@ import numpy as np
 
 from curation.core.arguments import checked
 from curation.core.errors import AnnotationFormatError, PredictionError
-from curation.core.input_files import InputFile, is_json_lines, json_rows
+from curation.core.reading import InputFile, is_json_lines, json_rows
 from curation.core.short_repr import short_repr
 from curation.core.text_table import Table, table_lines
 from curation.evaluation.conventions import Id, unique
 from curation.evaluation.detection_files import read_other_form
 from curation.evaluation.inputs import Reading
+from curation.evaluation.numberings import numbering_of
 from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s, classes_of_source
 from curation.evaluation.result_records import Records
 from curation.evaluation.truth import Part, ground_truth
-from curation.evaluation.ultralytics import numbering_of
 from curation.extensions.diagnosis.finding import Finding, finding_lines
 from curation.extensions.diagnosis.inspection import Inspection, inspect_annotations
 from curation.extensions.diagnosis.mends import (
@@ -571,7 +571,7 @@ def _objects_of_truth(truth: GroundTruth) -> Objects:
         index.ids.tolist() if isinstance(index.ids, np.ndarray) else index.ids,
         index.names,
         sizes,
-        [*known, truth.unknown_numbers[0] if truth.unknown_numbers else -1],
+        [*known, truth.unknown_numbers[-1] if truth.unknown_numbers else -1],
         [*truth.classes, "unknown"],
         image[order],
         np.where(truth.label[kept] < 0, len(known), truth.label[kept]).astype(np.int64)[order],

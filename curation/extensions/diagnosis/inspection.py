@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from curation.core.errors import AnnotationFormatError, DamagedFileError
-from curation.core.input_files import InputFile
 from curation.core.json_keys import refuse_repeated_keys
+from curation.core.reading import InputFile
 from curation.core.short_repr import short_repr
 from curation.core.text_table import Table, table_lines
 from curation.extensions.diagnosis.finding import Finding, finding_lines

@@ -139,8 +139,12 @@ class Objects:
 
     @cached_property
     def category_position(self) -> dict[Id | None, int]:
-        """The position of each category id."""
-        return {category: position for position, category in reversed([*enumerate(self.categories)])}
+        """The position of each category id, and of -1, which is ``unknown`` in every truth that has such a class."""
+        pairs = reversed([*enumerate(self.categories)])
+        positions: dict[Id | None, int] = {category: position for position, category in pairs}
+        if UNKNOWN in self.names:
+            positions.setdefault(UNKNOWN_NUMBER, list(self.names).index(UNKNOWN))
+        return positions
 
     @cached_property
     def count(self) -> Int64s:

@@ -17,12 +17,12 @@ from curation.core.arguments import checked
 from curation.core.arrow import arrow_of, values_of
 from curation.core.csv_table import csv_header
 from curation.core.engines.addresses import files_below, last_name, opened, size_and_stamp
-from curation.core.engines.running import EngineName, cores, run_step
+from curation.core.engines.running import cores, run_step
 from curation.core.engines.shards import Entry, Shards
 from curation.core.engines.step import Block, Step
 from curation.core.errors import AnnotationFormatError, UsageError
-from curation.core.input_files import GZIP
 from curation.core.parquet_limits import text_columns
+from curation.core.reading import GZIP
 
 if TYPE_CHECKING:
     import pyarrow
@@ -121,7 +121,6 @@ def presence(
     *,
     out: Annotated[Path, "DIR"],
     classes: Annotated[Collection[str], "NAME"] = (),
-    engine: EngineName = "local",
     workers: int | None = None,
 ) -> Presence:
     """Scan which images show which classes, out of annotation files of any size.
@@ -135,10 +134,8 @@ def presence(
         shards of image, class and boxes; the same command goes on where it was interrupted
     classes
         only these, as the files name them (default: all; repeatable)
-    engine
-        processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same digest
     workers
-        of the engine (one a core)
+        processes (one a core)
 
     Raises
     ------
@@ -148,7 +145,7 @@ def presence(
         A file is malformed; see also `curation.core.engines.running.run_step`.
     """
     step = ScanPresence(tuple(sorted(set(classes))))
-    shards = run_step(step, annotation_blocks(annotations), out=out, engine=engine, workers=workers)
+    shards = run_step(step, annotation_blocks(annotations), out=out, workers=workers)
     images, boxes = Counter[str](), Counter[str]()
     # Shards are read again, to be held against their digests, which leaves the interpreter to other threads.
     with ThreadPoolExecutor(min(workers or cores(), cores())) as threads:

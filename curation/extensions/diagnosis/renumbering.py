@@ -20,9 +20,9 @@ import msgspec
 from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import AnnotationFormatError, DanglingIdError
-from curation.core.input_files import InputFile, is_json_lines
 from curation.core.json_keys import refuse_repeated_keys
-from curation.core.storage import write_bytes
+from curation.core.reading import InputFile, is_json_lines
+from curation.core.writing import write_bytes
 
 
 class _Image(msgspec.Struct):

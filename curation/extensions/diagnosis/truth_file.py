@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from curation.core.errors import CurationError, UsageError
-from curation.core.input_files import InputFile
+from curation.core.reading import InputFile
 from curation.core.wording import counted, examples
 from curation.evaluation.conventions import boxes_in_pixels, is_form
 from curation.evaluation.inputs import Policy, Reading, detections_of, known_classes

@@ -1,1 +1,1 @@
-"""Diff: two manifests, two results of one evaluation, or two files of OOD scores."""
+"""Diff: two manifests, or two results of one evaluation."""

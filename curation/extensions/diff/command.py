@@ -1,4 +1,4 @@
-"""``curation diff``: two manifests as sets and roles, with the version step; two results; two files of OOD scores."""
+"""``curation diff``: two manifests as sets and roles, with the version step; or two results."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SUMMARY = "compare two manifests, or two results"
 def run(
     old: Annotated[str, "OLD"], new: Annotated[str, "NEW"], /, *, ids: bool = False, exit_code: bool = False
 ) -> Answer:
-    """Print what differs: of two manifests (none, patch, minor or major), of two results, of two files of OOD scores.
+    """Print what differs: of two manifests (none, patch, minor or major), or of two results.
 
     Parameters
     ----------
     old
-        the older manifest: a folder or NAME@VERSION; a result: the folder of --out, or its results.json; or OOD scores
+        the older manifest: a folder or NAME@VERSION; a result: the folder of --out, or its results.json
     new
         the newer one; beside a result also numbers of pycocotools, torchmetrics, supervision, Ultralytics or LVIS
     ids

@@ -1,4 +1,4 @@
-"""`diff`: two manifests, two results, or two files of OOD scores."""
+"""`diff`: two manifests, or two results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from curation.core.arguments import checked
 from curation.evaluation.result import Result
 from curation.extensions.diff.results import ResultDiff
-from curation.extensions.diff.score_files import ScoresDiff
 from curation.manifest.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -16,15 +15,13 @@ if TYPE_CHECKING:
 
 
 @checked
-def diff(
-    old: Manifest | Result | Path | str, new: Manifest | Result | Path | str
-) -> ManifestDiff | ResultDiff | ScoresDiff:
-    """Compare two manifests, two results of one evaluation, or two files of OOD scores.
+def diff(old: Manifest | Result | Path | str, new: Manifest | Result | Path | str) -> ManifestDiff | ResultDiff:
+    """Compare two manifests, or two results of one evaluation.
 
     Parameters
     ----------
     old, new : Manifest, Result, Path or str
-        a manifest, its folder or NAME@VERSION; a result, its folder or JSON file; a file of OOD scores; or, beside a
+        a manifest, its folder or NAME@VERSION; a result, its folder or JSON file; or, beside a
         result, a file of another evaluator's numbers
 
     Raises

@@ -57,7 +57,7 @@ def run(
 
 
 def _made(folder: Path, declaration: Path | None, out: tuple[Path, ...]) -> Answer:
-    from curation.core.storage import write_bytes
+    from curation.core.writing import write_bytes
     from curation.extensions.identify.index import index_bytes, make_index
 
     if not out:

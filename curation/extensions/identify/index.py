@@ -21,8 +21,7 @@ import numpy as np
 
 from curation.core.errors import MissingFileError, SourceError, UsageError
 from curation.core.grouping import grouped
-from curation.core.input_files import utf8_text
-from curation.core.storage import inside, missing_path, read_bytes
+from curation.core.reading import inside, missing_path, read_bytes, utf8_text
 from curation.extensions.identify.fingerprint import SKETCH, Fingerprint, Hashes, of_ids
 from curation.sources.entries import Form, ListDigests
 from curation.sources.published_list import list_files, read_published

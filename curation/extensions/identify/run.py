@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from curation.core.arguments import checked
 from curation.core.errors import SourceError, UsageError
 from curation.core.grouping import grouped
+from curation.core.reading import missing_path
 from curation.core.short_repr import html_table
-from curation.core.storage import missing_path
 from curation.core.wording import counted
 from curation.extensions.identify.fingerprint import Fingerprint
 from curation.extensions.identify.index import ListIndex, packaged_index, read_index

@@ -14,14 +14,14 @@ import numpy as np
 from curation.core.arguments import Replicates, Seed
 from curation.core.errors import EvaluationError, UsageError
 from curation.core.progress import stage
-from curation.core.storage import missing_path
+from curation.core.reading import missing_path
 from curation.evaluation.inputs import manifest_record
 from curation.evaluation.measures import Measured, Number, Scored, Value
-from curation.evaluation.ood.separability import sign_doubt
 from curation.evaluation.problem import Bools, Floats, Int64s
 from curation.evaluation.resample import Resampled, resample, settings_of, tail_of
 from curation.evaluation.result import Report, Result
 from curation.evaluation.score_files import Keys, unlike_precision
+from curation.evaluation.separability import sign_doubt
 from curation.evaluation.variants import offer, select
 from curation.extensions.image_ood.images import (
     RELATED,

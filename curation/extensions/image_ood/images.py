@@ -14,7 +14,7 @@ import numpy as np
 
 from curation.core.canonical import sha256_of_file, sha256_of_lines
 from curation.core.errors import CurationWarning, EvaluationError, MissingFileError, PredictionError, UsageError
-from curation.core.input_files import beginning
+from curation.core.reading import beginning
 from curation.evaluation.class_scores import numbering_doubt, require_same_labels, rows_by_name
 from curation.evaluation.problem import Bools, Floats, Int64s, Stray
 from curation.evaluation.score_files import IMAGES, LABELS, PREDICTIONS, Keys, open_columns

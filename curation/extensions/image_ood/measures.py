@@ -11,7 +11,9 @@ import numpy as np
 
 from curation.core.errors import PredictionError
 from curation.evaluation.measures import Measure, definitions
-from curation.evaluation.ood.separability import (
+from curation.evaluation.problem import Floats
+from curation.evaluation.result import Column, Data, Report, Result, Table, Tidy, input_rows
+from curation.evaluation.separability import (
     ScoreSteps,
     aupr_trapezoid,
     auroc,
@@ -20,8 +22,6 @@ from curation.evaluation.ood.separability import (
     fpr95_quantile,
     fpr95_rank,
 )
-from curation.evaluation.problem import Floats
-from curation.evaluation.result import Column, Data, Report, Result, Table, Tidy, input_rows
 from curation.extensions.image_ood.images import ScoredSet
 
 FprRule = Literal["FPR95_ood_positive", "FPR95_ood_positive_vertices", "FPR95_first", "FPR95_quantile", "FPR95_rank"]

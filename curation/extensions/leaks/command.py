@@ -17,7 +17,7 @@ def leaks(
 ) -> Answer:
     """Look for the images of a benchmark in a corpus: same pixels, nearly the same, mirrored, cropped.
 
-    0 where none is found, else 1.
+    0 where none is found, else 1; 0 for a task of an array, which has not seen the whole corpus.
 
     Parameters
     ----------
@@ -29,4 +29,4 @@ def leaks(
         with stage("writing"):
             written = found.save(out)
     lines = [*found.lines(), *summary_lines(found.data)]
-    return Answer(found.json_data, lines, int(bool(found.leaked)), written)
+    return Answer(found.json_data, lines, int(bool(found.leaked) and found.shard is None), written)

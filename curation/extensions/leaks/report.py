@@ -14,8 +14,9 @@ import msgspec
 from curation.core.arguments import checked
 from curation.core.errors import UsageError
 from curation.core.pages import page
-from curation.core.storage import publishing_files, read_bytes, write_text
+from curation.core.reading import read_bytes
 from curation.core.wording import counted
+from curation.core.writing import publishing_files, write_text
 from curation.evaluation.measures import Data, Measure, Measured, Scored, Value
 from curation.evaluation.result import Column, Report, Result, Table
 from curation.extensions.leaks.step import KINDS, Evidence, thumbnail
@@ -47,6 +48,8 @@ class Leaks(Result):
         The photos of the benchmark, for the page.
     thumbnails : mapping of str to bytes
         Small pictures of corpus images.
+    shard : str, optional
+        The task of an array (``I/N``) whose blocks alone were read.
     """
 
     def __init__(
@@ -58,8 +61,11 @@ class Leaks(Result):
         photos: Mapping[str, Path] | None = None,
         thumbnails: Mapping[str, bytes] | None = None,
         notes: Sequence[str] = (),
+        shard: str | None = None,
     ) -> None:
-        super().__init__(REPORT, data, scored=_scored(data), notes=notes)
+        alone = [f"of shard {shard} of the corpus alone: after all tasks, --shard merge reports on the whole"]
+        super().__init__(REPORT, data, scored=_scored(data), notes=[*notes, *(alone if shard else ())])
+        self.shard = shard
         self.evidence = tuple(evidence)
         self.unreadable = tuple(unreadable)
         self._photos = photos or {}

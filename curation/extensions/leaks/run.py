@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 
 from curation.core.arguments import Workers, checked
-from curation.core.engines.running import EngineName, run_step
+from curation.core.engines.running import MERGE, EngineName, run_step
 from curation.core.engines.shards import Shards
 from curation.core.errors import MissingFileError, UsageError
 from curation.core.wording import counted
@@ -201,6 +201,7 @@ def leaks(
     engine: EngineName = "local",
     workers: Workers | None = None,
     evidence: Annotated[Path | None, "DIR"] = None,
+    shard: Annotated[str | None, "I/N|merge"] = None,
 ) -> Leaks:
     """Return which images of a benchmark are in a corpus, with the evidence and what the check may have missed.
 
@@ -229,15 +230,19 @@ def leaks(
         of the engine (one per core)
     evidence : Path, optional
         keep what was found in each block: the same command resumes after an interruption
+    shard : str, optional
+        for a task of an array: every N-th block of the corpus from the I-th on, with --resume DIR of all tasks; after
+        them, merge reports on the whole corpus
 
     Returns
     -------
     Leaks
+        That of a task is of its own blocks alone, and plants no copies.
 
     Raises
     ------
     UsageError
-        An unknown part, a number out of range, or more than two million pairs.
+        An unknown part, a number out of range, a shard without a folder of evidence, or more than two million pairs.
     MissingListError, MissingFileError
         A list or a folder is missing, or no photo of the benchmark can be read: nothing would be compared.
     EngineError
@@ -254,6 +259,9 @@ def leaks(
     >>> found.leaked
     ('coco:000000000802',)
     """
+    if shard is not None and evidence is None:
+        raise UsageError("--shard requires --resume DIR: a folder that all tasks of the array see", found=shard[:80])
+    is_task = shard not in (None, MERGE)
     loaded = manifest if isinstance(manifest, Manifest) else load_manifest(str(manifest))
     lists = _lists(loaded, [part] if isinstance(part, str) else part)
     images = {image for ids in lists.values() for image in ids}
@@ -275,11 +283,13 @@ def leaks(
         )
     step = FindLeaks.of(found, radius)
     with TemporaryDirectory(prefix="curation-leaks-") if evidence is None else nullcontext(evidence) as folder:
-        shards = run_step(step, chain(first, blocks), out=Path(folder) / "blocks", engine=engine, workers=workers)
+        shards = run_step(
+            step, chain(first, blocks), out=Path(folder) / "blocks", engine=engine, workers=workers, shard=shard
+        )
         seen = _Findings()
         seen.add(shards)
         thumbnails = _thumbnails(shards, seen.evidence)
-    if seen.images == seen.n_unreadable:
+    if seen.images == seen.n_unreadable and not is_task:
         raise MissingFileError(
             "No image of the corpus could be compared: nothing is known about leaks",
             where=_name(corpora),
@@ -311,11 +321,11 @@ def leaks(
             "plain": sum(all(photo.plain) for photo in found.values()),
         },
         "parts": _by_part(lists, readable, seen.evidence),
-        "planted": planted(step, readable, plant) if plant and readable else None,
+        "planted": planted(step, readable, plant) if plant and readable and not is_task else None,
     }  # fmt: skip
     return Leaks(
         data, evidence=seen.evidence, unreadable=seen.unreadable, photos=readable, thumbnails=thumbnails,
-        notes=_notes(data, broken),
+        notes=_notes(data, broken), shard=shard if is_task else None,
     )  # fmt: skip
 
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ExportError
-from curation.core.storage import inside, publishing_folder, replacing
+from curation.core.reading import inside
+from curation.core.writing import publishing_folder, replacing
 from curation.sources.source import Texts
 
 SUMMARY_FILE = "_export.json"
@@ -215,7 +216,7 @@ def write_plan(plan: Plan, out: Path, *, single: bool, summary: Mapping[str, Any
     Raises
     ------
     UsageError, OverwriteError
-        There is a folder at `out` already, or a file that may not be replaced (see `curation.core.ledger`).
+        There is a folder at `out` already, or a file that may not be replaced (see `curation.core.writing`).
     """
     if single:
         with replacing(out) as partial, _progress(plan) as count:

@@ -19,7 +19,8 @@ from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, ContentImages, gather
 from curation.publishing.formats.plan import Plan, PlannedFile, lines, present, safe_name, single_chunk
 from curation.sources.source import Bools, Floats, Int32s, Source
-from curation.sources.yolo import label_of
+from curation.sources.stems import label_of
+from curation.sources.yolo import placeholder
 
 UnknownClass = Literal["last", "drop"]
 
@@ -50,7 +51,8 @@ def plan_yolo(
     trainers throw away an image with a share above 1. An image without objects gets an empty file.
 
     With tasks a class's number is its index, the same at every task, and that of unknown is the manifest's. YOLO allows
-    no gap below it, so the numbers of later classes are named ``unused_20``, ... where unknown is a class.
+    no gap below it, so the numbers of later classes are named ``unused_20``, ... where unknown is a class; no reader of
+    the package takes these for classes.
 
     Parameters
     ----------
@@ -78,7 +80,7 @@ def plan_yolo(
     named = {number_of[entry.index]: entry.name for entry in content.classes}
     if content.has_unknown and unknown == "last":
         named[number_of[UNKNOWN_ID]] = UNKNOWN_NAME
-    classes = [named.get(number, f"unused_{number}") for number in range(max(named, default=-1) + 1)]
+    classes = [named.get(number, placeholder(number)) for number in range(max(named, default=-1) + 1)]
 
     def files() -> Iterator[PlannedFile]:
         yield PlannedFile("data.yaml", single_chunk(_yaml(content, classes)))

@@ -2,10 +2,6 @@
 
 FiftyOne's server can do more than a review needs: change any field, tag or saved view, run every operator of every
 plugin, list folders, load other datasets. Whatever is not named here is refused, so a later release opens nothing new.
-
-In Annotate mode the App saves each change of a drawn box by one HTTP request; FiftyOne calls no code of ours for it. So
-the server's guard (`curation.review.app.guard`) reads the request, asks an `Edits` before it passes the request on, and
-reports FiftyOne's answer: a log that is written first can be complete and in order.
 """
 
 from __future__ import annotations
@@ -15,11 +11,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qs
 
 from curation.core.json_keys import RepeatedKeyError, each_key_once
-from curation.review.app.dataset import MISSING
 
 MEDIA = "/media"
 GRAPHQL = "/graphql"
@@ -30,7 +25,7 @@ JUDGE = "/review/judge"
 _FILES = r"/(datasets/)?(assets/.+|index\.html|favicon\.ico|[a-z_]+\.svg)"
 """What FiftyOne's own page loads; a page of a dataset may ask for it below its own address."""
 _ASSETS = r"/plugins/.+\.(js|mjs|css|map|json|svg|png|wasm|woff2?)"
-"""What a plugin's page loads; its Python files are nobody's business."""
+"""What a plugin's page loads; its Python files are never served."""
 
 _READ = re.compile(rf"/|/fiftyone|/features|{MEDIA}|/plugins|/ontologies(/.+)?|{_FILES}|{_ASSETS}")
 _POST = re.compile(
@@ -83,8 +78,8 @@ _DATASET_IDS = {"dataset_id", "datasetId"}
 _MOST_QUERIES = 256
 
 _CLASS = "_cls"
-_CLASSES = re.compile(r"fiftyone\.core\.(stages|aggregations)\.[A-Z][A-Za-z]*|Space|Panel|Detections?")
-"""What a request may name as a class: steps of a view, questions about one, the layout of a page, and boxes."""
+_CLASSES = re.compile(r"fiftyone\.core\.(stages|aggregations)\.[A-Z][A-Za-z]*|Space|Panel")
+"""What a request may name as a class: steps of a view, questions about one, and the layout of a page."""
 _EXTENDED = {"extended", "extendedStages", "extended_stages"}
 """May hold classes as keys."""
 _HARMFUL = {
@@ -114,19 +109,23 @@ class Reviewed:
     view: str = ""
 
 
-def refuse(method: str, path: str, reviewed: Reviewed) -> Refusal | None:
-    """Return why a request may not pass, by method and decoded path alone; None where it may.
+_NO_EDITS = Refusal(
+    "A review changes no annotations",
+    "correct boxes in a FiftyOne of your own, export them as COCO JSON, and give that file as --source",
+)
+"""In Annotate mode the App saves each change of a box by a PATCH of its sample."""
 
-    An edit of a sample (PATCH) passes here; see `read_edit`.
-    """
+
+def refuse(method: str, path: str, reviewed: Reviewed) -> Refusal | None:
+    """Return why a request may not pass, by method and decoded path alone; None where it may."""
     if method in ("GET", "HEAD"):
         if path.startswith("/datasets/") and not re.fullmatch(_FILES, path):
             return None if path == f"/datasets/{reviewed.name}" else _other_dataset(reviewed)
         if path.startswith("/dataset/"):
             return None if path.split("/")[2] == reviewed.id else _other_dataset(reviewed)
         passes = _READ.fullmatch(path)
-    elif method == "PATCH":
-        passes = re.match(r"/dataset/[^/]+/sample/", path)
+    elif method == "PATCH" and path.startswith("/dataset/"):
+        return _NO_EDITS
     else:
         passes = _POST.fullmatch(path) if method == "POST" else None
     return None if passes else Refusal("Not allowed by the server of a review", f"{method} {path[:80]}")
@@ -138,27 +137,27 @@ def refuse_body(path: str, body: bytes, reviewed: Reviewed) -> Refusal | None:
         return None
     try:
         # As FiftyOne decodes it.
-        asked = json.loads(body.decode(), object_pairs_hook=each_key_once)
+        request = json.loads(body.decode(), object_pairs_hook=each_key_once)
     except (ValueError, RecursionError):
         return Refusal("The request is not JSON, or an object of it holds a key twice", status=400)
-    if not isinstance(asked, dict):
+    if not isinstance(request, dict):
         return Refusal("The request is not a JSON object", status=400)
-    if (refusal := refuse_values(asked, reviewed)) is not None:
+    if (refusal := refuse_values(request, reviewed)) is not None:
         return refusal
     if path.startswith(OPERATORS):
-        operator = asked.get("operator_uri") or ""
-        # FiftyOne makes a text of {"$symbol": …} too.
+        operator = request.get("operator_uri") or ""
+        # FiftyOne converts {"$symbol": …} to a text too.
         if not isinstance(operator, str):
             return Refusal("The name of an operator must be a text", status=400)
         if operator.startswith(_BUILT_IN) and operator.rpartition("/")[2] not in _HARMLESS:
             return Refusal(
                 "Operators that change the dataset or read the disk are not allowed in a review", operator[:80]
             )
-    return _refuse_query(asked, reviewed) if path == GRAPHQL else None
+    return _refuse_query(request, reviewed) if path == GRAPHQL else None
 
 
 def refuse_values(request: Any, reviewed: Reviewed) -> Refusal | None:
-    """Return why a value may not pass, at whatever depth it stands; None where all may.
+    """Return why a value may not pass, at any depth of the request; None if all may.
 
     FiftyOne imports the module of whatever class a request names, and makes an object of it.
 
@@ -197,7 +196,7 @@ def refuse_values(request: Any, reviewed: Reviewed) -> Refusal | None:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A GraphQL query: what it changes, texts that stand in it, and the variables that name a dataset."""
+    """A GraphQL query: what it changes, the texts in it, and the variables that name a dataset."""
 
     changes: frozenset[str]
     texts: frozenset[str]
@@ -206,7 +205,7 @@ class _Query:
 
 @lru_cache(_MOST_QUERIES)
 def _read_query(text: str) -> _Query | None:
-    """Return what a query does, None where it is none."""
+    """Return what a query does, None if the text is not a query."""
     import graphql
 
     try:
@@ -237,8 +236,8 @@ def _read_query(text: str) -> _Query | None:
     return _Query(frozenset(changes), frozenset(texts), frozenset(datasets))
 
 
-def _refuse_query(asked: Mapping[str, Any], reviewed: Reviewed) -> Refusal | None:
-    text, variables = asked.get("query"), asked.get("variables") or {}
+def _refuse_query(request: Mapping[str, Any], reviewed: Reviewed) -> Refusal | None:
+    text, variables = request.get("query"), request.get("variables") or {}
     query = _read_query(text) if isinstance(text, str) else None
     if query is None or not isinstance(variables, dict):
         return Refusal("The request is not a query", status=400)
@@ -246,9 +245,9 @@ def _refuse_query(asked: Mapping[str, Any], reviewed: Reviewed) -> Refusal | Non
         return Refusal("The saved views and colours of a review cannot be changed")
     # A form is a variable that holds the name; the App's own queries hold no text.
     forms = [value for value in variables.values() if isinstance(value, dict)]
-    named = [variables.get(name) for name in query.datasets]
-    named += [form.get(name) for form in forms for name in _DATASET_NAMES]
-    if {*query.texts, *(name for name in named if isinstance(name, str))} - {"", reviewed.name}:
+    names = [variables.get(name) for name in query.datasets]
+    names += [form.get(name) for form in forms for name in _DATASET_NAMES]
+    if {*query.texts, *(name for name in names if isinstance(name, str))} - {"", reviewed.name}:
         return _other_dataset(reviewed)
     return None
 
@@ -265,7 +264,7 @@ def parameters(query: bytes) -> dict[str, list[str]]:
 def restrict_stages(fiftyone: Any) -> None:
     """Let FiftyOne build, from what the App sends, stages of a view and nothing else, for the life of this process.
 
-    By itself it makes an object of whatever class a request names, with the arguments that stand there, and hands
+    By itself it makes an object of any class that a request names, with the arguments of the request, and hands
     MongoDB whatever pipeline a request holds: ``$out`` and ``$merge`` write. This holds whatever way the name took
     past `refuse_values`, in a saved view as well.
     """
@@ -316,99 +315,3 @@ def _is_harmful(request: Any) -> bool:
 
 def _other_dataset(reviewed: Reviewed) -> Refusal:
     return Refusal(f"This server shows only the review {reviewed.name!r}", "start another server for another review")
-
-
-_WHOLE = re.compile(r"/dataset/(?P<dataset>[^/]+)/sample/(?P<sample>[0-9a-f]{24})")
-_LABEL = re.compile(_WHOLE.pattern + r"/(?P<field>[^/]+)/(?P<label>[^/]+)")
-_PATCH_TYPE = "application/json-patch+json"
-_OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
-PARTS_OF_A_BOX = ("_cls", "_id", "bounding_box", "confidence", "id", "index", "label", "tags")
-"""What a drawn box may hold: nothing that names a file, as a mask may, and nothing that FiftyOne stores unchecked."""
-# FiftyOne follows a path through attributes of Python objects, `__globals__` included.
-_IN_A_BOX = rf"(/({'|'.join(PARTS_OF_A_BOX)})|/(bounding_box|tags)/[^/]+)?"
-_PATH_IN_A_BOX = re.compile(_IN_A_BOX)
-_PATH = re.compile(rf"/{MISSING}(/detections(/(-|[0-9]+){_IN_A_BOX})?)?")
-_MOST_OPERATIONS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class EditRequest:
-    """One edit of the field `MISSING` of one sample, before FiftyOne saw it.
-
-    Attributes
-    ----------
-    sample : str
-        Id of the sample.
-    label : str
-        Id of the one box that `operations` speak of, their paths being within it; ``""`` where they speak of the
-        sample, their paths beginning with ``/missing``.
-    version : str
-        What the App last saw of the sample (``If-Match``, base64 of its time of change), ``""`` where it says nothing.
-        FiftyOne refuses an edit of what has changed since with status 412.
-    operations : tuple of mappings
-        JSON Patch (RFC 6902): ``op``, ``path``, ``value`` or ``from``.
-    """
-
-    sample: str
-    label: str
-    version: str
-    operations: tuple[Mapping[str, Any], ...]
-
-
-_ELSEWHERE = Refusal(f"Only boxes of the field {MISSING!r} can be changed here", "verdicts are given by key or button")
-
-
-class Edits(Protocol):
-    """Who hears of every edit. Both calls are made outside the event loop, and never two at a time."""
-
-    def begin(self, request: EditRequest) -> Refusal | int:
-        """Take note of an edit before FiftyOne sees it; its number, or why it may not be made."""
-
-    def end(self, number: int, status: int, body: bytes) -> None:
-        """Take note of FiftyOne's answer: the edit is in the database where the status is below 300.
-
-        Without this call nobody knows: the server ended in between. `body` is FiftyOne's answer, the sample as JSON
-        where it went well.
-        """
-
-
-def read_edit(path: str, query: str, headers: Mapping[str, str], body: bytes, *, dataset: str) -> EditRequest | Refusal:
-    """Return the edit that a PATCH request asks for, or why it may not pass.
-
-    Parameters
-    ----------
-    path, query : str
-        Decoded path of the request, and what follows its question mark.
-    headers : mapping
-        By lower-case name.
-    dataset : str
-        Id of the dataset under review.
-    """
-    found = _LABEL.fullmatch(path) or _WHOLE.fullmatch(path)
-    if found is None or found["dataset"] != dataset:
-        return Refusal("Not an image of this review")
-    parts = found.groupdict()
-    if query or parts.get("field", f"{MISSING}.detections") != f"{MISSING}.detections":
-        return _ELSEWHERE
-    if headers.get("content-type", "").partition(";")[0].strip().lower() != _PATCH_TYPE:
-        return Refusal("An edit is a JSON Patch", f"Content-Type: {_PATCH_TYPE}", 415)
-    try:
-        operations = json.loads(body.decode(), object_pairs_hook=each_key_once)
-    except (ValueError, RecursionError):
-        operations = None
-    if not isinstance(operations, list) or not 0 < len(operations) <= _MOST_OPERATIONS:
-        return Refusal("The edit is not a list of JSON Patch operations", status=400)
-    if (refusal := refuse_values(operations, Reviewed("", dataset))) is not None:
-        return refusal
-    label = parts.get("label", "")
-    allowed = _PATH_IN_A_BOX if label else _PATH
-    if not all(_is_operation(op, allowed) for op in operations):
-        return _ELSEWHERE
-    return EditRequest(parts["sample"], label, headers.get("if-match", "").strip('"'), tuple(operations))
-
-
-def _is_operation(op: Any, allowed: re.Pattern[str]) -> bool:
-    """Return whether this is an operation, and each path that it names one of a drawn box."""
-    if not isinstance(op, dict) or op.get("op") not in _OPERATIONS or "path" not in op:
-        return False
-    return all(isinstance(op[name], str) and allowed.fullmatch(op[name]) for name in ("path", "from") if name in op)

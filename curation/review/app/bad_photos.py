@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from curation.core.errors import CurationError, MissingExtraError
-from curation.core.storage import open_binary
+from curation.core.reading import open_binary
 from curation.sources.photos import LARGEST_FILE, MEGAPIXELS, BrokenPhotoError, decode_photo, read_photo, shown_size
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _checked(stream: BinaryIO, path: Path) -> Checked:
             kind, size = photo.format or "", shown_size(photo)
     except Image.DecompressionBombError:
         return "huge", (0, 0)
-    # Pillow's readers of heads raise errors of many kinds on what is no photo.
+    # Pillow's readers of heads raise errors of many kinds on other files.
     except (OSError, ValueError, SyntaxError, EOFError, TypeError, KeyError, IndexError, OverflowError,
             ArithmeticError, MemoryError, AttributeError, RuntimeError, AssertionError):  # fmt: skip
         stream.seek(0)

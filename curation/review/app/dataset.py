@@ -6,7 +6,7 @@ whose document is the template; all images are written as documents of that form
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
@@ -15,7 +15,6 @@ import msgspec
 import numpy as np
 
 from curation.core.errors import ReviewError
-from curation.manifest.header import UNNAMED
 from curation.review.app.images import ReviewImages, box_slices
 from curation.review.app.verdicts import CONFLICT
 from curation.review.proposals.proposal import KINDS, Evidence
@@ -24,17 +23,15 @@ from curation.review.proposals.proposal import Verdict as Proposed
 if TYPE_CHECKING:
     from curation.signals.similarity.embeddings import Embeddings
 
-KNOWN, UNKNOWN, OTHER, MISSING = "known", "unknown", "other", "missing"
+KNOWN, UNKNOWN, OTHER = "known", "unknown", "other"
 FIELD_OF_ROLE = {"known": KNOWN, "previous": KNOWN, "unknown": UNKNOWN}
-"""Boxes stand in a field by their role, since the App's grid colours whole fields right and nothing finer."""
+"""The field of boxes by role: the App's grid colours whole fields only."""
 
 BOX_FIELDS = {
     KNOWN: "boxes of ID classes: known to the detector, or known from a previous task",
     UNKNOWN: "boxes of classes that are unknown",
     OTHER: "boxes of negative or ignored classes, and of classes whose role nothing says",
-    MISSING: "boxes that a reviewer drew, since the annotations lack them",
 }
-_MOST_CLASSES = 1000
 
 EMBEDDING_KEY = "look"
 """Brain key of the similarity index: the App's sort-by-similarity offers it by this name."""
@@ -55,7 +52,7 @@ class Field:
 
 EVIDENCE_FIELDS = (
     Field("image_id", "text", "namespaced id, such as coco:000000397133", indexed=True),
-    Field("part", "text", "part of the manifest, or source, that the image stands in"),
+    Field("part", "text", "part of the manifest, or source, of the image"),
     Field("pool", "text", "what a decision on this image speaks of: the part, or the pool that was named"),
     Field("classes", "texts", "classes that the annotations name, sorted"),
     Field("proposal", "text", "what is proposed, not decided: remove?, near?, far?, farther?, undecided?"),
@@ -78,21 +75,17 @@ VERDICT_FIELDS = (
     Field("verdict_reason", "text", "reason of the last verdict"),
     Field("reviewer", "text", "who gave the last verdict"),
     Field("verdicts", "texts", "the standing verdict of each reviewer"),
-    Field("decided_by", "texts", "reviewers whose verdict stands", indexed=True),
+    Field("decided_by", "texts", "reviewers with a current verdict", indexed=True),
 )
 """Written with each verdict, after the log."""
 
-BOXED_FIELD = "boxed_by"
-DRAWING_FIELDS = (Field(BOXED_FIELD, "texts", "reviewers who say that every unknown object of the image is boxed"),)
-"""Written after the log of drawn boxes."""
-
-FIELDS = EVIDENCE_FIELDS + VERDICT_FIELDS + DRAWING_FIELDS
+FIELDS = EVIDENCE_FIELDS + VERDICT_FIELDS
 
 
 _FIRST = ("image_id", "batch")
 """Fields that the sidebar shows after what is on the tiles.
 
-The App takes time for each that it shows, at each image; the others stand in a group that opens with a click, and
+The App takes time for each that it shows, at each image; the others are in a group that opens with a click, and
 beside the image as evidence.
 """
 _INNER = ("evidence_rows", "nearest_path", "decided_by")
@@ -100,11 +93,11 @@ _INNER = ("evidence_rows", "nearest_path", "decided_by")
 
 
 def proposed(word: str) -> str:
-    """Return how a proposal is shown: ``remove?``, so that nobody takes it for a verdict."""
+    """Return how a proposal is shown: ``remove?``, so that it does not look like a verdict."""
     return f"{word}?"
 
 
-# Okabe and Ito's palette: told apart by colour-blind readers too.
+# Okabe and Ito's palette, which colour-blind readers can distinguish.
 VERDICT_COLOURS = {
     "keep": "#009e73",
     "remove": "#d55e00",
@@ -118,12 +111,12 @@ PROPOSAL_COLOURS = {
     for word, colour in {**VERDICT_COLOURS, "farther": "#56b4e9", "undecided": "#999999"}.items()
     if word in get_args(Proposed)
 }
-BOX_COLOURS = {KNOWN: "#d55e00", UNKNOWN: "#56b4e9", OTHER: "#999999", MISSING: "#f0e442"}
+BOX_COLOURS = {KNOWN: "#d55e00", UNKNOWN: "#56b4e9", OTHER: "#999999"}
 TAG_COLOURS = {"verdict": "#009e73", "proposal": "#e69f00", "score": "#e69f00", "classes": "#5c6670"}
 """What tiles show beside boxes, in the order of the sidebar."""
 
 
-def arrange_app(fiftyone: Any, dataset: Any, classes: Iterable[str] = ()) -> None:
+def arrange_app(fiftyone: Any, dataset: Any) -> None:
     """Give the sidebar a group of the review's fields, show boxes and tags on tiles, and fix every colour."""
     config = dataset.app_config
     ours = [*TAG_COLOURS, *_FIRST]
@@ -149,17 +142,6 @@ def arrange_app(fiftyone: Any, dataset: Any, classes: Iterable[str] = ()) -> Non
         ],
     )
     dataset.save()
-    # Only a field with a schema can be drawn in. The first class is what a new box is called.
-    names = list(dict.fromkeys([UNNAMED, *sorted(classes)]))[:_MOST_CLASSES]
-    schema = {"type": "detections", "component": "dropdown", "classes": names, "attributes": []}
-    dataset.set_label_schemas({MISSING: schema})
-    dataset.activate_label_schemas([MISSING])
-
-
-def drawn_classes(dataset: Any) -> tuple[str, ...]:
-    """Return the classes that a drawn box may have."""
-    schemas = getattr(dataset, "label_schemas", None) or {}
-    return tuple(schemas.get(MISSING, {}).get("classes", (UNNAMED,)))
 
 
 OPEN_VIEW, CONFLICT_VIEW, AGAINST_VIEW, SCORE_VIEW = "to decide", "conflicts", "against the proposal", "by score"
@@ -205,7 +187,7 @@ def build_dataset(
     fiftyone : module
         From `curation.core.fiftyone_database.load_fiftyone`.
     info : mapping
-        What the dataset says of itself under `INFO_KEY`.
+        Stored in the dataset under `INFO_KEY`.
     embeddings : Embeddings, optional
         For sort-by-similarity; images without one cannot be sorted by.
 
@@ -226,7 +208,7 @@ def build_dataset(
         if field.indexed:
             dataset.create_index(field.name)
     save_views(fiftyone, dataset, images)
-    arrange_app(fiftyone, dataset, set(images.boxes.labels))
+    arrange_app(fiftyone, dataset)
     if embeddings is not None:
         _index_by_look(dataset, images, embeddings)
     _say(dataset, {**info, "state": READY})
@@ -234,7 +216,7 @@ def build_dataset(
 
 
 def info_of(dataset: Any) -> dict[str, Any]:
-    """Return what a dataset says of its review, empty where it is none of ours."""
+    """Return the stored record of a dataset's review, empty for other datasets."""
     info = dataset.info.get(INFO_KEY)
     return dict(info) if isinstance(info, Mapping) else {}
 
@@ -267,9 +249,8 @@ def _declare(fiftyone: Any, dataset: Any) -> None:
         fields[name] = create(
             name, fiftyone.EmbeddedDocumentField, embedded_doc_type=fiftyone.Detections, description=meaning
         )
-        if name != MISSING:
-            fields[f"{name}.detections.role"] = create("role", fiftyone.StringField)
-            fields[f"{name}.detections.ignore"] = create("ignore", fiftyone.BooleanField)
+        fields[f"{name}.detections.role"] = create("role", fiftyone.StringField)
+        fields[f"{name}.detections.ignore"] = create("ignore", fiftyone.BooleanField)
     # All at once: FiftyOne loads the dataset anew after each call.
     dataset.add_dynamic_sample_fields(fields)
 
@@ -306,7 +287,7 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
 
 
 def _score(evidence: Sequence[Evidence]) -> float | None:
-    """Return the score of the strongest evidence that has one; evidence stands by strength."""
+    """Return the score of the strongest evidence that has one; evidence is sorted by strength."""
     return next((float(e.score) for e in evidence if e.score), None)
 
 
@@ -320,24 +301,24 @@ def _boxes(images: ReviewImages) -> Iterator[dict[str, list[dict[str, Any]]]]:
     boxes = images.boxes
     relative = boxes.xywh / np.tile(np.maximum(images.sizes, 1), 2)[boxes.image]
     for among in box_slices(images):
-        found: dict[str, list[dict[str, Any]]] = {name: [] for name in BOX_FIELDS}
+        by_field: dict[str, list[dict[str, Any]]] = {name: [] for name in BOX_FIELDS}
         columns = (column[among] for column in (boxes.labels, boxes.roles, boxes.ignore))
         for box, label, role, ignore in zip(relative[among].tolist(), *columns, strict=True):
-            stated = {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
-            found[FIELD_OF_ROLE.get(role, OTHER)].append(stated)
-        yield found
+            detection = {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
+            by_field[FIELD_OF_ROLE.get(role, OTHER)].append(detection)
+        yield by_field
 
 
 def _documents(images: ReviewImages, template: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield samples as the documents that FiftyOne stores; what none of our fields says comes from the template."""
     from bson import ObjectId
 
-    for row, found in enumerate(_boxes(images)):
+    for row, by_field in enumerate(_boxes(images)):
         document = {**template, "tags": [], "filepath": str(images.paths[row]), **_values(images, row)}
         width, height = images.sizes[row].tolist()
         if width and height:
             document["metadata"] = {"_cls": "ImageMetadata", "width": width, "height": height}
-        for name, boxes in found.items():
+        for name, boxes in by_field.items():
             detections = [
                 {"_id": ObjectId(), "_cls": "Detection", "attributes": {}, "tags": [], **box} for box in boxes
             ]
@@ -362,17 +343,17 @@ def _index_by_look(dataset: Any, images: ReviewImages, embeddings: Embeddings) -
     import fiftyone.brain as brain
 
     row_of = {id_: row for row, id_ in enumerate(embeddings.ids)}
-    found = [(row, row_of[id_]) for row, id_ in enumerate(images.ids) if id_ in row_of]
-    if not found:
-        expected, shown = (
+    rows = [(row, row_of[id_]) for row, id_ in enumerate(images.ids) if id_ in row_of]
+    if not rows:
+        expected, example = (
             f"ids such as {next(iter(images.ids), '')}",
             embeddings.ids[0] if embeddings.ids else "an empty store",
         )
-        raise ReviewError("The embeddings hold none of the images under review", expected=expected, found=shown)
+        raise ReviewError("The embeddings hold none of the images under review", expected=expected, found=example)
     ids = dataset.values("id")
     index = brain.compute_similarity(
         dataset, embeddings=False, brain_key=EMBEDDING_KEY, backend="sklearn", metric="cosine"
     )
-    vectors = np.asarray(embeddings.vectors[[theirs for _, theirs in found]], np.float32)
-    index.add_to_index(vectors, np.array([ids[ours] for ours, _ in found]), warn_existing=False)
+    vectors = np.asarray(embeddings.vectors[[theirs for _, theirs in rows]], np.float32)
+    index.add_to_index(vectors, np.array([ids[ours] for ours, _ in rows]), warn_existing=False)
     index.save()

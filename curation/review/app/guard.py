@@ -21,11 +21,9 @@ from urllib.parse import quote, urlencode
 from curation.review.app.app_requests import (
     JUDGE,
     MEDIA,
-    Edits,
     Refusal,
     Reviewed,
     parameters,
-    read_edit,
     refuse,
     refuse_body,
     refuse_values,
@@ -43,7 +41,6 @@ KNOWN_BY = "This is a curation review"
 """Begins every refusal."""
 
 _LARGEST_BODY = 16 << 20
-_LARGEST_EDIT = 1 << 20
 _PAGE = (
     "default-src 'self' 'unsafe-inline' 'unsafe-eval' blob: data:; frame-ancestors 'none'; form-action 'self'; "
     "base-uri 'self'"
@@ -75,8 +72,6 @@ class Guard:
         The dataset.
     files : callable
         Gives the real paths of all files that `/media` may hand out; asked once, when the first one is.
-    edits : Edits, optional
-        Hears of every edit of the drawn boxes; without it none passes.
     judge : callable, optional
         Answers a verdict by key, outside the event loop; without it none is taken.
     """
@@ -89,7 +84,6 @@ class Guard:
         port: int,
         reviewed: Reviewed,
         files: Callable[[], Collection[str]],
-        edits: Edits | None = None,
         judge: Judge | None = None,
     ) -> None:
         self.token = secrets.token_urlsafe(32)
@@ -102,9 +96,7 @@ class Guard:
         self._reviewed = reviewed
         self._find_files = files
         self._files: frozenset[str] | None = None
-        self._edits = edits
         self._judge = judge
-        self._one_edit = asyncio.Lock()
         self._finding = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -128,8 +120,10 @@ class Guard:
         if refusal is None:
             refusal = refuse(scope["method"], scope["path"], self._reviewed)
         if refusal is None:
-            named = parameters(scope["query_string"]).items()
-            refusal = refuse_values([{name: value} for name, values in named for value in values], self._reviewed)
+            query_values = parameters(scope["query_string"]).items()
+            refusal = refuse_values(
+                [{name: value} for name, values in query_values for value in values], self._reviewed
+            )
         if refusal is not None:
             await send.refuse(refusal)
             return
@@ -139,15 +133,12 @@ class Guard:
         if scope["path"] == MEDIA:
             refusal = await self._foreign_file(scope)
         body = b""
-        if refusal is None and scope["method"] in ("POST", "PATCH"):
-            found = await _body(receive, _LARGEST_EDIT if scope["method"] == "PATCH" else _LARGEST_BODY)
-            if isinstance(found, Refusal):
-                refusal = found
-            elif scope["method"] == "PATCH":
-                await self._edit(scope, headers, found, receive, send)
-                return
+        if refusal is None and scope["method"] == "POST":
+            content = await _body(receive)
+            if isinstance(content, Refusal):
+                refusal = content
             else:
-                refusal, body = refuse_body(scope["path"], found, self._reviewed), found
+                refusal, body = refuse_body(scope["path"], content, self._reviewed), content
                 receive = _again(body, receive)
         if refusal is not None:
             await send.refuse(refusal)
@@ -163,12 +154,12 @@ class Guard:
             await send.refuse(Refusal("This review takes no verdicts"))
             return
         try:
-            said = await asyncio.to_thread(self._judge, json.loads(body or b"{}"))
+            answer = await asyncio.to_thread(self._judge, json.loads(body or b"{}"))
         except Exception:
             _log.exception("A verdict could not be given")
             await send.fail()
             return
-        await send.say(200, json.dumps(said).encode(), {"content-type": "application/json"})
+        await send.say(200, json.dumps(answer).encode(), {"content-type": "application/json"})
 
     def _stranger(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
         """Return why whoever sent this may not ask anything."""
@@ -184,11 +175,11 @@ class Guard:
         is_link = headers.get("sec-fetch-mode") == "navigate" and scope["method"] == "GET"
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not is_link:
             return Refusal("Requests from other pages are refused")
-        given = parameters(scope["query_string"]).get(TOKEN, [])
-        given += [value for name, value in _cookies(headers) if name == self._cookie]
-        if any(_same(token, self.token) for token in given):
+        tokens = parameters(scope["query_string"]).get(TOKEN, [])
+        tokens += [value for name, value in _cookies(headers) if name == self._cookie]
+        if any(_same(token, self.token) for token in tokens):
             return None
-        if self.ticket and any(_same(ticket, self.ticket) for ticket in given):
+        if self.ticket and any(_same(ticket, self.ticket) for ticket in tokens):
             self.ticket = ""
             return None
         hint = "open the address that `curation review start` printed, with all that follows ?token="
@@ -196,42 +187,13 @@ class Guard:
 
     async def _foreign_file(self, scope: Scope) -> Refusal | None:
         """Return why a file is not handed out: it is none of the dataset, whatever way leads to it."""
-        asked = parameters(scope["query_string"]).get("filepath", [])
+        paths = parameters(scope["query_string"]).get("filepath", [])
         async with self._finding:
             if self._files is None:
                 self._files = frozenset(await asyncio.to_thread(self._find_files))
-        if len(asked) == 1 and await asyncio.to_thread(_real, asked[0]) in self._files:
+        if len(paths) == 1 and await asyncio.to_thread(_real, paths[0]) in self._files:
             return None
         return Refusal("Only files of the dataset under review are handed out")
-
-    async def _edit(
-        self, scope: Scope, headers: Mapping[str, str], body: bytes, receive: Receive, send: _Answered
-    ) -> None:
-        """Pass on an edit between the two notes that are taken of it, one edit at a time."""
-        query = scope["query_string"].decode("latin-1")
-        request = read_edit(scope["path"], query, headers, body, dataset=self._reviewed.id)
-        if isinstance(request, Refusal):
-            await send.refuse(request)
-            return
-        if self._edits is None:
-            await send.refuse(Refusal("This review takes no edits"))
-            return
-        kept = _Kept()
-        try:
-            async with self._one_edit:
-                number = await asyncio.to_thread(self._edits.begin, request)
-                if isinstance(number, Refusal):
-                    await send.refuse(number)
-                    return
-                await self._pass(scope, _again(body, receive), _Answered(scope, kept))
-                await asyncio.to_thread(self._edits.end, number, kept.status, kept.body)
-        except Exception:
-            # What was not noted is no success: a restart compares the log with the database.
-            _log.exception("An edit could not be logged")
-            await send.fail()
-            return
-        for message in kept.messages:
-            await send.plain(message)
 
     async def _pass(self, scope: Scope, receive: Receive, send: _Answered) -> None:
         try:
@@ -262,8 +224,8 @@ class _Answered:
                 return
             self._has_begun = True
             ours = {**_HEADERS, "content-security-policy": self._policy}
-            kept = [(name, value) for name, value in message["headers"] if name.decode("latin-1").lower() not in ours]
-            message = {**message, "headers": [*kept, *((k.encode(), v.encode()) for k, v in ours.items())]}
+            others = [(name, value) for name, value in message["headers"] if name.decode("latin-1").lower() not in ours]
+            message = {**message, "headers": [*others, *((k.encode(), v.encode()) for k, v in ours.items())]}
         await self.plain(message)
 
     async def fail(self) -> None:
@@ -274,10 +236,10 @@ class _Answered:
 
     async def refuse(self, refusal: Refusal) -> None:
         """Say why a request is not answered: words for a reader, JSON for the App."""
-        said = f"{KNOWN_BY}. {refusal.what}{f' ({refusal.hint})' if refusal.hint else ''}."
-        kind, text = "text/plain; charset=utf-8", f"{said}\n"
+        message = f"{KNOWN_BY}. {refusal.what}{f' ({refusal.hint})' if refusal.hint else ''}."
+        kind, text = "text/plain; charset=utf-8", f"{message}\n"
         if not self._is_read:
-            kind, text = "application/json", json.dumps({"error": {"message": said}, "message": said})
+            kind, text = "application/json", json.dumps({"error": {"message": message}, "message": message})
         await self.say(refusal.status, text.encode(), {"content-type": kind})
 
     async def redirect(self, address: str, cookie: str = "", *, is_page: bool = False) -> None:
@@ -297,25 +259,11 @@ class _Answered:
     async def say(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         """Send a whole answer of our own."""
         self._has_begun = self._is_over = True
-        said = {**_HEADERS, "content-security-policy": self._policy, "cache-control": "no-store", **headers}
-        said["content-length"] = str(len(body))
+        all_headers = {**_HEADERS, "content-security-policy": self._policy, "cache-control": "no-store", **headers}
+        all_headers["content-length"] = str(len(body))
         start = {"type": "http.response.start", "status": status}
-        await self.plain({**start, "headers": [(k.encode(), v.encode("latin-1")) for k, v in said.items()]})
+        await self.plain({**start, "headers": [(k.encode(), v.encode("latin-1")) for k, v in all_headers.items()]})
         await self.plain({"type": "http.response.body", "body": b"" if self._is_head else body})
-
-
-class _Kept:
-    """Keeps an answer until a note was taken of it."""
-
-    def __init__(self) -> None:
-        self.messages: list[Message] = []
-        self.status = 500
-        self.body = b""
-
-    async def __call__(self, message: Message) -> None:
-        self.messages.append(message)
-        self.status = message.get("status", self.status)
-        self.body += message.get("body", b"")
 
 
 def redirection(address: str) -> str:
@@ -330,12 +278,12 @@ def redirection(address: str) -> str:
 
 def real_files(dataset: Any) -> frozenset[str]:
     """Return the real paths of all files that a dataset names: its photos, and fields whose name ends in ``path``."""
-    named = [name for name in dataset.get_field_schema(flat=True) if name.endswith("path")]
-    found: set[Any] = set()
-    for name in named:
+    path_fields = [name for name in dataset.get_field_schema(flat=True) if name.endswith("path")]
+    paths: set[Any] = set()
+    for name in path_fields:
         # Few boxes name a file, where they can.
-        found.update(dataset.distinct(name) if "." in name else dataset.values(name))
-    return frozenset(_real(value) for value in found if isinstance(value, str))
+        paths.update(dataset.distinct(name) if "." in name else dataset.values(name))
+    return frozenset(_real(value) for value in paths if isinstance(value, str))
 
 
 def _real(path: str) -> str:
@@ -345,22 +293,22 @@ def _real(path: str) -> str:
         return ""
 
 
-def _same(given: str, other: str) -> bool:
-    return hmac.compare_digest(given.encode(errors="replace"), other.encode())
+def _same(token: str, other: str) -> bool:
+    return hmac.compare_digest(token.encode(errors="replace"), other.encode())
 
 
 def _headers(scope: Scope) -> dict[str, str]:
     """Return the headers by name; one that comes twice is what no host, origin or version can be."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for name, value in scope["headers"]:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-        found[key] = f"{found[key]}; {text}" if key in found else text
-    return found
+        by_name[key] = f"{by_name[key]}; {text}" if key in by_name else text
+    return by_name
 
 
 def _cookies(headers: Mapping[str, str]) -> list[tuple[str, str]]:
-    found = [cookie.strip().partition("=") for cookie in headers.get("cookie", "").split(";")]
-    return [(name, value) for name, _, value in found]
+    pairs = [cookie.strip().partition("=") for cookie in headers.get("cookie", "").split(";")]
+    return [(name, value) for name, _, value in pairs]
 
 
 def _page(reviewed: Reviewed) -> str:
@@ -377,15 +325,15 @@ def _without_token(scope: Scope, reviewed: Reviewed) -> str:
     return f"{path}?{urlencode(rest, doseq=True)}" if rest else path
 
 
-async def _body(receive: Receive, largest: int) -> bytes | Refusal:
+async def _body(receive: Receive) -> bytes | Refusal:
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] != "http.request":
             return Refusal("Incomplete request", status=400)
         body += message.get("body", b"")
-        if len(body) > largest:
-            return Refusal(f"The request is longer than {largest:,} bytes", status=413)
+        if len(body) > _LARGEST_BODY:
+            return Refusal(f"The request is longer than {_LARGEST_BODY:,} bytes", status=413)
         if not message.get("more_body"):
             return bytes(body)
 

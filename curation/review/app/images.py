@@ -13,7 +13,6 @@ import numpy as np
 
 from curation.core.errors import ReviewError
 from curation.core.wording import counted
-from curation.manifest.header import UNNAMED
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
 from curation.review.app.bad_photos import check_photos
@@ -72,7 +71,7 @@ class ReviewImages:
     batches : tuple of str
         ``0001``, ``0002``, …
     nearest : tuple of str
-        Id of the ID image that looks most like it, ``""`` where that is no evidence. Empty before `arranged`.
+        Id of the ID image that looks most like it, ``""`` without such evidence. Empty before `arranged`.
     nearest_paths : tuple of Path or None
         Photo of that ID image.
     left_out : dict of str to int
@@ -101,7 +100,7 @@ class ReviewImages:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The images of one part, or of one source where there is no manifest; columns as of `ReviewImages`.
+    """The images of a part, or of a source without a manifest; columns as of `ReviewImages`.
 
     ``names`` are those that a photo may have, ``folders`` the source whose photos hold it, ``classes`` not sorted yet.
     """
@@ -186,18 +185,18 @@ def arranged(
     if len(by_id) < len(proposals):
         repeated, _ = Counter(proposal.image_id for proposal in proposals).most_common(1)[0]
         raise ReviewError("An image has two proposals", where=repeated[:200])
-    found = [by_id.get(image) for image in images.ids]
+    offered = [by_id.get(image) for image in images.ids]
     last = max((proposal.rank for proposal in proposals), default=0) + 1
-    ranks = np.array([last if proposal is None else proposal.rank for proposal in found], np.int64)
+    ranks = np.array([last if proposal is None else proposal.rank for proposal in offered], np.int64)
     order = np.argsort(ranks, kind="stable")
     if only_proposed:
         order = order[ranks[order] < last]
         images = _note(images, UNPROPOSED, [images.ids[row] for row in np.flatnonzero(ranks == last)])
     images = _note(images, "proposed, but not among the images", sorted(set(by_id) - set(images.ids)))
-    if not len(order) or (by_id and not any(found)):
+    if not len(order) or (by_id and not any(offered)):
         reasons = ", ".join(f"{counted(count, 'image')}: {reason}" for reason, count in images.left_out.items())
         raise ReviewError("No image to review", where=next(iter(by_id), None), found=reasons)
-    images = replace(pick_images(images, order.tolist()), proposals=tuple(found[row] for row in order.tolist()))
+    images = replace(pick_images(images, order.tolist()), proposals=tuple(offered[row] for row in order.tolist()))
     if known and not any(images.boxes.roles):
         keys = {name_key(name) for name in known}
         roles = tuple("known" if name_key(label) in keys else "unknown" for label in images.boxes.labels)
@@ -219,14 +218,14 @@ def _with_good_photos(images: ReviewImages) -> ReviewImages:
     for image, (why, _) in sorted(zip(images.ids, checked, strict=True)):
         if why:
             bad.setdefault(why, []).append(image)
-    kept = [row for row, (why, _) in enumerate(checked) if not why]
-    if not kept:
-        found = ", ".join(f"{why}: {counted(len(ids), 'image')}" for why, ids in bad.items())
-        raise ReviewError("No photo can be shown", found=found, hint="check --photos")
-    stated = np.array([size for _, size in checked], np.int32).reshape(-1, 2)
+    good_rows = [row for row, (why, _) in enumerate(checked) if not why]
+    if not good_rows:
+        counts = ", ".join(f"{why}: {counted(len(ids), 'image')}" for why, ids in bad.items())
+        raise ReviewError("No photo can be shown", found=counts, hint="check --photos")
+    photo_sizes = np.array([size for _, size in checked], np.int32).reshape(-1, 2)
     lacking = (images.sizes <= 0).any(axis=1, keepdims=True)
-    images = replace(images, sizes=np.where(lacking, stated, images.sizes), bad_photos=bad)
-    return pick_images(images, kept)
+    images = replace(images, sizes=np.where(lacking, photo_sizes, images.sizes), bad_photos=bad)
+    return pick_images(images, good_rows)
 
 
 def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> ReviewImages:
@@ -286,9 +285,9 @@ def _describe(group: _Group, slot: str, source: Source, rows: np.ndarray, positi
     group.sizes[rows, 0], group.sizes[rows, 1] = source.images.widths[positions], source.images.heights[positions]
     row_of = np.full(len(source.images), -1, np.int64)
     row_of[positions] = rows
-    stated, native = source.images.file_names, source.images.native
+    file_names, native = source.images.file_names, source.images.native
     for row, position in zip(rows.tolist(), positions.tolist(), strict=True):
-        group.names[row], group.folders[row] = (str(stated[position]), str(native[position])), slot
+        group.names[row], group.folders[row] = (str(file_names[position]), str(native[position])), slot
     images, categories = source.class_pairs()
     row = row_of[images]
     for index, category in zip(row[row >= 0].tolist(), categories[row >= 0].tolist(), strict=True):
@@ -301,9 +300,9 @@ def _viewed_boxes(manifest: Manifest, objects: PartObjects, rows: np.ndarray) ->
     xywh = np.zeros((len(objects), 4))
     for number, source in enumerate(objects.images.sources):
         mine = objects.source == number
-        shown = source.require_objects("Review").image[objects.index[mine]]
-        xywh[mine] = source.require_pixels("Review", shown).boxes[objects.index[mine]]
-    names = [entry.name for entry in manifest.header.classes] + [UNNAMED]
+        image_rows = source.require_objects("Review").image[objects.index[mine]]
+        xywh[mine] = source.require_pixels("Review", image_rows).boxes[objects.index[mine]]
+    names = [entry.name for entry in manifest.header.classes]
     return Boxes(
         image=line_to_row[objects.image],
         xywh=xywh,
@@ -352,13 +351,13 @@ def pick_images(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
     row_of = np.full(len(images), -1, np.int32)
     row_of[np.asarray(rows, np.int64)] = np.arange(len(rows), dtype=np.int32)
     image = row_of[images.boxes.image]
-    kept = np.flatnonzero(image >= 0)
-    kept = kept[np.argsort(image[kept], kind="stable")]
+    box_rows = np.flatnonzero(image >= 0)
+    box_rows = box_rows[np.argsort(image[box_rows], kind="stable")]
     boxes = replace(
         images.boxes,
-        image=image[kept],
-        xywh=images.boxes.xywh[kept],
-        **_picked(images.boxes, ("labels", "roles", "ignore"), kept.tolist()),
+        image=image[box_rows],
+        xywh=images.boxes.xywh[box_rows],
+        **_picked(images.boxes, ("labels", "roles", "ignore"), box_rows.tolist()),
     )
     every = ("ids", "parts", "pools", "classes", "paths", "proposals", "batches", "nearest", "nearest_paths")
     columns = [name for name in every if getattr(images, name)]

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any
 
 from curation.core.errors import CurationError, ReviewError
-from curation.core.storage import inside
+from curation.core.reading import inside
 from curation.core.wording import counted
 from curation.review.app.dataset import OPEN_VIEW, READY, VERDICT_FIELDS, info_of
 from curation.review.app.progress import Progress, measure_progress, next_batch, progress_text
@@ -39,7 +39,7 @@ class Outcome:
     images : int
         How many got or lost a verdict.
     text : str
-        A sentence that says so.
+        The same as a sentence.
     samples, waiting : tuple of str
         Samples that were judged, or whose verdict was taken back; those among them that wait for the reviewer now.
     """
@@ -86,23 +86,23 @@ class LiveReview:
         Raises
         ------
         ReviewError
-            Nothing is selected, what is selected are no samples of this dataset, the verdict, reason or reviewer
+            Nothing is selected, the selection holds other items than samples, the verdict, reason or reviewer
             cannot be taken, or the database does not answer.
         """
         with self._lock:
             keys = self._keys(samples)
             batches = [(key, self.batch_of[key]) for key in keys]
             rows = self.book.record(batches, verdict, reason=reason, reviewer=reviewer)
-            # Those that say so already too: the database may have missed it.
+            # Those with this verdict too: the database may have missed it.
             self._show(keys)
         done = tuple(sample for key in keys for sample in self._samples_of[key])
         if not rows:
             return Outcome(0, f"{counted(len(keys), 'image')}: {verdict} already", done)
-        said = f" ({rows[0].reason})" if rows[0].reason else ""
-        return Outcome(len(rows), f"{counted(len(rows), 'image')}: {verdict}{said}", done)
+        suffix = f" ({rows[0].reason})" if rows[0].reason else ""
+        return Outcome(len(rows), f"{counted(len(rows), 'image')}: {verdict}{suffix}", done)
 
     def undo(self, reviewer: str | None) -> Outcome:
-        """Take back the reviewer's last call that still stands; the log keeps both."""
+        """Take back the reviewer's last call that is not undone yet; the log keeps both."""
         with self._lock:
             rows = self.book.undo(reviewer)
             keys = [(row.dataset, row.image_id) for row in rows]
@@ -128,7 +128,7 @@ class LiveReview:
             return progress_text(self.book.count_decided(reviewer), len(self.batch_of))
 
     def progress(self) -> Progress:
-        """Return how far the review is, as the log stands now."""
+        """Return the progress of the review by the present log."""
         with self._lock:
             self.book.refresh()
             if self._measured is None or self._measured[0] != self.book.seen:
@@ -136,7 +136,7 @@ class LiveReview:
             return self._measured[1]
 
     def next_batch(self, *, reviewer: str = "", after: str = "") -> str | None:
-        """Return the next batch with an image that waits for a reviewer, None where none does."""
+        """Return the next batch with an image that waits for a reviewer, None if no image waits."""
         with self._lock:
             self.book.refresh()
             standing = self.book.all_standing()
@@ -145,8 +145,8 @@ class LiveReview:
     def export(self, name: str) -> Path:
         """Write the standing decisions to a file of this name (.jsonl or .csv) in the log's folder; the path."""
         if not isinstance(name, str) or Path(name).name != name or name.startswith("."):
-            what = "The export needs a plain file name"
-            raise ReviewError(what, found=ascii(name)[:80], expected="such as verdicts.csv")
+            message = "The export needs a plain file name"
+            raise ReviewError(message, found=ascii(name)[:80], expected="such as verdicts.csv")
         path = inside(self.book.path.parent, name)
         export_decisions(self.book.path, path)
         return path
@@ -156,11 +156,11 @@ class LiveReview:
         self.book.refresh()
         standing = self.book.all_standing()
         names = [field.name for field in VERDICT_FIELDS]
-        shown = dict(zip(self._key_of, zip(*self.dataset.values(names), strict=True), strict=True))
+        values_of = dict(zip(self._key_of, zip(*self.dataset.values(names), strict=True), strict=True))
         stale = {}
         for sample, key in self._key_of.items():
             values = _field_values(standing.get(key, Standing(())))
-            if [value or None for value in shown[sample]] != [value or None for value in values]:
+            if [value or None for value in values_of[sample]] != [value or None for value in values]:
                 stale[sample] = values
         self._write(stale)
         return len(stale)
@@ -172,9 +172,9 @@ class LiveReview:
         if len(samples) > MOST_AT_ONCE:
             raise ReviewError("Too many images are selected", found=str(len(samples)), expected=str(MOST_AT_ONCE))
         if unmatched := [sample for sample in samples if not isinstance(sample, str) or sample not in self._key_of]:
-            what = f"{len(unmatched)} of the {len(samples)} selected items are not images of this review"
+            message = f"{len(unmatched)} of the {len(samples)} selected items are not images of this review"
             hint = "select whole images: leave views of patches or groups, and reload the page"
-            raise ReviewError(what, found=ascii(unmatched[0])[:80], hint=hint)
+            raise ReviewError(message, found=ascii(unmatched[0])[:80], hint=hint)
         return list(dict.fromkeys(self._key_of[sample] for sample in samples))
 
     def _show(self, keys: Iterable[Key]) -> None:
@@ -185,10 +185,7 @@ class LiveReview:
         self._write(changed)
 
     def _write(self, values: Mapping[str, tuple[Any, ...]]) -> None:
-        """Write fields of samples, and those alone: the moment of the last change stays.
-
-        An annotation that is being drawn states that moment; FiftyOne refuses it where the sample says another.
-        """
+        """Write fields of samples, and those alone."""
         if not values:
             return
         from bson import ObjectId
@@ -203,13 +200,13 @@ class LiveReview:
         hint = "end this review and start it again: it brings the App up to the log"
         try:
             with timeout(_PATIENCE_S + _PATIENCE_AN_IMAGE_S * len(changes)):
-                found = self.dataset._sample_collection.bulk_write(changes, ordered=False).matched_count
+                matched = self.dataset._sample_collection.bulk_write(changes, ordered=False).matched_count
         except PyMongoError as error:
-            what = "The verdict is in the log, but the database does not answer"
-            raise ReviewError(what, found=f"{type(error).__name__}: {error}"[:200], hint=hint) from None
-        if found < len(changes):
-            what = "The verdict is in the log, but the dataset was built anew meanwhile"
-            raise ReviewError(what, found=f"{found} of {len(changes)} images", hint=hint)
+            message = "The verdict is in the log, but the database does not answer"
+            raise ReviewError(message, found=f"{type(error).__name__}: {error}"[:200], hint=hint) from None
+        if matched < len(changes):
+            message = "The verdict is in the log, but the dataset was built anew meanwhile"
+            raise ReviewError(message, found=f"{matched} of {len(changes)} images", hint=hint)
 
 
 def open_review(dataset: Any) -> LiveReview:
@@ -218,7 +215,7 @@ def open_review(dataset: Any) -> LiveReview:
     Raises
     ------
     ReviewError
-        The dataset is no finished review dataset, or names a log that may not be written.
+        The dataset is not a finished review, or names a log that may not be written.
     """
     if dataset is None:
         raise ReviewError("No dataset is open", hint="choose the review's dataset in the App")
@@ -243,7 +240,7 @@ def waiting_view(dataset: Any, batch: str, reviewer: str) -> Any:
 def offer_own_view(dataset: Any, reviewer: str) -> str:
     """Save the view of what waits for a reviewer, whatever others decided; its name.
 
-    The view *to decide* shows what nobody decided, for reviewers who share the work; this one serves those who judge
+    The view *to decide* shows undecided images, for reviewers who share the work; this one serves those who judge
     the same images.
     """
     view = dataset.match({"decided_by": {"$ne": reviewer}})
@@ -270,37 +267,39 @@ REVIEWER_VARIABLE = "CURATION_REVIEWER"
 """Holds who reviews, for the life of a server: every way to judge reads it, and no request changes it."""
 
 
-def reviewer_here(asked: Mapping[str, Any] | None = None) -> str:
+def reviewer_here(request: Mapping[str, Any] | None = None) -> str:
     """Return who reviews: ``curation review start --reviewer``, fixed while the server runs.
 
     Parameters
     ----------
-    asked : mapping, optional
+    request : mapping, optional
         A request.
 
     Raises
     ------
     ReviewError
-        The request names somebody else.
+        The request names another reviewer.
     """
     reviewer = os.environ.get(REVIEWER_VARIABLE, "")
-    named = asked.get("reviewer") if asked is not None else None
-    if named and named != reviewer:
+    claimed = request.get("reviewer") if request is not None else None
+    if claimed and claimed != reviewer:
         raise ReviewError(
             "The reviewer is fixed when the server starts",
-            found=ascii(named)[:80],
+            found=ascii(claimed)[:80],
             expected=reviewer or "curation review start --reviewer NAME",
             hint="each reviewer starts a separate server on the same folder",
         )
     return reviewer
 
 
-def judged(dataset: Any, asked: Mapping[str, Any], samples: Any, verdict: Any, *, reason: Any = None) -> dict[str, Any]:
+def judged(
+    dataset: Any, request: Mapping[str, Any], samples: Any, verdict: Any, *, reason: Any = None
+) -> dict[str, Any]:
     """Give a verdict on samples, or take the last one back: to the log, then to the database; the answer, not shown.
 
     Parameters
     ----------
-    asked : mapping
+    request : mapping
         The request, which may name no other reviewer.
 
     Returns
@@ -314,7 +313,7 @@ def judged(dataset: Any, asked: Mapping[str, Any], samples: Any, verdict: Any, *
     CurationError, OSError
         Nothing was recorded, or the database missed it: the message says which.
     """
-    reviewer = reviewer_here(asked)
+    reviewer = reviewer_here(request)
     review = open_review(dataset)
     if verdict == UNDO:
         done = review.undo(reviewer)
@@ -329,16 +328,16 @@ def judged(dataset: Any, asked: Mapping[str, Any], samples: Any, verdict: Any, *
     }
 
 
-def answered(dataset: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
+def answered(dataset: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a key is answered: `judged`, or why nothing was done.
 
     Parameters
     ----------
-    asked : mapping
+    request : mapping
         ``ids`` of samples, ``verdict`` (``undo`` takes the last one back), and ``reason`` where there is one.
     """
     try:
-        return judged(dataset, asked, asked.get("ids"), asked.get("verdict"), reason=asked.get("reason"))
+        return judged(dataset, request, request.get("ids"), request.get("verdict"), reason=request.get("reason"))
     except (CurationError, OSError) as error:
         return refused(error)
 

@@ -85,17 +85,17 @@ def measure_progress(batch_of: Mapping[Key, str], standing: Mapping[Key, Standin
     batch_of : mapping
         Batch of every image under review.
     standing : mapping
-        What stands on images; those that are not under review are counted as `strangers`.
+        Current verdicts on images; those that are not under review are counted as `strangers`.
     """
     known = {key: judged for key, judged in standing.items() if key in batch_of and judged.verdicts}
     verdict_of = {key: judged.verdict for key, judged in known.items()}
     sizes = Counter(batch_of.values())
     decided = Counter(batch_of[key] for key in known)
     conflicts = Counter(batch_of[key] for key, verdict in verdict_of.items() if verdict == CONFLICT)
-    found = agreement(decision for judged in known.values() for decision in judged.verdicts)
+    stages = agreement(decision for judged in known.values() for decision in judged.verdicts)
     verdicts = Counter(str(verdict) for verdict in verdict_of.values())
-    given = grouped((row for judged in known.values() for row in judged.verdicts), lambda row: row.reviewer)
-    words = {name: Counter(map(word_of, rows)) for name, rows in given.items()}
+    by_reviewer = grouped((row for judged in known.values() for row in judged.verdicts), lambda row: row.reviewer)
+    words = {name: Counter(map(word_of, rows)) for name, rows in by_reviewer.items()}
     return Progress(
         images=len(batch_of),
         decided=len(known),
@@ -106,8 +106,8 @@ def measure_progress(batch_of: Mapping[Key, str], standing: Mapping[Key, Standin
             ReviewerProgress(name, n.total(), {word: n[word] for word in VERDICTS if n[word]})
             for name, n in sorted(words.items())
         ),
-        agreement=found[0].pairs if found else (),
-        fleiss=found[0].fleiss if found else None,
+        agreement=stages[0].pairs if stages else (),
+        fleiss=stages[0].fleiss if stages else None,
         strangers=sum(bool(judged.verdicts) for key, judged in standing.items() if key not in batch_of),
     )
 
@@ -143,9 +143,9 @@ def progress_text(decided: int, images: int) -> str:
     return f"{decided:,} of {images:,}" + (", all decided" if decided >= images else "")
 
 
-def share_text(part: int, whole: int) -> str:
+def share_text(part: int, total: int) -> str:
     """Return a share in whole percent, rounded down; a little is ``under 1 %``, never ``0 %``."""
-    percent = 100 * part // whole if whole else 0
+    percent = 100 * part // total if total else 0
     return "under 1 %" if part and not percent else f"{percent} %"
 
 
@@ -163,12 +163,15 @@ def folder_progress(folder: Path) -> tuple[ReviewRecord, Progress]:
     book = VerdictBook(folder / LOG_FILE, stage=record.stage)
     book.refresh()
     standing = book.all_standing()
-    stated = {key: next((row.batch for row in judged.verdicts if row.batch), "") for key, judged in standing.items()}
-    batch_of = {key: batch for key, batch in stated.items() if batch in record.batches}
+    all_batches = {
+        key: next((row.batch for row in judged.verdicts if row.batch), "") for key, judged in standing.items()
+    }
+    batch_of = {key: batch for key, batch in all_batches.items() if batch in record.batches}
     measured = measure_progress(batch_of, standing)
-    found = {batch.batch: batch for batch in measured.batches}
+    by_name = {batch.batch: batch for batch in measured.batches}
     batches = tuple(
-        replace(found.get(batch, BatchProgress(batch, 0, 0, 0)), images=size) for batch, size in record.batches.items()
+        replace(by_name.get(batch, BatchProgress(batch, 0, 0, 0)), images=size)
+        for batch, size in record.batches.items()
     )
     return record, replace(measured, images=record.images, batches=batches)
 

@@ -15,12 +15,14 @@ import msgspec
 
 from curation.core.errors import CurationWarning, MissingFileError, ReviewError
 from curation.core.json_keys import decode_json
-from curation.core.ledger import REVIEW, is_review
-from curation.core.storage import read_bytes, write_text
+from curation.core.reading import read_bytes
+from curation.core.writing import write_text
 from curation.review.app.verdicts import standing_rows
 from curation.review.decisions.decision import Stage
 from curation.review.decisions.files import read_decisions, write_decisions
 
+REVIEW = "review.json"
+"""Record of a review, in its folder."""
 LOG_FILE = "decisions.jsonl"
 DATABASE = "database"
 VERSION = 2
@@ -72,11 +74,20 @@ def write_record(folder: Path, record: ReviewRecord) -> None:
         A file of that name was not created by curation.
     """
     path = folder / REVIEW
-    if path.exists() and not is_review(path):
+    if path.exists() and not _is_record(path):
         raise ReviewError("File not created by curation", where=str(path), hint="choose another --folder")
     # The folder belongs to the review: what it holds is recognised by its content.
     text = json.dumps(msgspec.to_builtins(record), indent=1, ensure_ascii=False) + "\n"
     write_text(path, text, guarded=False)
+
+
+def _is_record(path: Path) -> bool:
+    """Return whether a file is the record of a review, also of another version."""
+    try:
+        content = json.loads(path.read_bytes()) if path.stat().st_size <= _LARGEST else None
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and {"dataset", "stage", "inputs"} <= content.keys()
 
 
 def read_record(folder: Path) -> ReviewRecord:
@@ -160,17 +171,17 @@ def export_decisions(log: Path, path: Path) -> Export:
     OverwriteError
         The path is a file that belongs to the review.
     MissingFileError
-        There are no decisions yet.
+        The log is empty or missing.
     """
     if path.suffix not in SUFFIXES:
-        what = "Decisions are exported as JSON Lines or CSV"
-        raise ReviewError(what, found=path.name[:80], expected=", ".join(SUFFIXES))
+        message = "Decisions are exported as JSON Lines or CSV"
+        raise ReviewError(message, found=path.name[:80], expected=", ".join(SUFFIXES))
     if not log.exists():
         hint = "decide on an image first: curation review start --folder DIR"
         raise MissingFileError("No decisions yet", where=str(log), hint=hint)
-    found = read_decisions(log)
-    for note in found.notes():
+    logged = read_decisions(log)
+    for note in logged.notes():
         warnings.warn(note, CurationWarning, stacklevel=2)
-    rows = standing_rows(found.decisions)
+    rows = standing_rows(logged.decisions)
     write_decisions(path, rows)
-    return Export(path, len(rows), dict(sorted(Counter(row.action for row in rows).items())), found.sha256)
+    return Export(path, len(rows), dict(sorted(Counter(row.action for row in rows).items())), logged.sha256)

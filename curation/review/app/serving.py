@@ -1,4 +1,4 @@
-"""The server of a review: at 127.0.0.1, which this machine alone reaches, at a port that nobody else answers.
+"""The server of a review: at 127.0.0.1, which this machine alone reaches, at a free port.
 
 FiftyOne's own application is run behind `curation.review.app.guard`, in this process: one server is one reviewer. A
 port is taken by opening it, so no review ever shows what another program serves.
@@ -21,7 +21,7 @@ from typing import Any
 
 from curation.core.errors import ReviewError, UsageError
 from curation.core.fiftyone_database import configuration, without_address
-from curation.review.app.app_requests import Edits, Reviewed, restrict_stages
+from curation.review.app.app_requests import Reviewed, restrict_stages
 from curation.review.app.guard import TOKEN, Guard, real_files, redirection
 from curation.review.app.live_review import answered, offer_own_view, reviewer_here
 
@@ -65,12 +65,7 @@ def find_port(port: str | None = None) -> int:
 
 
 def serve(
-    dataset: Any,
-    port: int,
-    *,
-    edits: Edits | None = None,
-    at_work: Callable[[str], None] = lambda _address: None,
-    browser: bool = False,
+    dataset: Any, port: int, *, at_work: Callable[[str], None] = lambda _address: None, browser: bool = False
 ) -> None:
     """Serve the App on a dataset until Ctrl-C, or until the process is asked to terminate.
 
@@ -80,8 +75,6 @@ def serve(
         Under review: the only one that is shown.
     port : int
         From `find_port`.
-    edits : Edits, optional
-        Hears of every edit of drawn boxes; without it there are none.
     at_work : callable
         Called with the App's address once the server listens. The address holds the token: show it to the reviewer, and
         write it nowhere.
@@ -107,7 +100,6 @@ def serve(
             port=port,
             reviewed=Reviewed(dataset.name, str(dataset._doc.id), first),
             files=lambda: real_files(dataset),
-            edits=edits,
             judge=partial(answered, dataset),
         )
         address = f"http://{LOOPBACK}:{port}/?{TOKEN}="
@@ -163,18 +155,18 @@ def _load_once(fiftyone: Any) -> None:
     make, datasets = view.get_view, fiftyone.core.odm.get_db_conn().datasets
     # As FiftyOne loads a dataset, and without the moment of the last load, which each load writes.
     parts = dict.fromkeys(("_media_sources", "_media_source_layouts", "last_loaded_at"), 0)
-    kept: tuple[Any, Any] = (None, None)
+    latest: tuple[Any, Any] = (None, None)
 
     @wraps(make)
-    def get_view(dataset: Any, *given: Any, **more: Any) -> Any:
-        nonlocal kept
+    def get_view(dataset: Any, *arguments: Any, **more: Any) -> Any:
+        nonlocal latest
         # What a saved view holds is stored elsewhere.
         if isinstance(dataset, str) and not more.get("view_name"):
-            found, stored = kept, datasets.find_one({"name": dataset}, parts)
-            if stored is not None and found[0] != stored:
-                kept = found = stored, fiftyone.load_dataset(dataset)
-            dataset = dataset if stored is None else found[1]
-        return make(dataset, *given, **more)
+            loaded, stored = latest, datasets.find_one({"name": dataset}, parts)
+            if stored is not None and loaded[0] != stored:
+                latest = loaded = stored, fiftyone.load_dataset(dataset)
+            dataset = dataset if stored is None else loaded[1]
+        return make(dataset, *arguments, **more)
 
     view.get_view = get_view
 
@@ -190,7 +182,7 @@ async def _run(guard: Any, listener: socket.socket, at_work: Callable[[], None])
             signal.signal(number, lambda _number, _frame: loop.call_soon_threadsafe(ended.set))
 
     def report(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        # A page's connection that is cut at the end is no fault.
+        # A page's connection that is cut at the end is not a fault.
         if not isinstance(context.get("exception"), asyncio.CancelledError):
             loop.default_exception_handler(context)
 
@@ -207,14 +199,14 @@ async def _run(guard: Any, listener: socket.socket, at_work: Callable[[], None])
 
 
 def _open(port: int) -> socket.socket:
-    """Return a socket that listens at a port of this machine where nobody answered; else raise `ReviewError`."""
-    # Not every system minds that somebody listens at all addresses already.
+    """Return a socket that listens at a free port of this machine; else raise `ReviewError`."""
+    # Some systems allow a second listener beside one for all addresses.
     if port:
         with suppress(OSError), socket.create_connection((LOOPBACK, port), timeout=_PATIENCE):
             raise _taken(port, "another program answers")
     listener = socket.socket()
     if os.name != "nt":
-        # A port that somebody just left is free.
+        # A port that was just closed is free.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((LOOPBACK, port))
@@ -225,6 +217,6 @@ def _open(port: int) -> socket.socket:
     return listener
 
 
-def _taken(port: int, found: str) -> ReviewError:
+def _taken(port: int, reason: str) -> ReviewError:
     hint = f"--port {ANY} takes a free one; or end what listens at {port} (ss -ltnp, lsof -i :{port})"
-    return ReviewError(f"Port {port} is not free", where=f"{LOOPBACK}:{port}", found=found, hint=hint)
+    return ReviewError(f"Port {port} is not free", where=f"{LOOPBACK}:{port}", found=reason, hint=hint)

@@ -16,15 +16,13 @@ from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_value
 from curation.core.errors import CurationError, CurationWarning, ReviewError, UsageError
 from curation.core.fiftyone_database import load_fiftyone
-from curation.core.ledger import REVIEW
 from curation.core.wording import counted, examples
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.review.app.dataset import FIELDS, READY, build_dataset, info_of
 from curation.review.app.images import ReviewImages, arranged, known_names, part_images, source_images
 from curation.review.app.live_review import REVIEWER_VARIABLE, LiveReview, offer_own_view, open_review
-from curation.review.app.missing_boxes import MissingBoxes, RecoveryReport, open_boxes
-from curation.review.app.review_folder import DATABASE, LOG_FILE, ReviewRecord, read_record, write_record
+from curation.review.app.review_folder import DATABASE, LOG_FILE, REVIEW, ReviewRecord, read_record, write_record
 from curation.review.app.serving import find_port
 from curation.review.app.verdicts import checked_reviewer
 from curation.review.decisions.decision import Stage
@@ -39,17 +37,12 @@ _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A review that is ready: its dataset at work, whether it was built now, and samples that the log changed.
-
-    For a reviewer also the drawn boxes, and what was recovered of them.
-    """
+    """A review that is ready: its dataset at work, whether it was built now, and samples that the log changed."""
 
     review: LiveReview
     record: ReviewRecord
     built: bool
     replayed: int
-    boxes: MissingBoxes | None = None
-    settled: RecoveryReport | None = None
 
 
 @checked
@@ -184,9 +177,9 @@ def _named(reviewer: str) -> str:
     return checked_reviewer(reviewer)
 
 
-def _folders(given: Mapping[str, Path] | Path | None) -> dict[str, PhotoFolder]:
-    named = {"": given} if isinstance(given, Path) else given or {}
-    return {name: PhotoFolder(folder, FURTHER_SUFFIXES) for name, folder in named.items()}
+def _folders(photos: Mapping[str, Path] | Path | None) -> dict[str, PhotoFolder]:
+    folders = {"": photos} if isinstance(photos, Path) else photos or {}
+    return {name: PhotoFolder(folder, FURTHER_SUFFIXES) for name, folder in folders.items()}
 
 
 def _images(
@@ -229,7 +222,7 @@ def start_review(
 ) -> Started:
     """Return a review whose dataset shows the images with every verdict of the folder's log.
 
-    A dataset of the same inputs is taken as it is, with whatever the user tagged there; another one is built.
+    A dataset of the same inputs is continued with the user's tags; otherwise a new one is built.
 
     Parameters
     ----------
@@ -252,8 +245,8 @@ def start_review(
         The folder or the dataset holds another review and `rebuild` is False; or see `load_fiftyone`.
     """
     if not name or len(name) > 100 or not name.isprintable() or "/" in name:
-        what, expected = "The name of the dataset is malformed", "1 to 100 characters without /"
-        raise ReviewError(what, found=ascii(name)[:120], expected=expected)
+        message, expected = "The name of the dataset is malformed", "1 to 100 characters without /"
+        raise ReviewError(message, found=ascii(name)[:120], expected=expected)
     record = ReviewRecord(
         dataset=name,
         stage=stage,
@@ -305,19 +298,17 @@ def resume_review(folder: Path, *, reviewer: str = "") -> Started:
         )
     if gone := [path for path in present.values("filepath") if not Path(path).is_file()]:
         mend = "restart with the sources, --photos and --rebuild (the decisions are kept)"
-        what = f"{len(gone):,} of {counted(record.images, 'photo')} not found: {examples(gone)}"
-        warnings.warn(f"{what}; {mend}", CurationWarning, stacklevel=2)
+        message = f"{len(gone):,} of {counted(record.images, 'photo')} not found: {examples(gone)}"
+        warnings.warn(f"{message}; {mend}", CurationWarning, stacklevel=2)
     return _started(present, record, built=False, reviewer=reviewer)
 
 
 def _started(dataset: Any, record: ReviewRecord, *, built: bool, reviewer: str) -> Started:
-    """Return a review whose dataset is brought up to both logs: verdicts, and where a reviewer is named, boxes."""
+    """Return a review whose dataset is brought up to its log."""
     review = open_review(dataset)
-    boxes = open_boxes(dataset, review.book.path, reviewer) if reviewer else None
-    settled = None if boxes is None else boxes.settle()
     if reviewer:
         offer_own_view(dataset, checked_reviewer(reviewer))
-    return Started(review, record, built=built, replayed=review.replay(), boxes=boxes, settled=settled)
+    return Started(review, record, built=built, replayed=review.replay())
 
 
 def _prepare_app(reviewer: str) -> None:
@@ -362,11 +353,11 @@ def _require_same(folder: Path, record: ReviewRecord, *, rebuild: bool) -> None:
     if rebuild or not (folder / REVIEW).exists():
         return
     before = read_record(folder)
-    for what in ("dataset", "stage", "manifest"):
-        if (theirs := getattr(before, what)) != (ours := getattr(record, what)):
+    for field in ("dataset", "stage", "manifest"):
+        if (theirs := getattr(before, field)) != (ours := getattr(record, field)):
             raise ReviewError(
                 "The folder holds another review",
-                where=f"{folder / REVIEW}: {what}",
+                where=f"{folder / REVIEW}: {field}",
                 expected=theirs or "none",
                 found=ours or "none",
                 hint="another --folder, or --rebuild to continue with this log",
@@ -375,8 +366,8 @@ def _require_same(folder: Path, record: ReviewRecord, *, rebuild: bool) -> None:
 
 def _may_replace(info: Mapping[str, Any], name: str, log: Path, *, rebuild: bool) -> None:
     if not info:
-        what = "A dataset of this name exists that is not a review"
-        raise ReviewError(what, where=name, hint="choose another --name")
+        message = "A dataset of this name exists that is not a review"
+        raise ReviewError(message, where=name, hint="choose another --name")
     theirs, reviewed = Path(str(info.get("log"))), None
     # A folder that was moved away holds no review.
     with suppress(CurationError, OSError, ValueError):

@@ -1,8 +1,8 @@
-"""Verdicts: words of the reviewer, decisions of the log, and what stands after all of them.
+"""Verdicts: words of the reviewer, decisions of the log, and the current ones after all undos.
 
-The decisions log is the truth. It is append-only, so an undo is a row of its own: it repeats the verdict that stood
-before, or says ``unsure``, with a reason that begins with ``undo``. Reading the rows of one reviewer on one image from
-the top, a plain row is laid on a stack and an undo takes one off; what lies on top stands.
+The decisions log is the truth. It is append-only, so an undo is another row: it repeats the earlier
+verdict, or says ``unsure``, with a reason that begins with ``undo``. Reading the rows of one reviewer on one image from
+the top, a plain row is pushed on a stack and an undo pops one; the top of the stack is current.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ _Stack = list[tuple[int, Decision]]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What stands on one image: the last verdict of each reviewer, in the order of their first verdict."""
+    """The current verdicts on an image: the last of each reviewer, in the order of their first verdict."""
 
     verdicts: tuple[Decision, ...]
 
     @property
     def verdict(self) -> str | None:
-        """The verdict that all reviewers share, ``conflict`` where they differ, None where nobody decided."""
+        """The verdict that all reviewers share, ``conflict`` where they differ, None without a verdict."""
         words = {word_of(verdict) for verdict in self.verdicts}
         return CONFLICT if len(words) > 1 else next(iter(words), None)
 
     @property
     def last(self) -> Decision | None:
-        """The verdict that was given last, None where nobody decided."""
+        """The latest verdict, None without a verdict."""
         return max(self.verdicts, key=lambda verdict: verdict.date, default=None)
 
     def texts(self) -> list[str]:
@@ -108,19 +108,19 @@ class VerdictBook:
         self.seen = state
 
     def has_decided(self, key: Key, reviewer: str) -> bool:
-        """Return whether a verdict of this reviewer stands on an image."""
+        """Return whether this reviewer has a current verdict on an image."""
         return bool(self._rows.get(key, {}).get(reviewer))
 
     def count_decided(self, reviewer: str) -> int:
-        """Return on how many of the images under review a verdict of this reviewer stands; kept as rows come in."""
+        """Return how many images under review have a current verdict of this reviewer; counted as rows come in."""
         return self._decided[reviewer]
 
     def standing(self, key: Key) -> Standing:
-        """Return what stands on an image."""
+        """Return the current verdicts on an image."""
         return Standing(tuple(stack[-1][1] for stack in self._rows.get(key, {}).values() if stack))
 
     def all_standing(self) -> dict[Key, Standing]:
-        """Return what stands on each image that any row speaks of, those whose every verdict was undone included."""
+        """Return the current verdicts on each image of the log, images without any after undos included."""
         return {key: self.standing(key) for key in self._rows}
 
     def record(
@@ -143,8 +143,8 @@ class VerdictBook:
         """
         action = ACTIONS[self.stage].get(verdict)
         if action is None:
-            what = f"{verdict[:40]!r} is not a verdict of stage {self.stage!r}"
-            raise ReviewError(what, expected=", ".join(ACTIONS[self.stage]))
+            message = f"{verdict[:40]!r} is not a verdict of stage {self.stage!r}"
+            raise ReviewError(message, expected=", ".join(ACTIONS[self.stage]))
         reviewer, reason = checked_reviewer(reviewer), checked_reason(reason)
         self.refresh()
         date, rows = self._date(reviewer), []
@@ -169,7 +169,7 @@ class VerdictBook:
         return rows
 
     def undo(self, reviewer: str | None) -> list[Decision]:
-        """Append what takes back a reviewer's last call of `record` that still stands; the rows, empty for none."""
+        """Take back a reviewer's last call of `record` that is not undone yet, and return the appended rows."""
         reviewer = checked_reviewer(reviewer)
         self.refresh()
         stacks = [stack for by_reviewer in self._rows.values() if (stack := by_reviewer.get(reviewer))]
@@ -178,8 +178,8 @@ class VerdictBook:
         for *below, (call, top) in stacks:
             if call == last:
                 action, reason = (below[-1][1].action, below[-1][1].reason) if below else ("unsure", "")
-                said = f"{UNDO}: {reason}" if reason else UNDO
-                undone.append(msgspec.structs.replace(top, action=action, reason=said, date=date))
+                undo_reason = f"{UNDO}: {reason}" if reason else UNDO
+                undone.append(msgspec.structs.replace(top, action=action, reason=undo_reason, date=date))
         self._append(undone)
         return undone
 
@@ -214,8 +214,8 @@ class VerdictBook:
             self._latest[row.reviewer] = max(self._latest.get(row.reviewer, moment), moment)
         if row.stage != self.stage:
             return
-        given = (row.reviewer, row.date) if row.date else (row.reviewer, "", row.dataset, row.image_id)
-        call = self._calls.setdefault(given, len(self._calls))
+        call_key = (row.reviewer, row.date) if row.date else (row.reviewer, "", row.dataset, row.image_id)
+        call = self._calls.setdefault(call_key, len(self._calls))
         key = (row.dataset, row.image_id)
         stack = self._rows.setdefault(key, {}).setdefault(row.reviewer, [])
         before = bool(stack)
@@ -228,10 +228,10 @@ class VerdictBook:
 
     def _state(self) -> tuple[int, ...] | None:
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except FileNotFoundError:
             return None
-        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def is_undo(row: Decision) -> bool:
@@ -246,7 +246,7 @@ def word_of(decision: Decision) -> str:
 
 
 def standing_rows(decisions: Iterable[Decision]) -> list[Decision]:
-    """Return the decisions that stand after all undos: each reviewer's last of each image and stage, sorted."""
+    """Return the current decisions after all undos: each reviewer's last of each image and stage, sorted."""
     stacks: dict[tuple[str, ...], list[Decision]] = {}
     for row in decisions:
         stack = stacks.setdefault((row.dataset, row.image_id, row.stage, row.reviewer), [])

@@ -14,14 +14,14 @@ from curation.review.decisions.decision import STAGES, Action, Decision, Stage
 
 @dataclass(frozen=True, slots=True)
 class ListCount:
-    """The decisions of one pool, stage and action.
+    """The decisions with the same pool, stage and action.
 
     Attributes
     ----------
     listed, unique : int
         Rows, and different images among them.
     repeated : tuple of str
-        Images that stand in the list more than once from the same reviewer (or from none), sorted.
+        Images that the list holds more than once from the same reviewer (or without one), sorted.
     reasons : dict of str to (int, int)
         Rows and different images by reason, in the order of the rows.
     """
@@ -167,11 +167,11 @@ def agreement(standing: Iterable[Decision]) -> tuple[StageAgreement, ...]:
     Parameters
     ----------
     standing : iterable of Decision
-        The verdicts that stand, one of each reviewer on an image
+        The current verdicts, at most one of each reviewer on an image
         (`curation.review.decisions.resolution.standing_verdicts`). Those without a reviewer are left out: nobody knows
         whether they are one person's.
     """
-    found = []
+    stages = []
     for stage, rows in grouped(standing, lambda row: row.stage).items():
         by_image = grouped((row for row in rows if row.reviewer), lambda row: (row.dataset, row.image_id))
         verdicts = [{row.reviewer: row.action for row in several} for several in by_image.values()]
@@ -183,8 +183,8 @@ def agreement(standing: Iterable[Decision]) -> tuple[StageAgreement, ...]:
             pairs.append(Pair(first, second, len(both), sum(mine == theirs for mine, theirs in both), kappa))
         if pairs:
             fleiss = fleiss_kappa(list(votes.values()) for votes in verdicts) if len(names) > 2 else None
-            found.append(StageAgreement(stage, tuple(pairs), fleiss))
-    return tuple(sorted(found, key=lambda judged: STAGES.index(judged.stage)))
+            stages.append(StageAgreement(stage, tuple(pairs), fleiss))
+    return tuple(sorted(stages, key=lambda judged: STAGES.index(judged.stage)))
 
 
 def _kappa(

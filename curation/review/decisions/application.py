@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
@@ -34,7 +34,6 @@ from curation.review.decisions.cleaned_lists import (
     parts_spoken_of,
 )
 from curation.review.decisions.decision import Action, Decision, Stage
-from curation.review.decisions.replay import Ineffective
 from curation.review.decisions.resolution import Resolution
 from curation.sources.source import Source
 
@@ -81,7 +80,7 @@ def find_stale(
     Parameters
     ----------
     sources : mapping of str to Source, optional
-        Where candidates that stand in no part may be.
+        Where to look for candidates that are in no part.
     """
     rows = list(decisions)
     spoken = {dataset: parts_spoken_of(manifest.header, dataset) for dataset in {row.dataset for row in rows}}
@@ -93,11 +92,11 @@ def find_stale(
         if spoken[row.dataset]
         and row.image_id not in (anywhere if row.stage == "candidate" else images_of[row.dataset])
     }
-    found = images_in(sources or {}, {row.image_id for row in gone if row.stage == "candidate"})
+    candidates = images_in(sources or {}, {row.image_id for row in gone if row.stage == "candidate"})
     unmatched_datasets = Counter(row.dataset for row in rows if not spoken[row.dataset])
     others = Counter(row.manifest for row in rows if row.manifest not in ("", manifest.digest))
     return Staleness(
-        gone=tuple(sorted({row.image_id for row in gone} - set(found))),
+        gone=tuple(sorted({row.image_id for row in gone} - set(candidates))),
         unmatched_datasets=dict(sorted(unmatched_datasets.items())),
         other_manifests=dict(sorted(others.items())),
     )
@@ -109,14 +108,14 @@ def _listed(manifest: Manifest, parts: Iterable[str]) -> set[str]:
 
 def images_in(sources: Mapping[str, Source], images: Iterable[str]) -> dict[str, str]:
     """Return for those of some images that a source holds the name of the first that does."""
-    asked = set(images)
-    found: dict[str, str] = {}
+    wanted_images = set(images)
+    source_of: dict[str, str] = {}
     for name, source in sources.items():
         prefix = f"{source.namespace}:"
-        if any(image.startswith(prefix) for image in asked):
-            held = asked.intersection(f"{prefix}{native}" for native in source.images.native.tolist())
-            found |= {image: name for image in sorted(held) if image not in found}
-    return found
+        if any(image.startswith(prefix) for image in wanted_images):
+            held = wanted_images.intersection(f"{prefix}{native}" for native in source.images.native.tolist())
+            source_of |= {image: name for image in sorted(held) if image not in source_of}
+    return source_of
 
 
 def changed_figures(header: Header, parts: Sequence[PartEntry], changed: Collection[str]) -> tuple[Figure, ...]:
@@ -130,11 +129,11 @@ def changed_figures(header: Header, parts: Sequence[PartEntry], changed: Collect
     uncounted = f"not counted since the lists of version {header.version} were changed by decisions of reviewers"
     made = []
     for figure in header.figures:
-        part, _, what = figure.name.rpartition(".")
+        part, _, measure = figure.name.rpartition(".")
         obtained, why = figure.obtained, figure.explanation
         if changed and not figure.name.startswith(unchanged):
             obtained, why = None, uncounted
-            if part in images and what == "images":
+            if part in images and measure == "images":
                 obtained = images[part]
                 why = "" if obtained == figure.paper else "the list was changed by decisions of reviewers"
         made.append(msgspec.structs.replace(figure, obtained=obtained, explanation=why))
@@ -148,7 +147,7 @@ def count_part(
     if not set(entry.sources) <= set(sources):
         return None, {}
     header = msgspec.structs.replace(manifest.header, parts=(msgspec.structs.replace(entry, subset_of=""),))
-    once = Manifest(header, {entry.name: tuple(dict.fromkeys(manifest.lists[entry.name]))}, manifest.added_boxes)
+    once = Manifest(header, {entry.name: tuple(dict.fromkeys(manifest.lists[entry.name]))})
     images = locate_images(once, entry.name, sources)
     if any(source.objects is None for source in images.sources):
         return count_annotated(images), {}
@@ -170,8 +169,22 @@ _ORDER: tuple[tuple[Stage, Action], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
+class Ineffective:
+    """Decisions with the same stage and action that could not act: images, each once and sorted, and why."""
+
+    stage: Stage
+    action: Action
+    why: str
+    images: tuple[str, ...]
+
+    def text(self) -> str:
+        """Return this as one sentence with the first few ids."""
+        return f"{len(self.images)} images of {self.stage} {self.action} {self.why}: {examples(self.images)}."
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
-    """The change of one part: ids removed and added, sorted."""
+    """The change of a part: ids removed and added, sorted."""
 
     part: str
     removed: tuple[str, ...]
@@ -204,7 +217,6 @@ class PartSets:
         self, manifest: Manifest, near: dict[str, str], far: dict[str, str], sources: dict[str, Source]
     ) -> None:
         self.header = manifest.header
-        self.overlay = manifest.added_boxes
         self.near, self.far, self.sources = near, far, sources
         self.entries: dict[str, PartEntry] = {part.name: part for part in manifest.header.parts}
         self.before: dict[str, tuple[str, ...]] = {name: manifest.lists[name] for name in self.entries}
@@ -216,13 +228,13 @@ class PartSets:
 
     def replay(self, decisions: Iterable[Decision]) -> None:
         """Carry out decisions: removals, moves to near, moves to far, additions; each as one operation on sets."""
-        asked: dict[tuple[Stage, Action], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        by_action: dict[tuple[Stage, Action], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         for row in decisions:
             if parts_spoken_of(self.header, row.dataset):
-                asked[row.stage, row.action][row.dataset].add(row.image_id)
+                by_action[row.stage, row.action][row.dataset].add(row.image_id)
         for stage, action in _ORDER:
             missed: set[str] = set()
-            for dataset, images in sorted(asked[stage, action].items()):
+            for dataset, images in sorted(by_action[stage, action].items()):
                 if action == "remove":
                     missed |= self._remove(dataset, images)
                 else:
@@ -242,16 +254,16 @@ class PartSets:
         near, far = self._near_and_far(dataset)
         target, other, option = (near, far, "--near") if action in _NEAR else (far, near, "--far")
         if not target or target == other:
-            what = f"Decisions {action} need the name of a part; near and far may not be the same"
+            message = f"Decisions {action} need the name of a part; near and far may not be the same"
             expected = f"one of {', '.join(self.entries)}, or a new one"
-            raise UsageError(what, where=dataset or "all parts", expected=expected, hint=f"{option} PART")
+            raise UsageError(message, where=dataset or "all parts", expected=expected, hint=f"{option} PART")
         return target, other
 
     def _remove(self, dataset: str, images: set[str]) -> set[str]:
         """Take images out of the parts of a data set; of a pool whose near and far are named, of those two alone."""
-        named = [name for name in self._near_and_far(dataset) if name in self.now]
+        near_and_far = [name for name in self._near_and_far(dataset) if name in self.now]
         is_pool = dataset not in self.entries and dataset != ""
-        parts = named if is_pool and named else parts_spoken_of(self.header, dataset)
+        parts = near_and_far if is_pool and near_and_far else parts_spoken_of(self.header, dataset)
         missed = images.difference(*(self.now[name] for name in parts))
         for name in parts:
             self.now[name] -= images
@@ -269,9 +281,9 @@ class PartSets:
     def _add(self, images: set[str], target: str, origins: Sequence[str]) -> set[str]:
         """Put images of any part, before anything was removed, or of a source into a part; return those in none."""
         for name, ids in list(self.before.items()):
-            if found := images.intersection(ids):
-                self._put(target, found, self._slots_of(found, name), like=name)
-                images = images - found
+            if matches := images.intersection(ids):
+                self._put(target, matches, self._slots_of(matches, name), like=name)
+                images = images - matches
         if in_sources := images_in(self.sources, images):
             self._put(target, set(in_sources), set(in_sources.values()))
         return images - in_sources.keys()
@@ -280,8 +292,8 @@ class PartSets:
         """Put images of some sources into a part; a new one is made like another."""
         if target not in self.entries:
             if not like:
-                what = f"The part {target!r} does not exist, and no part shows how to make it"
-                raise UsageError(what, expected=", ".join(self.entries))
+                message = f"The part {target!r} does not exist, and no part shows how to make it"
+                raise UsageError(message, expected=", ".join(self.entries))
             self.entries[target] = msgspec.structs.replace(
                 self.entries[like], name=target, selection=f"By decision, from {like}.", subset_of="", repeats=0
             )
@@ -304,13 +316,13 @@ class PartSets:
         """Take what a part lost out of its subsets; an image put into a subset alone is an error."""
         subsets = {name: entry.subset_of for name, entry in self.entries.items() if entry.subset_of}
         for _ in subsets:
-            for name, whole in subsets.items():
-                self.now[name] -= set(self.before[name]) & set(self.before[whole]) - self.now[whole]
-        for name, whole in subsets.items():
-            if outside := self.now[name] - self.now[whole]:
-                what = f"Part {name!r} would hold images that {whole!r}, of which it is a subset, does not"
-                found, hint = f"{len(outside)}, the first {min(outside)}", "choose another part for --near or --far"
-                raise DecisionError(what, where=f"{self.header.name} {self.header.version}", found=found, hint=hint)
+            for name, superset in subsets.items():
+                self.now[name] -= set(self.before[name]) & set(self.before[superset]) - self.now[superset]
+        for name, superset in subsets.items():
+            if outside := self.now[name] - self.now[superset]:
+                message = f"Part {name!r} would hold images that {superset!r}, of which it is a subset, does not"
+                excess, hint = f"{len(outside)}, the first {min(outside)}", "choose another part for --near or --far"
+                raise DecisionError(message, where=f"{self.header.name} {self.header.version}", found=excess, hint=hint)
 
     def shared(self) -> tuple[str, ...]:
         """Return the images in both the near and the far part of the same decisions."""
@@ -330,8 +342,8 @@ class PartSets:
         """Return the images of a part in its order; what joins a list whose order carries meaning comes last."""
         if self.entries[part].order == "code_point":
             return tuple(sorted(self.now[part]))
-        kept = [image for image in self.before[part] if image in self.now[part]]
-        return (*kept, *sorted(self.now[part] - set(kept)))
+        remaining = [image for image in self.before[part] if image in self.now[part]]
+        return (*remaining, *sorted(self.now[part] - set(remaining)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,23 +449,6 @@ def apply_decisions(
     return Application(made, changes, tuple(work.ineffective), staleness, shared, coverage)
 
 
-def next_version(manifest: Manifest, version: str, reason: str) -> Application:
-    """Return a version whose lists are those of the manifest, for what else reviewers change.
-
-    Raises
-    ------
-    MissingListError
-        A list of the manifest is not available.
-    UsageError
-        The version is not greater.
-    """
-    _check_version(version, manifest, must_be_later=True)
-    for part in manifest.header.parts:
-        manifest.ids(part.name)
-    made = replace(manifest, header=_superseding(manifest, version, reason))
-    return Application(made, (), (), Staleness((), {}, {}), (), ())
-
-
 def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness: Staleness) -> None:
     """Refuse decisions none of which is on an image: the unchanged list would pass for a cleaned one."""
     if any(covered.total for covered in coverage):
@@ -477,7 +472,7 @@ def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution,
     for index, entry in enumerate(parts):
         if entry.name in changed:
             change, ids = changed[entry.name], lists[entry.name]
-            annotated, boxes = count_part(Manifest(header, {entry.name: ids}, work.overlay), entry, work.sources)
+            annotated, boxes = count_part(Manifest(header, {entry.name: ids}), entry, work.sources)
             parts[index] = msgspec.structs.replace(
                 entry,
                 selection=f"{entry.selection} By decision {len(change.removed)} images left and "
@@ -488,11 +483,11 @@ def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution,
                 sha256=sha256_of_lines(ids),
                 repeats=len(ids) - len(set(ids)),
             )
-    named = {
+    part_names = {
         f"review_{which}": tuple(f"{name}={part}" if name else part for name, part in sorted(parts_of.items()))
         for which, parts_of in (("near", work.near), ("far", work.far))
     }
-    parameters = {**header.rule.parameters, "review_rule": resolution.rule, **named}
+    parameters = {**header.rule.parameters, "review_rule": resolution.rule, **part_names}
     changed_parts = [f"{diff.part} lost {len(diff.removed)} and gained {len(diff.added)} images" for diff in changes]
     undecided = f", {len(resolution.undecided)} undecided" if resolution.undecided else ""
     note = (
@@ -508,14 +503,14 @@ def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution,
         notes=(*header.notes, note),
         decisions=resolution.digest,
     )
-    return Manifest(made, lists, work.overlay)
+    return Manifest(made, lists)
 
 
 def _superseding(base: Manifest, version: str, reason: str) -> Header:
     """Return the header of the reviewed version behind a manifest."""
     supersedes = Supersedes(version=base.header.version, digest=base.digest, reason=reason)
-    stated = {"version": version, "origin": "reviewed", "supersedes": supersedes, "completes": None}
-    return msgspec.structs.replace(base.header, **stated)
+    fields = {"version": version, "origin": "reviewed", "supersedes": supersedes, "completes": None}
+    return msgspec.structs.replace(base.header, **fields)
 
 
 def _check_version(version: str, manifest: Manifest, *, must_be_later: bool) -> None:

@@ -1,7 +1,7 @@
 """Lists that verdicts clean: how many images of each were judged, and three ways of leaving images out.
 
-Unjudged is not clean. Of 5,160 images somebody looked at 373 and found 72 to show what they should not: without
-these 72 the list is shorter, and of its 5,088 images 4,787 are still unjudged. What a list is called says so.
+Unjudged is not clean. Of 5,160 images a reviewer judged 373 and removed 72: without these 72 the list is
+shorter, and of its 5,088 images 4,787 are still unjudged. The name of a list states what was left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import UsageError
 from curation.core.grouping import grouped
-from curation.core.input_files import InputFile
+from curation.core.reading import InputFile
 from curation.core.wording import slug
 from curation.manifest.header import (
     SCHEMA_VERSION,
@@ -49,7 +49,7 @@ LIST_SUFFIXES = (".txt", ".csv", ".json", ".gz")
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The verdicts on the images of one part, each image once.
+    """The verdicts on the images of a part, each image once.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Coverage:
 
     @property
     def total(self) -> int:
-        """Images that somebody judged."""
+        """Judged images."""
         return sum(map(len, self.judged.values()))
 
     @property
@@ -96,9 +96,9 @@ class Coverage:
 
     def text(self) -> str:
         """Return it as one sentence."""
-        said = ", ".join(f"{len(images):,} {action}" for action, images in sorted(self.judged.items()))
+        counts = ", ".join(f"{len(images):,} {action}" for action, images in sorted(self.judged.items()))
         return (
-            f"{UNJUDGED}: {self.total:,} of {self.images:,} images of {self.part} were judged ({said or 'none'}), "
+            f"{UNJUDGED}: {self.total:,} of {self.images:,} images of {self.part} were judged ({counts or 'none'}), "
             f"{self.unjudged:,} were not."
         )
 
@@ -127,18 +127,18 @@ def coverage_on(manifest: Manifest, resolution: Resolution) -> tuple[Coverage, .
     unsure = [(row.dataset, row.image_id, "unsure") for row in resolution.undecided]
     decided = [(row.dataset, row.image_id, row.action) for row in resolution.decisions if row.stage != "candidate"]
     # The last word counts: a verdict before an open question, and a removal before any other verdict.
-    said = {
+    action_of = {
         (part, image): action
         for dataset, image, action in [*unsure, *sorted(decided, key=lambda row: row[2] == "remove")]
         for part in spoken[dataset]
     }
-    found = []
+    coverage = []
     for part, ids in manifest.lists.items():
         if any(part in parts for parts in spoken.values()):
             images = dict.fromkeys(ids)
-            judged = grouped((id_ for id_ in images if (part, id_) in said), lambda id_: said[part, id_])  # noqa: B023
-            found.append(Coverage(part, len(images), judged))
-    return tuple(found)
+            judged = grouped((id_ for id_ in images if (part, id_) in action_of), lambda id_: action_of[part, id_])  # noqa: B023
+            coverage.append(Coverage(part, len(images), judged))
+    return tuple(coverage)
 
 
 def left_out_by(variant: Variant, coverage: Coverage, now: Collection[str]) -> set[str]:
@@ -171,18 +171,18 @@ def as_cleaned(
         ``""``: made from that of `base`, the reviewer and what is left out, ``textures-ninco-minus-72``.
     """
     header = made.header
-    stated: dict[str, ParameterValue] = {
+    review_parameters: dict[str, ParameterValue] = {
         "review_variant": variant,
         "review_of": (f"{base.header.name}@{base.header.version}", base.digest),
         "review_judged": tuple(f"{row.part}={row.total}" for row in coverage),
         "review_unjudged": tuple(f"{row.part}={row.unjudged}" for row in coverage),
     }
-    removed, unsure, kept = (sum(row.of(action) for row in coverage) for action in ("remove", "unsure", "keep"))
+    removed, unsure, to_keep = (sum(row.of(action) for row in coverage) for action in ("remove", "unsure", "keep"))
     without = f"without {removed:,} images removed"
     ending, words = {
         "minus-remove": (f"minus-{removed}", without),
         "minus-remove-and-unsure": (f"minus-{removed}-and-{unsure}-unsure", f"{without} and {unsure:,} unsure ones"),
-        "judged-keep-only": (f"judged-keep-{kept}", f"the {kept:,} images judged to stay"),
+        "judged-keep-only": (f"judged-keep-{to_keep}", f"the {to_keep:,} images judged to stay"),
     }[variant]
     meaning = "This list is not clean: what the verdicts remove is gone, and images that nobody judged are in it."
     if variant == "judged-keep-only":
@@ -196,19 +196,18 @@ def as_cleaned(
             header,
             name=name or f"{base.header.name}-{by or 'reviewed'}-{ending}",
             title=f"{header.title}: {words} by verdicts of {who}",
-            rule=msgspec.structs.replace(header.rule, parameters=header.rule.parameters | stated),
+            rule=msgspec.structs.replace(header.rule, parameters=header.rule.parameters | review_parameters),
             notes=(*header.notes, *(row.text() for row in coverage), meaning, FOR_WHOM),
             supersedes=None,
         ),
         made.lists,
-        made.added_boxes,
     )
 
 
 def judged_counts(header: Header) -> dict[str, int]:
     """Return how many images of each part were judged, as a cleaned list says; nothing for other manifests."""
-    stated = header.rule.parameters.get("review_judged")
-    texts = [str(text).rpartition("=") for text in stated] if isinstance(stated, tuple) else []
+    entries = header.rule.parameters.get("review_judged")
+    texts = [str(text).rpartition("=") for text in entries] if isinstance(entries, tuple) else []
     return {part: int(count) for part, _, count in texts if count.isascii() and count.isdigit() and len(count) < 19}
 
 
@@ -229,7 +228,7 @@ def manifest_of_list(path: Path, decisions: Sequence[Decision]) -> Manifest:
     Raises
     ------
     UsageError
-        There are no decisions, or the data set of the list does not follow from them.
+        Decisions are missing, or the data set of the list does not follow from them.
     AnnotationFormatError
         See `curation.sources.published_list.only_list` and `natives_of`.
     """
@@ -279,8 +278,10 @@ def _dataset_of(part: str, decisions: Sequence[Decision], path: Path) -> tuple[s
     called: dict[str, set[str]] = defaultdict(set)
     for row in decisions:
         called[row.image_id.partition(":")[0]].add(row.dataset)
-    own = namespace_of(part) if re.fullmatch(r"[a-z][a-z0-9_]{0,31}", part) else ""
-    namespace = own if own in called or not called else next(iter(called)) if len(called) == 1 else ""
+    part_namespace = namespace_of(part) if re.fullmatch(r"[a-z][a-z0-9_]{0,31}", part) else ""
+    namespace = (
+        part_namespace if part_namespace in called or not called else next(iter(called)) if len(called) == 1 else ""
+    )
     if not namespace:
         raise UsageError(
             "The decisions are on several data sets, and the name of the list matches none",
@@ -306,8 +307,8 @@ def lines_left(path: Path, made: Manifest) -> bytes:
         raise UsageError("Only a list of lines can be rewritten", where=str(path), found=file.form)
     (entry,) = made.header.parts
     (source,) = made.header.sources
-    kept = set(made.ids(entry.name))
+    remaining = set(made.ids(entry.name))
     ids = ids_of(listed, source.namespace, str(path))
-    gone = {line for line, image in zip(listed.lines.tolist(), ids, strict=True) if image not in kept}
+    gone = {line for line, image in zip(listed.lines.tolist(), ids, strict=True) if image not in remaining}
     lines = io.BytesIO(InputFile(path, kind="list").data)
     return b"".join(line for number, line in enumerate(lines, start=1) if number not in gone)

@@ -34,7 +34,7 @@ _SPLITS = ("near", "far", "farther")
 
 
 def namespace_of_pool(dataset: str) -> str:
-    """Return the namespace of the ids of a pool, or of one of its splits.
+    """Return the namespace of the ids of a pool, or of its splits.
 
     >>> namespace_of_pool("coco"), namespace_of_pool("coco-far")
     ('coco', 'coco')
@@ -91,8 +91,8 @@ def check_decision(decision: Decision, *, where: str) -> None:
     try:
         parse_image_id(decision.image_id)
     except ImageIdError as error:
-        found = error.found or repr(decision.image_id[:80])
-        raise DecisionError(error.what, where=f"{where}: image_id", expected=error.expected, found=found) from None
+        excerpt = error.found or repr(decision.image_id[:80])
+        raise DecisionError(error.what, where=f"{where}: image_id", expected=error.expected, found=excerpt) from None
     if _SEVERAL_PEOPLE.search(decision.reviewer):
         raise DecisionError(
             "A decision names more than one reviewer",
@@ -112,9 +112,9 @@ def check_decision(decision: Decision, *, where: str) -> None:
     }
     for field, (is_sound, expected) in forms.items():
         if not is_sound:
-            found = ascii(getattr(decision, field)[:80])
-            what = f"A decision has a malformed {field}"
-            raise DecisionError(what, where=f"{where}: {field}", expected=expected, found=found)
+            excerpt = ascii(getattr(decision, field)[:80])
+            message = f"A decision has a malformed {field}"
+            raise DecisionError(message, where=f"{where}: {field}", expected=expected, found=excerpt)
 
 
 def is_line(text: str, longest: int = 1000) -> bool:

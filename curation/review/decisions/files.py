@@ -1,4 +1,8 @@
-"""Decisions on disk: JSON Lines and CSV, one verdict a line, each refusal with its line; the append-only log."""
+"""Decisions on disk: JSON Lines, CSV, the authors' selection as YAML or JSON, and the append-only log.
+
+The authors' lists of image ids (``manual_selection`` of FindMeIfYouCan) become decisions without reviewer and date. In
+YAML an id without quotes can turn into a number (``0010e235`` is 0): the tag of every id is read before its value.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,21 @@ import msgspec
 from curation.core.append_log import append_lines, filled_lines, parsed_line, require_json_lines
 from curation.core.csv_table import as_csv, cell_text
 from curation.core.errors import CurationError, DecisionError, UsageError
-from curation.core.ids import native_of
-from curation.core.input_files import InputFile
-from curation.core.storage import write_bytes
+from curation.core.ids import coco_native, native_of
+from curation.core.json_keys import decode_json
+from curation.core.reading import InputFile, utf8_text
 from curation.core.text_table import printable
-from curation.review.decisions.authors_files import parse_selection
-from curation.review.decisions.decision import STAGES, Action, Decision, check_decision, namespace_of_pool, row_of
+from curation.core.writing import write_bytes
+from curation.review.decisions.decision import (
+    STAGES,
+    Action,
+    Decision,
+    Stage,
+    check_decision,
+    namespace_of_pool,
+    row_of,
+)
+from curation.sources.datasets import family, namespace_of
 
 MAX_BYTES = 256 << 20
 FIELDS = Decision.__struct_fields__
@@ -31,7 +44,7 @@ _DAMAGED_NUMBER = re.compile(r"(?:[a-z0-9_]+:)?[+-]?\d+(?:(?:[.,]\d+)?[eE][+-]\d
 
 @dataclass(frozen=True, slots=True)
 class CodeCount:
-    """The rows of a table with one code, and the action that it stands for: ``skip`` is no verdict."""
+    """The rows of a table with one code, and the action that it stands for: ``skip`` means no verdict."""
 
     code: str
     action: str
@@ -40,7 +53,7 @@ class CodeCount:
 
 @dataclass(frozen=True, slots=True)
 class DecisionFile:
-    """The decisions of one file in file order, and how it was read.
+    """The decisions of a file in file order, and how it was read.
 
     Attributes
     ----------
@@ -82,18 +95,18 @@ def read_decisions(path: Path) -> DecisionFile:
     DecisionError
         It is none of the four, too large, or a line is malformed; the message names the line.
     """
-    given = InputFile(path, kind="decisions file", most=MAX_BYTES, error=DecisionError)
+    file = InputFile(path, kind="decisions file", most=MAX_BYTES, error=DecisionError)
     name, torn = path.name, ""
     match Path(name.lower().removesuffix(".gz")).suffix:
         case ".jsonl":
-            kind, (decisions, torn) = "jsonl", parse_jsonl(given.data, name)
+            kind, (decisions, torn) = "jsonl", parse_jsonl(file.data, name)
         case ".csv":
-            kind, decisions = "csv", parse_csv(given.data, name)
+            kind, decisions = "csv", parse_csv(file.data, name)
         case ".yaml" | ".yml" | ".json":
-            kind, decisions = "selection", parse_selection(given.data, name)
+            kind, decisions = "selection", parse_selection(file.data, name)
         case _:
             raise _wrong_suffix(path, ".jsonl, .csv, or the authors' selection as .yaml or .json")
-    return DecisionFile(tuple(decisions), name, given.sha256, kind, len(decisions), torn)
+    return DecisionFile(tuple(decisions), name, file.sha256, kind, len(decisions), torn)
 
 
 def read_decision_files(
@@ -183,8 +196,8 @@ def _rows(data: bytes, name: str, separator: str) -> Iterator[tuple[int, list[st
         for cells in reader:
             width = width or len(cells)
             if len(cells) not in (0, width):
-                what = "A row has another number of cells than the first line"
-                raise DecisionError(what, where=f"{name}, line {line}", expected=str(width), found=str(len(cells)))
+                message = "A row has another number of cells than the first line"
+                raise DecisionError(message, where=f"{name}, line {line}", expected=str(width), found=str(len(cells)))
             if cells:
                 yield line, [cell_text(cell) for cell in cells]
             line = reader.line_num + 1
@@ -215,6 +228,13 @@ def checked_decision(fields: Any, where: str) -> Decision:
     DecisionError
         A field is unknown, missing, of another type, or malformed.
     """
+    if isinstance(fields, dict) and fields.get("row") in ("edit", "outcome", "complete", "reopen"):
+        raise DecisionError(
+            "Edits of boxes are not decisions on images, and are not read any more",
+            where=where,
+            expected="decisions.jsonl of the review",
+            hint="correct the boxes in FiftyOne or another tool, and build from that COCO JSON file as a new source",
+        )
     try:
         decision = msgspec.convert(fields, type=Decision)
     except msgspec.ValidationError as error:
@@ -293,5 +313,145 @@ def json_lines(decisions: Iterable[Decision]) -> bytes:
 
 
 def _wrong_suffix(path: Path, expected: str) -> DecisionError:
-    what = "Unsupported decisions-file extension"
-    return DecisionError(what, where=str(path), expected=expected, found=repr(path.suffix[:20]))
+    message = "Unsupported decisions-file extension"
+    return DecisionError(message, where=str(path), expected=expected, found=repr(path.suffix[:20]))
+
+
+MAX_TREE_BYTES = 16 << 20
+CANDIDATES = "FROM_CANDIDATES"
+LISTS: dict[str, tuple[Stage, Action]] = {
+    "KEEP_TO_NEAR_IDS": ("auto_override", "keep_near"),
+    "REMOVE_IDS": ("auto_override", "remove"),
+    "UNFILTERED_IMAGES_TO_REMOVE": ("manual", "remove"),
+    "UNFILTERED_IMAGES_TO_NEAR": ("manual", "to_near"),
+    "UNFILTERED_IMAGES_TO_FAR": ("manual", "to_far"),
+}
+"""What the top keys of the file mean; `CANDIDATES` is another top key, whose keys end in ``_near`` or mean far."""
+Ids = list[str | int]
+Selection = dict[str, dict[str, Ids | dict[str, Ids]]]
+_DEEPEST = 6
+_NEVER_TEXT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
+"""A number for readers of YAML 1.2 where it has no quotes, a text for ours, which reads YAML 1.1."""
+_ID_FORMS = {"coco": "[1-9][0-9]{0,11}|0", "openimages": "[0-9a-f]{16}"}
+
+
+def parse_selection(data: bytes, name: str) -> list[Decision]:
+    """Return the decisions of the authors' file in file order; an id that is listed twice gives two.
+
+    Raises
+    ------
+    DecisionError
+        It is not such a file (see `parse_tree`), or an id is unquoted and would be read as a number where texts are
+        expected. The message names the line of YAML, or the place in JSON.
+    """
+    layout = f"{CANDIDATES}, {', '.join(LISTS)}: each by data set, then ids, or ids by reason"
+    try:
+        lists = msgspec.convert(parse_tree(data, name), type=Selection)
+    except msgspec.ValidationError as error:
+        message, excerpt = "The file does not have the authors' layout", ascii(str(error))[:200]
+        raise DecisionError(message, where=name, expected=layout, found=excerpt) from None
+    if unknown := lists.keys() - {CANDIDATES, *LISTS}:
+        excerpt = ascii(min(unknown))[:80]
+        raise DecisionError("Unknown list in the file", where=name, expected=layout, found=excerpt)
+    decisions = []
+    for key, by_dataset in lists.items():
+        for dataset, listed in by_dataset.items():
+            stage, action, pool = *LISTS.get(key, ("candidate", "add_far")), dataset
+            if key == CANDIDATES and dataset.endswith("_near"):
+                action, pool = "add_near", dataset.removesuffix("_near")
+            for reason, ids in listed.items() if isinstance(listed, dict) else [("", listed)]:
+                for written in ids:
+                    where = f"{name}: {key}.{dataset}"
+                    image = _image_id(written, pool, where)
+                    decision = Decision(image_id=image, dataset=pool, stage=stage, action=action, reason=reason)
+                    check_decision(decision, where=where)
+                    decisions.append(decision)
+    return decisions
+
+
+def _image_id(written: str | int, dataset: str, where: str) -> str:
+    try:
+        namespace = namespace_of(dataset)
+    except CurationError as error:
+        excerpt = ascii(dataset)[:60]
+        raise DecisionError("Unknown data set of a list", where=where, expected=error.expected, found=excerpt) from None
+    is_coco = family(dataset) == "coco"
+    form = _ID_FORMS.get(family(dataset), ".*")
+    if not (isinstance(written, str) or is_coco) or not re.fullmatch(form, str(written)):
+        expected = f"a plain whole number: {form}" if is_coco else f"a text in quotes: {form}"
+        message = f"Not an image id of {dataset}"
+        raise DecisionError(message, where=where, expected=expected, found=ascii(written)[:60])
+    return f"{namespace}:{coco_native(int(written)) if is_coco else written}"
+
+
+def parse_tree(data: bytes, name: str) -> Any:
+    """Return a YAML or JSON file of lists of texts as plain data.
+
+    Raises
+    ------
+    DecisionError
+        It is neither, empty, too large or too deep; it uses anchors, aliases, tags or several documents; a key is
+        repeated or not a text; or a scalar without quotes is neither a text nor a plain whole number in every YAML.
+    """
+    if len(data) > MAX_TREE_BYTES:
+        message = "The file is too large to be a list of images"
+        raise DecisionError(message, where=name, expected=f"at most {MAX_TREE_BYTES} bytes", found=str(len(data)))
+    if Path(name.lower().removesuffix(".gz")).suffix == ".json":
+        return decode_json(data, Any, DecisionError, "The file is not JSON", where=name)
+    import yaml
+
+    text = utf8_text(data, name, DecisionError, "The file is not UTF-8")
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        _refuse_tricks(text, name, loader)
+        root = yaml.compose(text, Loader=loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{name}, line {mark.line + 1}" if mark else name
+        raise DecisionError("The file is not YAML", where=where, found=ascii(getattr(error, "problem", ""))) from None
+    if root is None:
+        raise DecisionError("The file is empty", where=name, expected="lists of texts under keys")
+    return _plain(root, name)
+
+
+def _refuse_tricks(text: str, name: str, loader: Any) -> None:
+    """Refuse whatever could make a small file large, deep or of another type, before any node is made."""
+    import yaml
+
+    depth = documents = 0
+    events: Iterable[Any] = yaml.parse(text, Loader=loader)
+    for event in events:
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        documents += isinstance(event, yaml.DocumentStartEvent)
+        is_anchored = isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None)
+        if is_anchored or getattr(event, "tag", None) not in (None, "!") or depth > _DEEPEST or documents > 1:
+            raise DecisionError(
+                "The file uses anchors or tags, holds several documents, or is nested too deep",
+                where=f"{name}, line {event.start_mark.line + 1}",
+                expected="plain lists of ids by list, data set and reason",
+            )
+
+
+def _plain(node: Any, name: str) -> Any:
+    import yaml
+
+    where = f"{name}, line {node.start_mark.line + 1}"
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(child, name) for child in node.value]
+    if isinstance(node, yaml.MappingNode):
+        children = {key.value: _plain(value, name) for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+        if len(children) < len(node.value):
+            raise DecisionError("Duplicate key, or a key that is not a text", where=where)
+        return children
+    kind, text = node.tag.rpartition(":")[2], node.value
+    if kind == "int" and re.fullmatch("[1-9][0-9]*|0", text):
+        return int(text[:30])
+    if kind == "str" and (node.style or not _NEVER_TEXT.fullmatch(text)):
+        return text
+    raise DecisionError(
+        f"A value would be read as a number or another value ({kind})",
+        where=where,
+        expected="a text in quotes",
+        found=ascii(text)[:60],
+        hint=f'write "{text[:20]}"' if text.isalnum() else None,
+    )

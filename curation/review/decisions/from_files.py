@@ -16,10 +16,8 @@ from curation.core.errors import CurationWarning, DecisionError, UsageError
 from curation.manifest.diff import diff_manifests
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.review.decisions.added_boxes import Added, BoxesRule, add_boxes, read_box_logs, resolve_boxes
 from curation.review.decisions.agreement import ListCount, StageAgreement, agreement, count_lists
-from curation.review.decisions.application import Application, Staleness, apply_decisions, find_stale, next_version
-from curation.review.decisions.box_edits import merged
+from curation.review.decisions.application import Application, Staleness, apply_decisions, find_stale
 from curation.review.decisions.cleaned_lists import (
     UNJUDGED,
     Coverage,
@@ -73,17 +71,17 @@ class DecisionReport:
 
     def problems(self) -> list[str]:
         """Return what ``--strict`` does not let pass."""
-        found = [note for file in self.files for note in file.notes()]
+        problems = [note for file in self.files for note in file.notes()]
         open_ones = self.resolution.undecided or (() if self.allowed else self.resolution.both)
-        found += [f"open conflict: {conflict.text()}" for conflict in open_ones]
+        problems += [f"open conflict: {conflict.text()}" for conflict in open_ones]
         conflicts = {conflict.image_id for conflict in self.resolution.conflicts}
-        found += [
+        problems += [
             f"{file.name}: rows of the table judge {image} differently"
             for file in self.files
             for image in file.contradicted
             if image not in conflicts
         ]
-        return found + (self.staleness.notes() if self.staleness else [])
+        return problems + (self.staleness.notes() if self.staleness else [])
 
     def data(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -105,7 +103,7 @@ class DecisionReport:
         Raises
         ------
         DecisionError
-            Verdicts contradict each other, and that is not allowed.
+            Verdicts contradict each other, and conflicts are not allowed.
         """
         if not self.allowed:
             refuse_conflicts(self.resolution.both)
@@ -152,9 +150,9 @@ def _namespace_in(manifest: Manifest | None, dataset: str) -> str:
     """Return the name space of a data set's ids: that of the parts that it means, else its own."""
     if manifest is not None:
         slots = {name for part in parts_spoken_of(manifest.header, dataset) for name in manifest.part(part).sources}
-        found = {source.namespace for source in manifest.header.sources if source.name in slots}
-        if len(found) == 1:
-            return found.pop()
+        namespaces = {source.namespace for source in manifest.header.sources if source.name in slots}
+        if len(namespaces) == 1:
+            return namespaces.pop()
     return namespace_of_pool(dataset)
 
 
@@ -167,8 +165,6 @@ class AppliedDecisions:
     resolution: Resolution
     file: Path | None = None
     """The published list that was cleaned."""
-    added: Added | None = None
-    """The boxes that were added, if any."""
 
     def lines(self) -> bytes:
         """Return the lines of a published list without those whose images are left out.
@@ -197,7 +193,6 @@ class AppliedDecisions:
             "staleness": msgspec.to_builtins(applied.staleness),
             "coverage": {"note": UNJUDGED, "parts": [part.data() for part in applied.coverage]},
             "resolution": self.resolution.data(),
-            **({} if self.added is None else {"boxes": self.added.data()}),
         }
 
 
@@ -207,8 +202,6 @@ def apply_from_files(
     /,
     *,
     decisions: tuple[Path, ...] = (),
-    boxes: tuple[Path, ...] = (),
-    boxes_rule: BoxesRule = "error",
     near: Annotated[Mapping[str, str] | str, "[DATASET=]PART"] = NOTHING,
     far: Annotated[Mapping[str, str] | str, "[DATASET=]PART"] = NOTHING,
     version: Annotated[str | None, "V"] = None,
@@ -220,7 +213,7 @@ def apply_from_files(
     sources: Sources = NOTHING,
     reading: Reading | None = None,
 ) -> AppliedDecisions:
-    """Apply decisions and added boxes to a manifest: a new version that records their digests.
+    """Apply decisions to a manifest: a new version that records their digest.
 
     Parameters
     ----------
@@ -228,11 +221,6 @@ def apply_from_files(
         a folder, NAME@VERSION of an available manifest, or a published list of images in any format
     decisions
         .jsonl, .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json
-    boxes
-        boxes.jsonl of a review: boxes that annotations lack are added to the new version; build, export and evaluate
-        count them as truth (repeatable: one per folder)
-    boxes_rule
-        where reviewers drew different boxes: refuse (default), or take every box
     near
         the near part, for decisions on DATASET or for all; created if it does not exist
     far
@@ -258,10 +246,10 @@ def apply_from_files(
     rule = rule or ConflictRule()
     if not is_line(reason):
         raise UsageError("The reason must be a single line", where="--note")
-    if not (decisions or boxes):
-        raise UsageError("Nothing to apply", expected="--decisions FILE, or --added-boxes FILE")
-    files, drawn = read_decision_files(decisions), read_box_logs(boxes)
-    torn = [note for file in files for note in file.notes()] + [note for log in drawn for note in log.notes()]
+    if not decisions:
+        raise UsageError("Nothing to apply", expected="--decisions FILE")
+    files = read_decision_files(decisions)
+    torn = [note for file in files for note in file.notes()]
     if torn and strict:
         raise DecisionError("A file is truncated or incomplete", where=torn[0], hint="leave out --strict")
     rows = [row for file in files for row in file.decisions]
@@ -271,33 +259,23 @@ def apply_from_files(
     if variant is None and (name or version is None):
         hint = "--version MAJOR.MINOR.PATCH; or --cleaned, for a separate cleaned list, with --name"
         raise UsageError("A new version of a manifest needs a version number, and keeps the name", hint=hint)
-    if boxes and variant is not None:
-        raise UsageError("Boxes can only be added to a new version", where="--added-boxes", expected="--version V")
     resolution = resolve(rows, rule.rule, seniors=rule.senior, allow_conflicts=rule.allow_conflicts)
     opened = open_slots(sources, base.slots, reading or Reading()) if sources else None
-    if decisions:
-        applied = apply_decisions(
-            base,
-            resolution,
-            version=version or "1.0.0",
-            variant=variant,
-            name=name,
-            near={"": near} if isinstance(near, str) else near,
-            far={"": far} if isinstance(far, str) else far,
-            sources=opened,
-            reason=reason,
-            strict=strict,
-        )
-    else:
-        applied = next_version(base, version or "", reason or "boxes that the annotations lack")
-    added = None
-    if drawn:
-        taken = resolve_boxes(merged(drawn), boxes_rule)
-        added = add_boxes(applied.manifest, taken, opened)
-        applied = replace(applied, manifest=added.manifest)
-    for note in (*torn, *_doubts(base, applied), *(added.notes if added else ())):
+    applied = apply_decisions(
+        base,
+        resolution,
+        version=version or "1.0.0",
+        variant=variant,
+        name=name,
+        near={"": near} if isinstance(near, str) else near,
+        far={"": far} if isinstance(far, str) else far,
+        sources=opened,
+        reason=reason,
+        strict=strict,
+    )
+    for note in (*torn, *_doubts(base, applied)):
         warnings.warn(note, CurationWarning, stacklevel=3)
-    return AppliedDecisions(base, applied, resolution, Path(manifest) if is_list else None, added)
+    return AppliedDecisions(base, applied, resolution, Path(manifest) if is_list else None)
 
 
 def _doubts(base: Manifest, applied: Application) -> list[str]:
@@ -305,7 +283,7 @@ def _doubts(base: Manifest, applied: Application) -> list[str]:
     notes = [*applied.staleness.notes(), *(row.text() for row in applied.ineffective)]
     if applied.shared:
         notes.append(f"near and far share {len(applied.shared)} images, such as {applied.shared[0]}.")
-    if not applied.changes and applied.manifest.added_boxes is base.added_boxes:
+    if not applied.changes:
         notes.append("no list changed.")
     if applied.manifest.header.supersedes is None:
         return notes

@@ -133,12 +133,12 @@ def resolve(
     for key, verdicts in sorted(grouped(standing, lambda row: (row.dataset, row.image_id, row.stage)).items()):
         by_action = grouped((row for row in verdicts if row.action != "unsure"), lambda row: row.action)
         votes = {action: tuple(sorted({row.reviewer for row in by_action[action]})) for action in sorted(by_action)}
-        kept: set[Action | None] = {*votes} or {"unsure"}
+        actions: set[Action | None] = {*votes} or {"unsure"}
         if len(votes) > 1:
             outcome = _outcome(verdicts, votes, rule, seniors)
             conflicts.append(Conflict(*key, tuple(votes.items()), outcome))
-            kept = kept if rule == "error" else {outcome}
-        chosen += [row for row in verdicts if row.action in kept]
+            actions = actions if rule == "error" else {outcome}
+        chosen += [row for row in verdicts if row.action in actions]
     if rule == "error" and not allow_conflicts:
         refuse_conflicts(conflicts)
     is_open = tuple(conflict for conflict in conflicts if conflict.outcome is None)
@@ -178,10 +178,10 @@ def refuse_conflicts(conflicts: Sequence[Conflict]) -> None:
 
 
 def standing_verdicts(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
-    """Return the verdicts that stand: of each reviewer on each image and stage the last, in the order of the rows.
+    """Return the current verdicts: the last of each reviewer on each image and stage, in the order of the rows.
 
-    Later is what has the later date; rows of one date, and those without, follow the order of the rows, and the latter
-    go first. Rows that name no reviewer all stand: whether they are one person's is not known.
+    Rows are ordered by date, then by position; rows without a date come first. All rows without a reviewer are
+    current: they may be from several people.
     """
     rows = list(dict.fromkeys(decisions))
     last: dict[Hashable, int] = {}

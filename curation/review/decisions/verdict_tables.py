@@ -25,8 +25,8 @@ import msgspec
 import numpy as np
 
 from curation.core.errors import CurationError, DecisionError, UsageError
-from curation.core.input_files import InputFile
 from curation.core.key_value import pairs
+from curation.core.reading import InputFile
 from curation.core.wording import slug
 from curation.review.decisions.decision import ACTIONS_OF, Decision, Stage
 from curation.review.decisions.files import (
@@ -44,7 +44,7 @@ from curation.sources.entries import PublishedList
 from curation.sources.published_list import ids_of
 
 SKIP = "skip"
-"""What a code stands for that is no verdict."""
+"""The meaning of a code that is not a verdict."""
 _OWN_FORMS = (".jsonl", ".json", ".yaml", ".yml")
 _STABLE_ID = re.compile(r"[a-z][a-z0-9_]{0,31}:(?![/\\])")
 _SHOWN = 8
@@ -101,8 +101,8 @@ class TableOptions:
         allowed = (*ACTIONS_OF[self.stage], SKIP)
         for code, action in actions.items():
             if action not in allowed:
-                what = f"Not an action of the stage {self.stage!r}"
-                raise UsageError(what, where=f"--codes {code}={action}"[:200], expected=", ".join(allowed))
+                message = f"Not an action of the stage {self.stage!r}"
+                raise UsageError(message, where=f"--codes {code}={action}"[:200], expected=", ".join(allowed))
         actions = actions or {name: name for name in allowed}
         return {**actions, "": SKIP} if self.blank == "skip" else actions
 
@@ -114,7 +114,7 @@ def _pieces(texts: Sequence[str]) -> list[str]:
 def read_verdicts(paths: Sequence[Path], options: TableOptions, namespaces: Namespaces) -> list[DecisionFile]:
     """Return the decisions of some files: with a map of columns of tables, but for ``.jsonl`` and the authors' forms.
 
-    Of one table the order of the rows is no order in time. Rows without date that judge an image differently, in one
+    The order of rows in a table is not their order in time. Rows without date that judge an image differently, in one
     table or in several, therefore name no reviewer: none replaces another, and they are a conflict.
 
     Parameters
@@ -127,12 +127,12 @@ def read_verdicts(paths: Sequence[Path], options: TableOptions, namespaces: Name
     UsageError
         The options do not fit together.
     DecisionError, AnnotationFormatError
-        A file is no such table; the message names the line.
+        A file is not such a table; the message names the line.
     """
     if not options.columns:
         if options != TableOptions():
-            what = "--codes, --dataset, --stage, --reviewer and --on-error blank=… require a map of the columns"
-            raise UsageError(what, hint="--key image_id=COLUMN,action=COLUMN")
+            message = "--codes, --dataset, --stage, --reviewer and --on-error blank=… require a map of the columns"
+            raise UsageError(message, hint="--key image_id=COLUMN,action=COLUMN")
         return read_decision_files(paths)
     columns, actions = options.column_of(), options.action_of()
     read = partial(_read_table, columns=columns, actions=actions, options=options, namespaces=namespaces)
@@ -144,8 +144,8 @@ def _read_table(
 ) -> DecisionFile:
     if Path(path.name.lower().removesuffix(".gz")).suffix in _OWN_FORMS:
         return read_decisions(path)
-    given = InputFile(path, kind="table of verdicts", most=MAX_BYTES, error=DecisionError)
-    rows = _mapped_rows(given.data, path.name, columns)
+    file = InputFile(path, kind="table of verdicts", most=MAX_BYTES, error=DecisionError)
+    rows = _mapped_rows(file.data, path.name, columns)
     codes = Counter(fields["action"] for _, fields in rows)
     _require_known(rows, codes, actions, path.name, columns["action"])
     judged = [(line, fields) for line, fields in rows if actions[fields["action"]] != SKIP]
@@ -168,7 +168,7 @@ def _read_table(
     return DecisionFile(
         decisions,
         path.name,
-        given.sha256,
+        file.sha256,
         "table",
         len(rows),
         codes=tuple(
@@ -184,9 +184,9 @@ def _mapped_rows(data: bytes, name: str, columns: Mapping[str, str]) -> list[tup
     head = [cell.strip() for cell in cells]
     for column in columns.values():
         if head.count(column) != 1:
-            what = "The table names a column twice" if column in head else "The table has no such column"
-            found = ascii(", ".join(head))[:200]
-            raise DecisionError(what, where=f"{name}, line 1", expected=ascii(column)[:60], found=found)
+            message = "The table names a column twice" if column in head else "The table has no such column"
+            excerpt = ascii(", ".join(head))[:200]
+            raise DecisionError(message, where=f"{name}, line 1", expected=ascii(column)[:60], found=excerpt)
     indices = {field: head.index(column) for field, column in columns.items()}
     found_rows = [(line, {field: cells[index] for field, index in indices.items()}) for line, cells in rows]
     if not found_rows:
@@ -196,14 +196,14 @@ def _mapped_rows(data: bytes, name: str, columns: Mapping[str, str]) -> list[tup
     return found_rows
 
 
-def _separator(data: bytes, wanted: Set[str]) -> str:
+def _separator(data: bytes, columns: Set[str]) -> str:
     """Return what separates the cells: that under which the first row has the wanted columns, else the comma."""
     first = data[:_HEAD].decode("utf-8-sig", "replace")
     for separator in ",;\t":
-        # Quotes are those of one separator alone: under another, what follows a quote is no fault of the table.
+        # Quotes are those of one separator alone: under another, what follows a quote is not an error of the table.
         with suppress(csv.Error):
             head = next(filter(None, csv.reader(io.StringIO(first, newline=""), delimiter=separator)), [])
-            if wanted <= {cell.strip() for cell in head}:
+            if columns <= {cell.strip() for cell in head}:
                 return separator
     return ","
 
@@ -217,13 +217,14 @@ def _require_known(
         if fields["action"] not in actions:
             unknown.setdefault(fields["action"], line)
     if unknown:
-        shown = [f"{ascii(code)[:40]} on line {line} ({codes[code]:,} rows)" for code, line in unknown.items()]
+        examples = [f"{ascii(code)[:40]} on line {line} ({codes[code]:,} rows)" for code, line in unknown.items()]
         first, line = next(iter(unknown.items()))
         raise DecisionError(
             "Unknown code in the table" if first else "A row of the table has no code",
             where=f"{name}, line {line}: {column}",
             expected=", ".join(actions),
-            found="; ".join(shown[:_SHOWN]) + (f"; and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""),
+            found="; ".join(examples[:_SHOWN])
+            + (f"; and {len(examples) - _SHOWN} more" if len(examples) > _SHOWN else ""),
             hint=f"--codes {first[:40]}=ACTION, or {first[:40]}={SKIP}" if first else "--on-error blank=skip",
         )
 
@@ -245,8 +246,8 @@ def _stable_ids(rows: Sequence[tuple[int, dict[str, str]]], name: str, namespace
         try:
             namespace = namespaces(dataset)
         except CurationError as error:
-            what, where = "The name of the data set cannot be a namespace of ids", f"{name}: {dataset[:60]!r}"
-            raise UsageError(what, where=where, expected=error.expected, hint="--dataset NAME") from None
+            message, where = "The name of the data set cannot be a namespace of ids", f"{name}: {dataset[:60]!r}"
+            raise UsageError(message, where=where, expected=error.expected, hint="--dataset NAME") from None
         texts = "".join(f"{ids[position]}\n" for position in positions)
         listed = PublishedList("", texts.encode(), np.array([rows[position][0] for position in positions], np.int32))
         for position, image in zip(positions, ids_of(listed, namespace, name), strict=True):
@@ -256,19 +257,19 @@ def _stable_ids(rows: Sequence[tuple[int, dict[str, str]]], name: str, namespace
 
 def _without_order(files: Sequence[DecisionFile]) -> list[DecisionFile]:
     """Return the files with no reviewer in rows of tables that contradict one another."""
-    said: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    actions_on: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for row in (row for file in files if file.format == "table" for row in file.decisions):
-        said[_whose(row)].add(row.action)
-    found = []
+        actions_on[_whose(row)].add(row.action)
+    ordered_files = []
     for file in files:
-        differs = [file.format == "table" and len(said[_whose(row)]) > 1 for row in file.decisions]
+        differs = [file.format == "table" and len(actions_on[_whose(row)]) > 1 for row in file.decisions]
         rows = [
             msgspec.structs.replace(row, reviewer="") if is_contradicted else row
             for row, is_contradicted in zip(file.decisions, differs, strict=True)
         ]
         images = {row.image_id for row in compress(file.decisions, differs)}
-        found.append(replace(file, decisions=tuple(rows), contradicted=tuple(sorted(images))))
-    return found
+        ordered_files.append(replace(file, decisions=tuple(rows), contradicted=tuple(sorted(images))))
+    return ordered_files
 
 
 def _whose(row: Decision) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The categories of an OOD source: how they relate to ID classes, and what annotations of them say of an image."""
+"""The categories of an OOD source: how they relate to ID classes, and what their annotations mean for an image."""
 
 from __future__ import annotations
 
@@ -74,20 +74,20 @@ def category_relations(
     for name, synset in id_synsets.items():
         for lemma in open_wordnet().words_of(synset):
             by_lemma.setdefault(name_key(lemma), name)
-    found: dict[str, Relation] = {}
+    relations: dict[str, Relation] = {}
     for category in categories:
         key = name_key(category)
         if key in by_name:
             owner, is_own = by_name[key]
             kind: Kind = "label_name" if is_own else "label_alias"
-            found[category] = Relation(kind, owner, f"{'is' if is_own else 'is another name of'} {owner}")
+            relations[category] = Relation(kind, owner, f"{'is' if is_own else 'is another name of'} {owner}")
         elif category in below:
-            found[category] = below[category]
+            relations[category] = below[category]
         elif category not in synsets and key in by_lemma:
-            found[category] = Relation("label_synonym", by_lemma[key], f"is a word for {by_lemma[key]} in WordNet")
+            relations[category] = Relation("label_synonym", by_lemma[key], f"is a word for {by_lemma[key]} in WordNet")
         elif category in above:
-            found[category] = above[category]
-    return found
+            relations[category] = above[category]
+    return relations
 
 
 def nearest_classes(synsets: Mapping[str, str], id_synsets: Mapping[str, str]) -> dict[str, Nearest]:
@@ -97,11 +97,11 @@ def nearest_classes(synsets: Mapping[str, str], id_synsets: Mapping[str, str]) -
     """
     if not synsets or not id_synsets:
         return {}
-    wanted = list(dict.fromkeys([*synsets.values(), *id_synsets.values()]))
-    kin = kinship(open_wordnet().nouns(wanted, instances=True), wanted)
+    all_synsets = list(dict.fromkeys([*synsets.values(), *id_synsets.values()]))
+    kin = kinship(open_wordnet().nouns(all_synsets, instances=True), all_synsets)
     first_owner = {synset: name for name, synset in list(id_synsets.items())[::-1]}
-    own = list(dict.fromkeys(synsets.values()))
-    scored = dict(zip(own, nearest(kin, own, list(first_owner)[::-1]), strict=True))
+    category_synsets = list(dict.fromkeys(synsets.values()))
+    scored = dict(zip(category_synsets, nearest(kin, category_synsets, list(first_owner)[::-1]), strict=True))
     return {
         name: Nearest(first_owner[known], score)
         for name, synset in synsets.items()
@@ -131,8 +131,8 @@ def _kinship_relations(
         elif person and not (over | {synset}).isdisjoint(BODY):
             below[category] = Relation("label_part", person, f"is part of {person}")
         elif kinds := [name for name, its in over_id.items() if synset in its]:
-            shown = ", ".join(kinds[:3]) + (f" and {len(kinds) - 3} more" if len(kinds) > 3 else "")
-            above[category] = Relation("label_broader", kinds[0] if len(kinds) == 1 else "", f"may be {shown}")
+            examples = ", ".join(kinds[:3]) + (f" and {len(kinds) - 3} more" if len(kinds) > 3 else "")
+            above[category] = Relation("label_broader", kinds[0] if len(kinds) == 1 else "", f"may be {examples}")
     return below, above
 
 
@@ -154,7 +154,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A category with what an annotation of it says of an image.
+    """A category with what its annotation means for an image.
 
     Attributes
     ----------
@@ -292,8 +292,10 @@ def _listed(categories: Collection[str], lists: Lists) -> dict[str, Literal["nea
     near, far = ({name_key(name): name for name in listed} for listed in (lists.near, lists.far))
     both, known = [near[key] for key in near.keys() & far.keys()], set(map(name_key, categories))
     if missing := [name for key, name in (near | far).items() if key not in known]:
-        what, expected = "A list names an unknown category of the source", "names as the annotation file writes them"
-        raise ProposalError(what, where="near and far classes", expected=expected, found=", ".join(missing[:5])[:200])
+        message, expected = "A list names an unknown category of the source", "names as the annotation file writes them"
+        raise ProposalError(
+            message, where="near and far classes", expected=expected, found=", ".join(missing[:5])[:200]
+        )
     if both:
         raise ProposalError("A category is listed as both near and far", found=", ".join(sorted(both)[:5])[:200])
     listed: dict[str, Literal["near", "far"]] = dict.fromkeys(near, "near")
@@ -327,8 +329,8 @@ def label_evidence(source: Source, judged: Sequence[Judged], *, near_wup: Decima
 
 def _decisive(pairs: list[tuple[int, int]], judged: Sequence[Judged]) -> list[tuple[int, int]]:
     """Return the categories, with their numbers of objects, that decide about an image."""
-    if found := [pair for pair in pairs if judged[pair[0]].judgement in ("overlap", "part", "broader", "near")]:
-        return found
+    if decisive := [pair for pair in pairs if judged[pair[0]].judgement in ("overlap", "part", "broader", "near")]:
+        return decisive
     if unjudged := [pair for pair in pairs if judged[pair[0]].judgement == "unjudged"]:
         return unjudged
 

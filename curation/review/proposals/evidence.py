@@ -14,9 +14,8 @@ import numpy as np
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import ProposalError
 from curation.core.ids import native_of
-from curation.core.input_files import InputFile, json_rows
 from curation.core.json_keys import decode_json
-from curation.core.storage import read_bytes
+from curation.core.reading import InputFile, json_rows, read_bytes
 from curation.core.wording import counted
 from curation.review.proposals.id_classes import IdClass, name_key, owners
 from curation.review.proposals.proposal import Evidence, Input, decimal_text
@@ -46,7 +45,7 @@ def text_evidence(
     SimilarityError
         Images and prompts are of two encoders.
     ProposalError
-        The prompts are of ID classes alone, or of none.
+        All prompts are of ID classes, or none is.
     """
     require_same_encoder(images, prompts)
     owner = {key: name for key, (name, _) in owners(classes).items()}
@@ -64,19 +63,19 @@ def text_evidence(
     best_id, best_other = known.argmax(axis=1), others.argmax(axis=1)
     rows = np.arange(len(scores))
     differences = known[rows, best_id].astype(np.float64) - others[rows, best_other]
-    found: dict[str, Evidence] = {}
+    evidence: dict[str, Evidence] = {}
     for row in np.flatnonzero(differences >= float(margin) - 1e-4).tolist():
         text = decimal_text(differences[row])
         if Decimal(text) >= margin:
             name, other = owner[name_key(prompts.ids[best_id[row]])], prompts.ids[best_other[row]]
-            found[images.ids[row]] = Evidence(
+            evidence[images.ids[row]] = Evidence(
                 kind="image_text",
                 detail=f"{name} {scores[row, best_id[row]]:.4f}, next {other} {scores[row, best_other[row]]:.4f}",
                 score=text,
                 threshold=str(margin),
                 id_class=name,
             )
-    return found
+    return evidence
 
 
 def look_evidence(look: SetSimilarity, *, median: float, sigma: float, sigmas: Decimal) -> dict[str, Evidence]:
@@ -173,20 +172,20 @@ def read_categories(path: Path, classes: Sequence[IdClass]) -> dict[int, str]:
         The file has no such table, repeats an id, or no category is an ID class.
     """
     data, example = read_bytes(path, kind="category table"), '{"categories": [{"id": 1, "name": "person"}, …]}'
-    what = "The category table cannot be read"
-    table = decode_json(data, _Table, ProposalError, what, where=str(path), expected=example).categories
+    message = "The category table cannot be read"
+    table = decode_json(data, _Table, ProposalError, message, where=str(path), expected=example).categories
     if len({row.id for row in table}) < len(table):
         raise ProposalError("Duplicate category id", where=str(path))
     by_name = owners(classes)
-    found = {row.id: by_name[key][0] for row in table if (key := name_key(row.name)) in by_name}
-    if not found:
+    class_of = {row.id: by_name[key][0] for row in table if (key := name_key(row.name)) in by_name}
+    if not class_of:
         raise ProposalError(
             "No category of the detector is an ID class",
             where=str(path),
             expected=", ".join(entry.name for entry in classes[:5]),
             found=", ".join(row.name for row in table[:5])[:200],
         )
-    return found
+    return class_of
 
 
 def detector_evidence(
@@ -208,11 +207,11 @@ def detector_evidence(
     MissingFileError
         No such file.
     ProposalError
-        It is no such list, a score is not in [0, 1], or none of its images is in the source.
+        It is not such a list, a score is not in [0, 1], or none of its images is in the source.
     """
-    given = InputFile(path, kind="detections file")
+    file = InputFile(path, kind="detections file")
     try:
-        rows = json_rows(given.data, _Row)
+        rows = json_rows(file.data, _Row)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProposalError(
             "The detections file is malformed",
@@ -245,7 +244,7 @@ def detector_evidence(
     return DetectorEvidence(
         {image: _evidence(by_class, threshold) for image, by_class in scores.items()},
         {f"detections {reason}": n for reason, n in left_out.items() if n},
-        Input(use=f"detections {pool}", name=path.name, sha256=given.sha256),
+        Input(use=f"detections {pool}", name=path.name, sha256=file.sha256),
     )
 
 

@@ -10,7 +10,7 @@ from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import UsageError
 from curation.core.progress import stage, steps
-from curation.core.storage import read_bytes
+from curation.core.reading import read_bytes
 from curation.manifest.locate import load_manifest
 from curation.review.proposals.categories import Lists
 from curation.review.proposals.evidence import digest_of, read_categories
@@ -100,8 +100,8 @@ def propose_from_files(
         maps[name] = read_synset_map(path)
         inputs.append(_input(f"synset_map {name}", path))
     if embeddings_ood and not (embeddings_id or texts):
-        what = "There is nothing to compare the embedded OOD images with"
-        raise UsageError(what, where="--embeddings", hint="--embeddings id=STORE or --texts STORE")
+        message = "There is nothing to compare the embedded OOD images with"
+        raise UsageError(message, where="--embeddings", hint="--embeddings id=STORE or --texts STORE")
     if (embeddings_id or texts) and not embeddings_ood:
         where = "--embeddings id=…" if embeddings_id else "--texts"
         hint = "--embeddings STORE, made by curation similarity embed"
@@ -113,11 +113,11 @@ def propose_from_files(
     near = _of_pools(near_classes, "--near", sources)
     far = _of_pools(far_classes, "--far", sources)
     stores = _of_pools(embeddings_ood, "--embeddings", sources)
-    found = _of_pools(detections, "--detections", sources)
-    if found and detector_categories is not None:
+    detection_files = _of_pools(detections, "--detections", sources)
+    if detection_files and detector_categories is not None:
         inputs.append(_input("detector_categories", detector_categories))
         numbers = read_categories(detector_categories, classes)
-    if found and not numbers:
+    if detection_files and not numbers:
         raise UsageError(
             "Unknown category_id of the detections: no table says which class each is",
             where="--detections",
@@ -133,7 +133,7 @@ def propose_from_files(
                 lists=Lists(_split(near.get(name, "")), _split(far.get(name, ""))),
                 synsets=maps.get(name, {}),
                 embeddings=_embeddings(stores[name], f"embeddings {name}", inputs) if name in stores else None,
-                detections=found.get(name),
+                detections=detection_files.get(name),
                 detector_classes=numbers,
             )
         )
@@ -162,11 +162,11 @@ def _classes(id_classes: Path | None, manifest: str | None) -> tuple[tuple[IdCla
 
 
 def _sources(ood: Mapping[str, Path], bad_boxes: BadBoxes, *, no_cache: bool) -> dict[str, Source]:
-    found: dict[str, Source] = {}
+    opened: dict[str, Source] = {}
     for key, path in steps(ood.items(), "reading OOD sources"):
         name, _, part = key.partition("@")
-        dataset, _, named = name.partition("-")
-        part = part or named
+        dataset, _, name_part = name.partition("-")
+        part = part or name_part
         if not part and path.is_dir():
             offered = parts_at(path, dataset)
             if len(offered) > 1:
@@ -177,30 +177,30 @@ def _sources(ood: Mapping[str, Path], bad_boxes: BadBoxes, *, no_cache: bool) ->
                     hint=f"--source {name}@{offered[0]}={path}",
                 )
             part = offered[0] if offered else ""
-        if name in found or name == "id":
+        if name in opened or name == "id":
             raise UsageError(
-                f"--source may not name {name!r}" + (" twice" if name in found else ""), where=f"--source {key}"
+                f"--source may not name {name!r}" + (" twice" if name in opened else ""), where=f"--source {key}"
             )
-        found[name] = as_source(path, dataset=dataset, part=part, cache=not no_cache, bad_boxes=bad_boxes)
-    return found
+        opened[name] = as_source(path, dataset=dataset, part=part, cache=not no_cache, bad_boxes=bad_boxes)
+    return opened
 
 
-def _of_pools(given: Mapping[str, Any] | Path, option: str, sources: Mapping[str, object]) -> dict[str, Any]:
+def _of_pools(values: Mapping[str, Any] | Path, option: str, sources: Mapping[str, object]) -> dict[str, Any]:
     """Return what is given of each source; with a single source, its name may be left out."""
-    if isinstance(given, Path):
+    if isinstance(values, Path):
         if len(sources) == 1:
-            return {next(iter(sources)): given}
-        where, expected = f"{option} {given!s:.200}", ", ".join(f"{name}=…" for name in sources)
+            return {next(iter(sources)): values}
+        where, expected = f"{option} {values!s:.200}", ", ".join(f"{name}=…" for name in sources)
         raise UsageError(f"{option} needs NAME=VALUE where there are several sources", where=where, expected=expected)
-    if unknown := [name for name in given if name not in sources]:
+    if unknown := [name for name in values if name not in sources]:
         raise UsageError("No such OOD source", where=f"{option} {unknown[0][:80]}", expected=", ".join(sources))
-    return dict(given)
+    return dict(values)
 
 
 def _embeddings(path: Path, use: str, inputs: list[Input]) -> Embeddings:
-    found = open_embeddings(path)
-    inputs.append(Input(use=use, name=path.name, sha256=digest_of(found)))
-    return found
+    store = open_embeddings(path)
+    inputs.append(Input(use=use, name=path.name, sha256=digest_of(store)))
+    return store
 
 
 def _split(names: str | Sequence[str]) -> tuple[str, ...]:

@@ -11,8 +11,7 @@ import msgspec
 
 from curation.core.csv_table import csv_rows
 from curation.core.errors import ProposalError
-from curation.core.input_files import filled_lines, read_declaration, read_plain
-from curation.core.storage import read_bytes
+from curation.core.reading import filled_lines, read_bytes, read_declaration, read_plain
 from curation.signals.hierarchy import open_wordnet
 from curation.signals.hierarchy.synset_maps import DATASETS, synset_map
 
@@ -45,7 +44,7 @@ class _File(msgspec.Struct):
 
 
 def name_key(name: str) -> str:
-    """Return what two spellings of one name share: letters and digits, case folded.
+    """Return what two spellings of the same name share: letters and digits, case folded.
 
     >>> name_key("Potted plant") == name_key("pottedplant"), name_key("cell-phone")
     (True, 'cellphone')
@@ -89,14 +88,14 @@ def classes_of(header: Header) -> tuple[IdClass, ...]:
 
 def checked_classes(classes: Iterable[IdClass], where: str) -> tuple[IdClass, ...]:
     """Return the classes, each of whose names means one class only; otherwise raise `ProposalError`."""
-    found = tuple(classes)
-    if not 0 < len(found) <= _MOST_CLASSES:
+    checked = tuple(classes)
+    if not 0 < len(checked) <= _MOST_CLASSES:
         expected = f"1 to {_MOST_CLASSES} ID classes"
         raise ProposalError(
-            "Wrong number of ID classes", where=where, expected=expected, found=str(len(found)), hint=_HINT
+            "Wrong number of ID classes", where=where, expected=expected, found=str(len(checked)), hint=_HINT
         )
     owner: dict[str, str] = {}
-    for entry in found:
+    for entry in checked:
         for position, name in enumerate((entry.name, *entry.aliases)):
             key = name_key(name)
             if not key or len(name) > _LONGEST_NAME or not name.isprintable():
@@ -112,7 +111,7 @@ def checked_classes(classes: Iterable[IdClass], where: str) -> tuple[IdClass, ..
                 found_names = f"{name!r}: {owner[key]!r} and {entry.name!r}"
                 raise ProposalError("Two ID classes share a name", where=where, found=found_names)
             owner[key] = entry.name
-    return found
+    return checked
 
 
 def owners(classes: Sequence[IdClass]) -> dict[str, tuple[str, bool]]:
@@ -131,17 +130,17 @@ def synsets_of(names: Iterable[str], *, dataset: str = "", given: Mapping[str, s
         ``coco``, ``voc`` or ``openimages``: its map goes before the others, which lend theirs where a name is the same
         but for case and blanks.
     given : mapping of str to str, optional
-        Name to synset, of the user's: goes before all; ``""`` says that a name has none.
+        The user's synsets by name, before all others; ``""`` says that a name has none.
     """
     mine = {name_key(name): synset for name, synset in (given or {}).items()}
     order = sorted(DATASETS, key=lambda name: name != dataset)
-    found: dict[str, str] = {}
+    synsets: dict[str, str] = {}
     for name in names:
         key = name_key(name)
         synset = mine[key] if key in mine else next((s for other in order if (s := _by_key(other).get(key))), "")
         if synset:
-            found[name] = synset
-    return found
+            synsets[name] = synset
+    return synsets
 
 
 def read_synset_map(path: Path) -> dict[str, str]:
@@ -157,24 +156,24 @@ def read_synset_map(path: Path) -> dict[str, str]:
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     data = read_bytes(path, kind="synset map")
     rows = csv_rows(data, ProposalError, "The synset map is not a table", where=str(path), delimiter=delimiter)
-    kept = [(number, row) for number, row in enumerate(rows, 1) if row and not row[0].startswith("#")]
-    if kept and [cell.strip().lower() for cell in kept[0][1]] == ["name", "synset"]:
-        del kept[0]
-    if not kept:
+    filled_rows = [(number, row) for number, row in enumerate(rows, 1) if row and not row[0].startswith("#")]
+    if filled_rows and [cell.strip().lower() for cell in filled_rows[0][1]] == ["name", "synset"]:
+        del filled_rows[0]
+    if not filled_rows:
         raise ProposalError("The synset map is empty", where=str(path), expected="rows name,n02084071")
     mapped: dict[str, str] = {}
     keys = set[str]()
-    for number, row in kept:
+    for number, row in filled_rows:
         where, key = f"{path}: row {number}", name_key(row[0])
         if len(row) != 2 or not key or key in keys:
-            what = "Duplicate name in the synset map" if key in keys else "A row of the synset map is malformed"
-            raise ProposalError(what, where=where, expected="name,n02084071", found=ascii(row)[:80])
+            message = "Duplicate name in the synset map" if key in keys else "A row of the synset map is malformed"
+            raise ProposalError(message, where=where, expected="name,n02084071", found=ascii(row)[:80])
         keys.add(key)
         mapped[row[0].strip()] = synset = row[1].strip()
         if synset and synset not in open_wordnet():
-            what = "Not a noun synset of WordNet 3.0"
+            message = "Not a noun synset of WordNet 3.0"
             raise ProposalError(
-                what, where=where, expected="n and eight digits, as n02084071 for dog", found=synset[:40]
+                message, where=where, expected="n and eight digits, as n02084071 for dog", found=synset[:40]
             )
     return mapped
 

@@ -1,4 +1,4 @@
-"""`Proposal`: what is suspected of one image, and the evidence. A proposal, not a decision.
+"""`Proposal`: what an image is suspected of, and the evidence. A proposal, not a decision.
 
 Membership in a split comes from replayed decisions alone. Proposals are kept as JSON lines: a header, then one proposal
 a line, by rank.
@@ -19,7 +19,8 @@ import msgspec
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ImageIdError, ProposalError, UsageError
 from curation.core.ids import parse_image_id
-from curation.core.storage import read_bytes, write_bytes
+from curation.core.reading import read_bytes
+from curation.core.writing import write_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,7 @@ class SetProposal(_Record, frozen=True):
         Mean over the set's annotated categories of the Wu-Palmer similarity to the nearest ID class; None where no
         category has a synset.
     encoder : str
-        Digest of the encoder: only sets of one encoder may be compared. ``""`` without embeddings.
+        Digest of the encoder: only sets with the same encoder may be compared. ``""`` without embeddings.
     """
 
     name: str
@@ -335,8 +336,8 @@ class ProposalSet(_Made, frozen=True, kw_only=True, dict=True):
 
     def counts(self) -> dict[str, int]:
         """Return the number of proposals by verdict, in the order remove, near, far, farther, undecided."""
-        found = Counter(proposal.proposal for proposal in self.proposals)
-        return {verdict: found[verdict] for verdict in get_args(Verdict)}
+        counts = Counter(proposal.proposal for proposal in self.proposals)
+        return {verdict: counts[verdict] for verdict in get_args(Verdict)}
 
 
 def write_proposals(path: Path, made: ProposalSet) -> None:
@@ -388,8 +389,8 @@ def read_proposals(path: Path) -> ProposalSet:
     return ProposalSet(proposals=tuple(proposals), **{name: getattr(head, name) for name in _Made.__struct_fields__})
 
 
-def _decoded(line: bytes, form: type[Form], what: str, where: str) -> Form:
+def _decoded(line: bytes, form: type[Form], message: str, where: str) -> Form:
     try:
         return msgspec.json.decode(line, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProposalError(what, where=where, found=str(error)[:200], hint=_HINT) from None
+        raise ProposalError(message, where=where, found=str(error)[:200], hint=_HINT) from None

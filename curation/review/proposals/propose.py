@@ -81,7 +81,7 @@ def finding(evidence: Sequence[Evidence], *, agreeing: int) -> Finding:
     1. An annotation that is an ID class by name, alias, synset or kind: *remove*.
     2. `agreeing` kinds of suspicion or more that may mean one ID class: *remove*. A piece that names none supports any.
     3. Fewer: *undecided*, whatever the categories say.
-    4. Else a near category: *near*. Else a category that nobody judged, or no annotation: *undecided*. Else *far*.
+    4. Else a near category: *near*. Else an unjudged category, or no annotation: *undecided*. Else *far*.
     """
     strongest = ordered(evidence)
     if overlap := [piece for piece in strongest if piece.kind in OVERLAPS]:
@@ -130,15 +130,15 @@ def combine(suspects: Sequence[Suspect], *, agreeing: int, farther: Collection[s
             )
         pool_of[suspect.image_id] = suspect.pool
         evidence = ordered(suspect.evidence)
-        found = finding(evidence, agreeing=agreeing)
+        conclusion = finding(evidence, agreeing=agreeing)
         against = [piece for piece in evidence if piece.kind in OVERLAPS or piece.kind in SUSPICIONS]
         first = next(iter(against or evidence), None)
         strength, score = (STRENGTH[first.kind], _number(first.score)) if first else (len(STRENGTH), Decimal(0))
         kinds = len({piece.kind for piece in against})
-        rows.append(((found.urgency, -kinds, strength, -score, suspect.image_id), suspect, evidence, found))
+        rows.append(((conclusion.urgency, -kinds, strength, -score, suspect.image_id), suspect, evidence, conclusion))
     proposals = []
-    for rank, (_, case, evidence, found) in enumerate(sorted(rows, key=lambda row: row[0]), 1):
-        verdict, reason = found.verdict, found.reason
+    for rank, (_, case, evidence, conclusion) in enumerate(sorted(rows, key=lambda row: row[0]), 1):
+        verdict, reason = conclusion.verdict, conclusion.reason
         if verdict == "far" and case.pool in farther:
             verdict, reason = "farther", "farther"
         proposals.append(
@@ -257,8 +257,8 @@ def propose(
     chosen = thresholds or Thresholds()
     names = [pool.name for pool in pools]
     if not names or len(set(names)) < len(names):
-        found = ", ".join(names) or "none"
-        raise ProposalError("Every OOD source needs a unique name", expected="one or more names", found=found)
+        listed_names = ", ".join(names) or "none"
+        raise ProposalError("Every OOD source needs a unique name", expected="one or more names", found=listed_names)
     known = synsets_of([entry.name for entry in classes], given=id_synsets)
     reference = _Reference(references, reference_statistics(references)) if references else None
     seen = [
@@ -301,14 +301,14 @@ def _look_into(
     embeddings, left_out = _of_pool(pool, evidence)
     inputs: list[Input] = []
     look = set_similarity(embeddings, reference.embeddings) if embeddings and reference else None
-    found: list[Mapping[str, Evidence]] = []
+    by_signal: list[Mapping[str, Evidence]] = []
     if embeddings and prompts:
-        found.append(text_evidence(embeddings, prompts, classes, margin=thresholds.text_margin))
+        by_signal.append(text_evidence(embeddings, prompts, classes, margin=thresholds.text_margin))
     if look and reference:
         median, sigma = reference.found.median, reference.found.sigma
         if median is not None and sigma is not None:
-            found.append(look_evidence(look, median=median, sigma=sigma, sigmas=thresholds.look_sigma))
-    for image, piece in (pair for by_image in found for pair in by_image.items()):
+            by_signal.append(look_evidence(look, median=median, sigma=sigma, sigmas=thresholds.look_sigma))
+    for image, piece in (pair for by_image in by_signal for pair in by_image.items()):
         evidence[image] = (*evidence[image], piece)
     if pool.detections is not None:
         detector = detector_evidence(
@@ -324,21 +324,21 @@ def _look_into(
 
 def _of_pool(pool: OodPool, images: Collection[str]) -> tuple[Embeddings | None, dict[str, int]]:
     """Return the embeddings of the pool's images, and how many images or embeddings have no counterpart."""
-    if (given := pool.embeddings) is None:
+    if (embeddings := pool.embeddings) is None:
         return None, {}
-    rows = [row for row, id_ in enumerate(given.ids) if id_ in images]
+    rows = [row for row, id_ in enumerate(embeddings.ids) if id_ in images]
     if not rows:
         raise ProposalError(
             "The embeddings hold none of the source's images",
             where=f"embeddings of {pool.name}",
             expected=f"ids such as {next(iter(images), '')}",
-            found=", ".join(given.ids[:3])[:200] or "nothing",
+            found=", ".join(embeddings.ids[:3])[:200] or "nothing",
         )
     left_out = {
         f"{pool.name}: images without an embedding": len(images) - len(rows),
-        f"{pool.name}: embeddings of other images": len(given.ids) - len(rows),
+        f"{pool.name}: embeddings of other images": len(embeddings.ids) - len(rows),
     }
-    return given if len(rows) == len(given) else given.take(rows), left_out
+    return embeddings if len(rows) == len(embeddings) else embeddings.take(rows), left_out
 
 
 def _statistics(seen: _Seen, thresholds: Thresholds) -> list[SetStatistics]:
@@ -357,15 +357,15 @@ def _statistics(seen: _Seen, thresholds: Thresholds) -> list[SetStatistics]:
         ("all", [image for image, verdict in verdicts.items() if verdict != "remove"]),
     )
     image, category = source.class_pairs()
-    found = []
+    statistics = []
     for group, images in groups_of:
         if images:
             held = set(images)
             chosen = np.array([id_ in held for id_ in source.image_ids.tolist()], np.bool_)
-            shown = {source.categories.names[index] for index in np.unique(category[chosen[image]]).tolist()}
-            kinships = [scores[name] for name in sorted(shown) if name in scores]
-            found.append(set_statistics(seen.pool.name, group, images, seen.look, kinships))
-    return found
+            shown_names = {source.categories.names[index] for index in np.unique(category[chosen[image]]).tolist()}
+            kinships = [scores[name] for name in sorted(shown_names) if name in scores]
+            statistics.append(set_statistics(seen.pool.name, group, images, seen.look, kinships))
+    return statistics
 
 
 _TOO_FEW = "too few embedded images"
@@ -444,25 +444,27 @@ def propose_sets(sets: Sequence[SetStatistics], thresholds: Thresholds, encoder:
         Digest of the encoder of all embeddings.
     """
     made = []
-    for own in sets:
-        if own.group == "near":
-            far = next((two for two in sets if (two.pool, two.group) == (own.pool, "far")), None)
-            verdict, reason = _near(own, far, thresholds)
+    for pool_set in sets:
+        if pool_set.group == "near":
+            far = next((two for two in sets if (two.pool, two.group) == (pool_set.pool, "far")), None)
+            verdict, reason = _near(pool_set, far, thresholds)
         else:
-            rivals = [two for two in sets if two.group == "far" and two.pool != own.pool]
-            verdict, reason = _against_sets(own, rivals, thresholds)
-        mean, error, kinship = (None if x is None else decimal_text(x) for x in (own.mean, own.error, own.kinship))
+            rivals = [two for two in sets if two.group == "far" and two.pool != pool_set.pool]
+            verdict, reason = _against_sets(pool_set, rivals, thresholds)
+        mean, error, kinship = (
+            None if x is None else decimal_text(x) for x in (pool_set.mean, pool_set.error, pool_set.kinship)
+        )
         made.append(
             SetProposal(
-                name=own.name,
-                group=own.group,
+                name=pool_set.name,
+                group=pool_set.group,
                 proposal=verdict,
                 reason=reason,
-                images=own.images,
+                images=pool_set.images,
                 mean_similarity=mean,
                 standard_error=error,
                 mean_kinship=kinship,
-                encoder="" if own.mean is None else encoder,
+                encoder="" if pool_set.mean is None else encoder,
             )
         )
     return tuple(made)

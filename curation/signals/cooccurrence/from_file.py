@@ -16,8 +16,8 @@ from curation.core.arguments import checked
 from curation.core.csv_table import as_csv
 from curation.core.errors import UsageError
 from curation.core.figure_style import SERIES, add_scale, new_matrix, save_figure, set_title, tables_alone
-from curation.core.input_files import filled_lines, read_plain
-from curation.core.storage import publishing_files, write_text
+from curation.core.reading import filled_lines, read_plain
+from curation.core.writing import publishing_files, write_text
 from curation.signals.cooccurrence.cut import KICKS, SOLVER_VERSION, Cut, CutOptions, normalized_cut
 from curation.signals.cooccurrence.graph import UNIT, WEIGHTINGS, ClassGraph, class_graph, count_cooccurrence
 from curation.sources.coerce import as_source

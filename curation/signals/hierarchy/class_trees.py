@@ -16,9 +16,8 @@ import msgspec
 
 from curation.core.csv_table import csv_rows
 from curation.core.errors import HierarchyError, UsageError
-from curation.core.input_files import utf8_text
 from curation.core.json_keys import decode_json
-from curation.core.storage import read_bytes
+from curation.core.reading import read_bytes, utf8_text
 from curation.signals.hierarchy.hierarchy import children, descendants, leaves_under, require_acyclic
 
 if TYPE_CHECKING:

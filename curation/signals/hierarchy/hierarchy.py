@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from curation.core.errors import HierarchyError
-from curation.core.input_files import read_declaration
+from curation.core.reading import read_declaration
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, HierarchyError, UsageError
 from curation.core.ilsvrc2012 import ilsvrc2012_classes
-from curation.core.storage import read_bytes
+from curation.core.reading import read_bytes
 from curation.manifest.manifest import Manifest
 from curation.signals.hierarchy import hierarchy
 from curation.signals.hierarchy import related_classes as related

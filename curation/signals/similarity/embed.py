@@ -23,7 +23,7 @@ from curation.core.engines.shards import Shards
 from curation.core.engines.step import Step
 from curation.core.errors import CurationError, DuplicateIdError, EmbeddingError, UsageError, WriteError
 from curation.core.ids import ImageId, native_of
-from curation.core.storage import write_text
+from curation.core.writing import write_text
 from curation.signals.similarity.embeddings import (
     HEADER,
     EmbeddingStore,
@@ -536,6 +536,7 @@ def embed_corpus(
     batch: int | None = None,
     engine: EngineName = "local",
     workers: int | None = None,
+    shard: str | None = None,
 ) -> Shards:
     """Embed the photos of a corpus of any size into shards with the columns that `EmbedPhotos` returns.
 
@@ -543,8 +544,8 @@ def embed_corpus(
     ----------
     corpus : str or Path
         See `curation.sources.corpus.corpus_blocks`.
-    out, engine, workers
+    out, engine, workers, shard
         See `curation.core.engines.running.run_step`.
     """
     step = EmbedPhotos(recipe, encoder.identity.digest, encoder.dimension, batch or BATCH)
-    return run_step(step, corpus_blocks(corpus), out=out, engine=engine, workers=workers)
+    return run_step(step, corpus_blocks(corpus), out=out, engine=engine, workers=workers, shard=shard)

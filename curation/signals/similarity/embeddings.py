@@ -24,8 +24,8 @@ import numpy.typing as npt
 
 from curation.core.canonical import canonical_json, sha256_of_file, sha256_of_lines, sha256_of_value
 from curation.core.errors import EmbeddingError, MissingFileError, SimilarityError
-from curation.core.ledger import lock
-from curation.core.storage import read_bytes, remove_abandoned, replacing, write_bytes
+from curation.core.reading import read_bytes
+from curation.core.writing import lock, remove_abandoned, replacing, write_bytes
 
 Vectors = npt.NDArray[np.float32]
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from curation.core.arguments import Workers, checked
 from curation.core.csv_table import as_csv
-from curation.core.engines.running import EngineName
-from curation.core.engines.shards import SUMMARY, open_shards
+from curation.core.engines.running import MERGE, EngineName
+from curation.core.engines.shards import SUMMARY, Shards, open_shards
 from curation.core.errors import CurationWarning, UsageError
-from curation.core.input_files import read_plain
-from curation.core.storage import publishing_files, write_text
+from curation.core.reading import read_plain
 from curation.core.wording import counted
+from curation.core.writing import publishing_files, write_text
 from curation.signals.similarity.embed import (
     Broken,
     EmbedResult,
@@ -32,6 +32,7 @@ from curation.signals.similarity.embed import (
     photos_of_sources,
 )
 from curation.signals.similarity.embeddings import Embeddings, EncoderIdentity, open_embeddings
+from curation.signals.similarity.encoder import Encoder
 from curation.signals.similarity.near_duplicates import PhotoHashes, alike_photos, hash_photos, look_duplicates
 from curation.signals.similarity.neighbors import nearest_in_corpus
 from curation.signals.similarity.set_similarity import (
@@ -94,6 +95,7 @@ def embed(
     reading: Reading | None = None,
     engine: EngineName = "local",
     workers: Workers | None = None,
+    shard: Annotated[str | None, "I/N|merge"] = None,
 ) -> Embedded:
     """Embed photos or texts as vectors of an encoder, kept in a store that resumes.
 
@@ -128,6 +130,9 @@ def embed(
         of --corpus: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same vectors
     workers
         of --corpus: processes with an encoder each (one per core)
+    shard
+        of --corpus, for a task of an array: every N-th block from the I-th on; after all tasks, merge makes the shards
+        of them one result
 
     Raises
     ------
@@ -147,9 +152,13 @@ def embed(
         )
     encoder.check()
     if corpus is not None:
-        return _corpus(corpus, encoder, out, batch, engine, workers)
-    if workers or engine != "local":
-        raise UsageError("--engine and --workers apply to --corpus", hint="--set threads=N")
+        made = encoder.open()
+        shards = embed_corpus(
+            corpus, encoder, out, encoder=made, batch=batch, engine=engine, workers=workers, shard=shard
+        )
+        return _embedded_corpus(shards, made, "shards" if shard in (None, MERGE) else f"shard {shard}")
+    if workers or shard or engine != "local":
+        raise UsageError("--engine, --workers and --shard apply to --corpus", hint="--set threads=N")
     if texts:
         kind, found = "texts", _texts(texts)
         made = encoder.open()
@@ -167,17 +176,13 @@ def embed(
     return Embedded(out, kind, made.identity, made.dimension, result)
 
 
-def _corpus(
-    corpus: str | Path, options: EncoderOptions, out: Path, batch: int | None, engine: EngineName, workers: int | None
-) -> Embedded:
-    """Embed a corpus into shards, and count what is in them."""
-    made = options.open()
-    shards = embed_corpus(corpus, options, out, encoder=made, batch=batch, engine=engine, workers=workers)
+def _embedded_corpus(shards: Shards, encoder: Encoder, kind: str) -> Embedded:
+    """Return how many vectors shards hold, and why others are missing."""
     reasons = Counter[str]()
     for table in shards.tables(["error"]):
         reasons.update(table.column("error").drop_null().to_pylist())
     result = EmbedResult(shards.rows - reasons.total(), shards.rows - reasons.total(), 0, 0)
-    return Embedded(out, "shards", made.identity, made.dimension, result, reasons)
+    return Embedded(shards.folder, kind, encoder.identity, encoder.dimension, result, reasons)
 
 
 def _photos(given: Mapping[str, Any], photos: Mapping[str, Path] | Path, reading: Reading) -> list[Photo]:
@@ -265,7 +270,6 @@ def neighbors(
     queries: Annotated[Mapping[str, Path] | Path, "[NAME=]STORE"],
     references: Annotated[Path, "STORE"],
     k: Annotated[int, "K"] = 10,
-    engine: EngineName = "local",
     workers: Workers | None = None,
     parts: Annotated[Path | None, "DIR"] = None,
     set_similarity: bool = False,
@@ -282,10 +286,8 @@ def neighbors(
         a store, or the shards that curation similarity embed --corpus wrote
     k
         neighbours per image, the image itself not among them
-    engine
-        processes of this machine, or Ray (RAY_ADDRESS names a cluster): the same neighbours
     workers
-        of the engine (one per core)
+        processes (one per core)
     parts
         keep what is found in each part: the same command resumes after an interruption
     set_similarity
@@ -298,13 +300,13 @@ def neighbors(
     named = {queries.name: queries} if isinstance(queries, Path) else queries
     asked = {name: open_embeddings(path) for name, path in named.items()}
     if set_similarity:
-        if engine != "local" or workers or parts:
-            raise UsageError("--engine, --workers and --resume do not apply to --set-similarity")
+        if workers or parts:
+            raise UsageError("--workers and --resume do not apply to --set-similarity")
         return _sets(asked, open_embeddings(references), sample, n_train)
     if len(asked) > 1:
         raise UsageError("Neighbours are listed for one set", expected="one --queries STORE, or --set-similarity")
     (store,) = asked.values()
-    found, itself = nearest_in_corpus(store, references, k, engine=engine, workers=workers, out=parts)
+    found, itself = nearest_in_corpus(store, references, k, workers=workers, out=parts)
     is_corpus = (references / SUMMARY).is_file()
     facts = {
         "queries": len(store),
@@ -340,7 +342,6 @@ def duplicates(
     against_embeddings: Annotated[Path | None, "STORE"] = None,
     threshold: Annotated[float, "COSINE"] = 0.95,
     hashes: Annotated[Path | None, "DIR"] = None,
-    engine: EngineName = "local",
     workers: Workers | None = None,
 ) -> Pairs:
     """Return photos that are the same, or nearly the same, under different names.
@@ -361,10 +362,8 @@ def duplicates(
         of --embeddings
     hashes
         keep what is computed of each photo: the same command resumes after an interruption
-    engine
-        for hashes: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same hashes
     workers
-        of the engine (one per core)
+        processes that compute hashes (one per core)
     """
     if (images is None) == (embeddings is None):
         raise UsageError("Nothing to compare", expected="--photos DIR, or --embeddings STORE")
@@ -378,10 +377,7 @@ def duplicates(
     if images is None:
         return _by_look(embeddings or Path(), against_embeddings, threshold)
     corpora = {"images": images} | ({} if against is None else {"against": against})
-    found = [
-        hash_photos(corpus, engine=engine, workers=workers, out=hashes and hashes / name)
-        for name, corpus in corpora.items()
-    ]
+    found = [hash_photos(corpus, workers=workers, out=hashes and hashes / name) for name, corpus in corpora.items()]
     return _by_pixels(found, distance)
 
 

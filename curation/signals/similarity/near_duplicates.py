@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.engines.running import EngineName, run_step
+from curation.core.engines.running import run_step
 from curation.core.engines.step import Step
 from curation.core.errors import MissingExtraError, UsageError
 from curation.signals.similarity.embeddings import Embeddings, require_same_encoder
@@ -145,11 +145,7 @@ def _phash() -> Callable[[Any], Any]:
 
 
 def hash_photos(
-    photos: Mapping[str, Path] | str | Path,
-    *,
-    engine: EngineName = "local",
-    workers: int | None = None,
-    out: Path | None = None,
+    photos: Mapping[str, Path] | str | Path, *, workers: int | None = None, out: Path | None = None
 ) -> PhotoHashes:
     """Return the hashes of photos by name, and which of them cannot be read.
 
@@ -160,7 +156,7 @@ def hash_photos(
     ----------
     photos : mapping of str to Path, str or Path
         Photos by name; or a corpus (see `curation.sources.corpus.corpus_blocks`), whose ids are the names.
-    engine, workers, out
+    workers, out
         See `curation.core.engines.running.run_step`; without a folder nothing is kept.
 
     Raises
@@ -171,7 +167,7 @@ def hash_photos(
     _phash()
     blocks = corpus_blocks(photos) if isinstance(photos, str | Path) else listed_blocks(photos.items(), _PHOTOS)
     with TemporaryDirectory(prefix="curation-hashes-") if out is None else nullcontext(out) as folder:
-        shards = run_step(HashPhotos(), blocks, out=Path(folder), engine=engine, workers=workers)
+        shards = run_step(HashPhotos(), blocks, out=Path(folder), workers=workers)
         tables = list(shards.tables())
     names: list[str] = []
     pixels: list[str] = []

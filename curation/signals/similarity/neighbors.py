@@ -18,11 +18,11 @@ import msgspec
 import numpy as np
 
 from curation.core.canonical import sha256_of_file, sha256_of_lines
-from curation.core.engines.running import EngineName, run_step
+from curation.core.engines.running import run_step
 from curation.core.engines.shards import STEP, SUMMARY, Entry, Shards, open_shards
 from curation.core.engines.step import Block, Step
 from curation.core.errors import SimilarityError
-from curation.core.storage import read_bytes
+from curation.core.reading import read_bytes
 from curation.signals.similarity.embeddings import ROWS, Embeddings, Vectors, open_embeddings, require_same_encoder
 from curation.sources.source import Int64s
 
@@ -312,13 +312,7 @@ def reference_blocks(references: Path, encoder: str) -> Iterator[Block]:
 
 
 def nearest_in_corpus(
-    queries: Embeddings,
-    references: Path,
-    k: int,
-    *,
-    engine: EngineName = "local",
-    workers: int | None = None,
-    out: Path | None = None,
+    queries: Embeddings, references: Path, k: int, *, workers: int | None = None, out: Path | None = None
 ) -> tuple[list[list[tuple[str, float]]], int]:
     """Return the k nearest references of each query, best first; memory does not grow with the corpus.
 
@@ -326,7 +320,7 @@ def nearest_in_corpus(
     ----------
     references : Path
         A store of embeddings, or shards of `embed_corpus`.
-    engine, workers, out
+    workers, out
         See `curation.core.engines.running.run_step`; without a folder nothing is kept.
 
     Returns
@@ -346,7 +340,7 @@ def nearest_in_corpus(
     step = NearestOf(queries, k)
     with TemporaryDirectory(prefix="curation-neighbors-") if out is None else nullcontext(out) as folder:
         blocks = reference_blocks(references, queries.encoder.digest)
-        shards = run_step(step, blocks, out=Path(folder), engine=engine, workers=workers)
+        shards = run_step(step, blocks, out=Path(folder), workers=workers)
         return _met(shards, len(queries), k)
 
 

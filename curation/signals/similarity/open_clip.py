@@ -23,7 +23,7 @@ import numpy as np
 from curation.core.canonical import sha256_of_bytes, sha256_of_file
 from curation.core.errors import EncoderError, MissingExtraError, MissingFileError
 from curation.core.json_keys import decode_json
-from curation.core.storage import read_bytes
+from curation.core.reading import read_bytes
 from curation.signals.similarity.embeddings import EncoderIdentity, Vectors
 from curation.signals.similarity.encoder import Prepared
 

@@ -38,7 +38,7 @@ _FLAGS = {
 """Column of the file by name in `Objects`."""
 _ALWAYS = ("occluded", "truncated", "crowd")
 _UNSTATED, _EMPTY = -1, 2
-_LEAVES_OUT = "--on-error boxes=drop (bad_boxes='drop') leaves such boxes out and counts them"
+_LEAVES_OUT = "--on-error boxes=drop leaves such boxes out and counts them"
 
 
 def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: BadBoxes = "error") -> Source:

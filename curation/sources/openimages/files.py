@@ -13,7 +13,7 @@ import numpy as np
 from curation.core.canonical import sha256_of_bytes
 from curation.core.csv_table import csv_rows
 from curation.core.errors import AnnotationFormatError, CurationError, DuplicateIdError, MissingFileError, UsageError
-from curation.core.input_files import beginning
+from curation.core.reading import beginning
 from curation.sources.content import FileContent, require_one
 from curation.sources.integrity import check_unique
 from curation.sources.openimages.streamed_csv import StreamedCsv

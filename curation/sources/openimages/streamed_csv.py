@@ -11,8 +11,7 @@ from typing import Any
 from curation.core.canonical import sha256_of_stream
 from curation.core.csv_table import csv_header
 from curation.core.errors import AnnotationFormatError
-from curation.core.input_files import GZIP, Unpacking, beginning
-from curation.core.storage import open_binary
+from curation.core.reading import GZIP, Unpacking, beginning, open_binary
 from curation.sources.content import require_unchanged, stamp_of
 
 _BLOCK = 1 << 22

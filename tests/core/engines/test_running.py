@@ -7,6 +7,7 @@ import signal
 import struct
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,73 @@ def test_ray_gives_the_same_a_worker_killed_too_and_finishes_what_was_begun_here
     assert error.value.where == "block rows 700: row 7"
     made = run_step(Squares(), BLOCKS, out=tmp_path / "ray", workers=1)
     assert (made.digest, made.computed + made.reused) == (whole, 20)
+
+
+@pytest.mark.ray
+def test_ray_is_given_few_blocks_at_a_time(tmp_path: Path, whole: str, ray_session: None) -> None:
+    waiting: list[int] = []
+
+    def blocks() -> Iterator[Rows]:
+        for number, block in enumerate(BLOCKS):
+            journal = tmp_path / JOURNAL
+            finished = len(journal.read_bytes().splitlines()) if journal.exists() else 0
+            waiting.append(number - finished)
+            yield block
+
+    assert run_step(Squares(), blocks(), out=tmp_path, engine="ray", workers=2).digest == whole
+    assert max(waiting) < 2
+
+
+@pytest.mark.ray
+def test_a_block_that_kills_every_worker_of_ray_is_an_error(tmp_path: Path, ray_session: None) -> None:
+    mortal = Mortal(killing=130, witness=tmp_path / "nowhere" / "killed")
+    with pytest.raises(EngineError, match="killed again and again") as error:
+        run_step(mortal, rows(300, 100), out=tmp_path / "out", engine="ray")
+    assert error.value.where == "block rows 100"
+
+
+def test_tasks_of_an_array_in_any_order_give_the_same(tmp_path: Path, whole: str) -> None:
+    with pytest.raises(EngineError, match="no shards to merge"):
+        run_step(Squares(), BLOCKS, out=tmp_path / "none", shard="merge")
+    assert not [*tmp_path.iterdir()]
+    for task in ("3/3", "1/3", "3/3"):
+        made = run_step(Squares(), BLOCKS, out=tmp_path, workers=1, shard=task)
+        assert [entry.block for entry in made.entries] == [block.name for block in BLOCKS[int(task[0]) - 1 :: 3]]
+    assert (made.computed, made.reused) == (0, 6)
+    with pytest.raises(MissingFileError, match="summary of shards"):
+        open_shards(tmp_path)
+    with pytest.raises(EngineError, match="not finished") as error:
+        run_step(Squares(), BLOCKS, out=tmp_path, shard="merge")
+    assert (error.value.found, error.value.hint) == ("7 missing, such as rows 100", "--shard 2/3")
+    # A task that writes elsewhere at this moment has a file that is not whole yet: other tasks leave it alone.
+    unfinished = tmp_path / SHARDS / f".x.partial-{2**22 + 1}-0.parquet"
+    unfinished.touch()
+    run_step(Squares(), BLOCKS, out=tmp_path, workers=2, shard="2/3")
+    assert unfinished.exists()
+    merged = run_step(Squares(), BLOCKS, out=tmp_path, shard="merge")
+    assert (merged.digest, merged.computed, merged.reused) == (whole, 0, 20)
+    assert open_shards(tmp_path).digest == whole
+    assert {path.name for path in tmp_path.iterdir()} == {STEP, SHARDS, INDEX, SUMMARY}
+    assert not unfinished.exists()
+
+
+ARRAY = """
+import sys
+from pathlib import Path
+from curation.core.engines.running import run_step
+from tests.core.engines.steps import Squares, rows
+run_step(Squares(), rows(2000, 100), out=Path(sys.argv[1]), workers=1, shard=sys.argv[2])
+"""
+
+
+def test_tasks_of_an_array_at_once_give_the_same(tmp_path: Path, whole: str) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    tasks = [
+        subprocess.Popen([sys.executable, "-c", ARRAY, str(tmp_path / "out"), f"{number}/3"], env=environment)
+        for number in (1, 2, 3)
+    ]
+    assert [task.wait(timeout=60) for task in tasks] == [0, 0, 0]
+    assert run_step(Squares(), BLOCKS, out=tmp_path / "out", shard="merge").digest == whole
 
 
 KILLED = """
@@ -157,7 +225,8 @@ def test_folders_of_other_work_and_twofold_names_are_refused(tmp_path: Path) -> 
         run_step(Squares(), rows(10, 10), out=tmp_path / "mine")
     with pytest.raises(EngineError, match="share a name"):
         run_step(Squares(), [Rows(0, 1), Rows(0, 2)], out=tmp_path / "twice", workers=1)
-    for wrong in ({"engine": "spark"}, {"workers": 0}):
+    shards = [{"shard": text} for text in ("0/3", "4/3", "1", "a/b", "1/0", "-1/3", "1/3 ", "", "all")]
+    for wrong in ({"engine": "spark"}, {"workers": 0}, *shards):
         with pytest.raises(UsageError):
             run_step(Squares(), rows(10, 10), out=tmp_path / "new", **wrong)  # type: ignore[arg-type]
 

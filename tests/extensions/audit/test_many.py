@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.core.engines.running import EngineName
 from curation.core.errors import MissingFileError, UsageError
 from curation.extensions.audit.many import audits
 from curation.extensions.audit.run import audit
@@ -27,13 +26,8 @@ def folders(tmp_path: Path) -> Path:
     return tmp_path / "all"
 
 
-@pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=pytest.mark.ray)])
-def test_each_folder_has_the_report_that_it_has_alone(
-    engine: EngineName, folders: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    if engine == "ray":
-        request.getfixturevalue("ray_session")
-    found = audits(folders, out=tmp_path / engine, engine=engine)
+def test_each_folder_has_the_report_that_it_has_alone(folders: Path, tmp_path: Path) -> None:
+    found = audits(folders, out=tmp_path / "out")
     rows = {row["folder"]: row for table in found.shards.tables() for row in table.to_pylist()}
     assert list(found.verdicts) == list(rows) == [f"b{number}" for number in range(6)]
     for number in range(5):

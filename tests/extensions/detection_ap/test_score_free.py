@@ -11,10 +11,10 @@ import pytest
 
 import curation
 from curation.core.errors import PredictionError, UsageError
-from curation.evaluation.coco_ap import coco_average_precision
 from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.readers import Policy
 from curation.extensions.detection_ap import score_free
+from curation.extensions.detection_ap.coco_summary import coco_average_precision
 from tests.evaluation.worlds import truth_of_rows
 from tests.real_files import real_files
 
@@ -140,7 +140,7 @@ def drawn(seed: int, n_boxes: int = 5, *, crowds: int = 0) -> tuple[GroundTruth,
 def test_the_range_is_that_of_all_orders(seed: int, crowds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     truth, boxes = drawn(seed, crowds=crowds)
     every = [
-        coco_average_precision(truth, replace(boxes, scores=np.array(order) / 10), engine="pycocotools")["AP50"]
+        coco_average_precision(truth, replace(boxes, scores=np.array(order) / 10))["AP50"]
         for order in itertools.permutations(range(1, len(boxes) + 1))
     ]
     ends = {"AP50_lowest": min(every), "AP50_expected": sum(every) / len(every), "AP50_highest": max(every)}

@@ -1,4 +1,4 @@
-"""The presence scan against plain counting, however the files are cut, on either engine."""
+"""The presence scan against plain counting, however the files are cut."""
 
 import json
 import subprocess
@@ -13,11 +13,9 @@ import pytest
 from pyarrow import parquet
 
 from curation.cli import main
-from curation.core.engines.running import EngineName
 from curation.core.errors import AnnotationFormatError, EngineError, UsageError
 from curation.extensions.diagnosis import presence as module
 from curation.extensions.diagnosis.presence import Presence, ScanPresence, annotation_blocks, presence
-from tests.real_files import real_files
 
 HEADER = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax"
 
@@ -57,16 +55,9 @@ def test_however_a_file_is_cut_every_image_is_counted_once(
     assert found.boxes == Counter(label for _, label in rows)
 
 
-def both(tmp_path: Path, place: Path) -> Presence:
-    engines: tuple[EngineName, ...] = ("local", "ray")
-    made = [presence(place, out=tmp_path / f"out-{one}", engine=one) for one in engines]
-    assert made[0].shards.digest == made[1].shards.digest
-    assert made[0].images == made[1].images
-    return made[0]
-
-
-@pytest.mark.ray
-def test_ray_finds_the_same_in_every_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ray_session: None) -> None:
+def test_every_form_of_file_is_counted_by_any_number_of_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = made_rows(2000)
     monkeypatch.setattr(module, "PART", 20_000)
     folder = tmp_path / "in"
@@ -76,8 +67,9 @@ def test_ray_finds_the_same_in_every_form(tmp_path: Path, monkeypatch: pytest.Mo
     parquet.write_table(table, folder / "b.parquet", row_group_size=900)
     labels = sorted({one for _, one in rows})
     (folder / "c.json").write_text(json.dumps(coco(rows, labels)))
-    found = both(tmp_path, folder)
-    assert found.boxes == Counter(label for _, label in rows * 3)
+    made = [presence(folder, out=tmp_path / f"{workers}", workers=workers) for workers in (1, 2)]
+    assert made[0].shards.digest == made[1].shards.digest
+    assert made[0].boxes == made[1].boxes == Counter(label for _, label in rows * 3)
 
 
 def coco(rows: list[tuple[str, str]], labels: list[str]) -> dict[str, Any]:
@@ -129,12 +121,6 @@ def test_files_that_are_no_annotations_are_one_error(tmp_path: Path, monkeypatch
     for name in ("bad.json", "b.parquet"):
         with pytest.raises(AnnotationFormatError, match="too large"):
             [list(block.tables()) for block in annotation_blocks(tmp_path / name)]
-
-
-@real_files("coco_table")
-def check_classes_of_real_photos_are_the_same_on_ray(shared: Path, tmp_path: Path, ray_session: None) -> None:
-    found = both(tmp_path, shared / "data" / "coco" / "mini" / "annotations")
-    assert sum(found.boxes.values()) == sum(boxes for _, _, boxes in pairs(found)) > 0
 
 
 def test_a_scan_imports_no_pandas(tmp_path: Path) -> None:

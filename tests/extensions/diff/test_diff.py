@@ -1,32 +1,27 @@
-"""Two results compared: without and with boxes of reviewers, from files and in memory."""
+"""Two results compared: on annotations as published and corrected ones, from files and in memory."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import curation
 from curation.cli import main
 from curation.core.errors import EvaluationError, UsageError
-from curation.review.decisions.added_boxes import add_boxes, resolve_boxes
-from tests.review.decisions.box_logs import Scribe
-from tests.review.decisions.test_added_boxes import SIZE, detections, replayed
-from tests.task_world import write_task_world
+from tests.task_world import NUMBERS, with_boxes, write_task_world
 
 
-def test_what_boxes_of_reviewers_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_corrected_annotations_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     world = write_task_world(tmp_path / "raw")
-    anna = Scribe("anna", SIZE)
-    images = world.manifest.ids("t1-test")[::2]
-    for image in images:
-        for place in range(3):
-            anna.add(image, anna.number + 1, f"{60 * place} 200 30 30.25")
-        anna.complete(image)
-    added = add_boxes(world.manifest, resolve_boxes(replayed([anna])), world.sources).manifest
-    found = detections(world, added=[(int(image.partition(":")[2]), [0, 200, 30, 30]) for image in images])
-    given: dict[str, Any] = {"task": "t1", "detections": found, "truth": world.val_json}
-    before, after = (curation.evaluate.owod(manifest=one, **given) for one in (world.manifest, added))
+    images = [int(image.partition(":")[2]) for image in world.manifest.ids("t1-test")[::2]]
+    boxes = [(image, NUMBERS["pizza"], [60 * column, 200, 30, 30.25]) for image in images for column in range(3)]
+    corrected = tmp_path / "corrected.json"
+    corrected.write_text(json.dumps(with_boxes(world.val_json, boxes)))
+    detections = detections_of(world.val_json, more=[(image, [0, 200, 30, 30]) for image in images])
+    given: dict[str, Any] = {"manifest": world.manifest, "task": "t1", "detections": detections}
+    before, after = (curation.evaluate.owod(truth=truth, **given) for truth in (world.val_json, corrected))
     difference: Any = curation.diff(before, after)
     rows = {f"{one['scored']}/{one['measure']}": one for one in difference.data()["measures"]}
     assert {key: (one["before"], one["after"]) for key, one in rows.items()} == {
@@ -51,6 +46,20 @@ def test_what_boxes_of_reviewers_change(tmp_path: Path, capsys: pytest.CaptureFi
     assert json.loads(capsys.readouterr().out)["changed"] == 0
 
 
+def detections_of(path: Path, *, more: list[tuple[int, list[float]]]) -> list[dict[str, Any]]:
+    """Return each object of a COCO file, shifted and called unknown by turns, and some unknown objects more."""
+    rows = [
+        {
+            "image_id": row["image_id"],
+            "category_id": row["category_id"] if number % 3 and row["category_id"] in (1, 5, 17) else -1,
+            "bbox": [row["bbox"][0] + 1, *row["bbox"][1:]],
+            "score": 1 - number / 1000,
+        }
+        for number, row in enumerate(json.loads(path.read_bytes())["annotations"])
+    ]
+    return [*rows, *({"image_id": n, "category_id": -1, "bbox": box, "score": 0.5} for n, box in more)]
+
+
 def numbers(result: Any) -> list[tuple[Any, str, Any]]:
     found = result.json_data()["measures"]
     return [(one, one["measure"] + f"[{one['parameters']}]" * bool(one["parameters"]), one["value"]) for one in found]
@@ -59,10 +68,7 @@ def numbers(result: Any) -> list[tuple[Any, str, Any]]:
 def test_what_cannot_be_compared(tmp_path: Path) -> None:
     image = {"id": 1, "width": 9, "height": 9, "file_name": "1.jpg"}
     truth: dict[str, Any] = {"images": [image], "annotations": [], "categories": [{"id": 1, "name": "owl"}]}
-    voc, coco = (
-        getattr(curation.evaluate, name)(truth=truth, detections=[], **more)
-        for name, more in (("voc", {}), ("coco", {"engine": "pycocotools"}))
-    )
+    voc, coco = (getattr(curation.evaluate, name)(truth=truth, detections=[]) for name in ("voc", "coco"))
     with pytest.raises(UsageError, match="two evaluations"):
         curation.diff(voc, coco)
     for other, what in (
@@ -76,10 +82,14 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"images": []}')
     with pytest.raises(EvaluationError, match="not a result"):
         curation.diff(voc, tmp_path / "other.json")
-    for name in "ab":
-        (tmp_path / f"{name}.csv").write_text(f"{name},{name}{name}\n1,2\n3,4\n")
-    with pytest.raises(UsageError, match="no method"):
-        curation.diff(tmp_path / "a.csv", tmp_path / "b.csv")
+    np.savez(tmp_path / "scores.npz", energy=np.zeros(3))
+    (tmp_path / "scores.csv").write_text("image_id,energy\na,0.5\n")
+    (tmp_path / "boxes.json").write_text('[{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1}]')
+    for name in ("scores.npz", "scores.csv", "boxes.json"):
+        for old in (tmp_path / name, voc):
+            with pytest.raises(EvaluationError, match="not a result") as caught:
+                curation.diff(old, tmp_path / name)
+            assert "evaluate predictions and scores first" in str(caught.value.hint)
     other = voc.json_data()
     other["measures"] = [{**one, "method": "another"} for one in other["measures"]]
     (tmp_path / "other.json").write_text(json.dumps(other))

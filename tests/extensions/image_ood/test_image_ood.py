@@ -10,7 +10,8 @@ import pytest
 
 from curation.benchmarks.registry import evaluation
 from curation.core.errors import CurationError, CurationWarning, EvaluationError, PredictionError, UsageError
-from curation.evaluation.ood.separability import (
+from curation.evaluation.result import Result
+from curation.evaluation.separability import (
     ScoreSteps,
     aupr_trapezoid,
     auroc,
@@ -19,7 +20,6 @@ from curation.evaluation.ood.separability import (
     fpr95_quantile,
     fpr95_rank,
 )
-from curation.evaluation.result import Result
 from curation.extensions.image_ood.evaluation import OodSets, evaluation_as
 from curation.extensions.image_ood.images import Images, LeftOut, read_image_scores
 from curation.extensions.image_ood.measures import OodRules, numbers_of, report_as

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.findmeifyoucan.measures import separability
 from curation.core.errors import EvaluationError, UsageError
-from curation.evaluation.ood.logit_scores import energy, generalized_entropy, log_sum_exp, max_softmax, softmax
+from curation.evaluation.logit_scores import energy, generalized_entropy, log_sum_exp, max_softmax, softmax
 from curation.extensions.image_ood.post_hoc.methods import METHODS, PostHocInputs, compute, possible
 from curation.extensions.image_ood.post_hoc.scores import (
     LastLayer,

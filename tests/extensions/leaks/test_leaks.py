@@ -146,6 +146,20 @@ def test_tar_shards_and_workers_and_a_second_run_say_the_same(
     assert {name.partition("/")[2] for name, _ in both.unreadable} == HOSTILE.keys()
 
 
+def test_tasks_of_an_array_say_the_same(world: Path, alone: Leaks, tmp_path: Path) -> None:
+    """Each task reports on its own blocks, and no block is left to the merge."""
+    tasks = [checked(world, world / "shards", evidence=tmp_path / "kept", shard=f"{number}/2") for number in (2, 1)]
+    assert [task.data["planted"] for task in tasks] == [None, None]
+    assert all("alone: after all tasks" in task.notes[-1] for task in tasks)
+    merged = checked(world, world / "shards", evidence=tmp_path / "kept", shard="merge")
+    assert merged.json_data() == alone.json_data()
+    assert merged.evidence == alone.evidence
+    both = [one for task in tasks for one in task.evidence]
+    assert sorted(map(repr, both)) == sorted(map(repr, alone.evidence))
+    with pytest.raises(UsageError, match="requires --resume"):
+        checked(world, world / "shards", shard="1/2")
+
+
 @pytest.mark.ray
 def test_ray_says_the_same(world: Path, alone: Leaks, ray_session: None) -> None:
     on_ray = checked(world, world / "shards", engine="ray")
@@ -294,7 +308,7 @@ def test_photos_are_found_by_the_file_names_of_a_source(world: Path, tmp_path: P
     given = {"corpus": world / "corpus", "photos": tmp_path / "photos", "plant": 0}
     with pytest.raises(MissingFileError, match="nothing is known about leaks") as refused:
         leaks(world / "manifest", **given)
-    assert "--source NAME=PATH" in str(refused.value.hint)
+    assert "sources={'NAME': PATH} finds them" in str(refused.value.hint)
     by_name = leaks(world / "manifest", **given, sources={"coco": truth})
     assert by_name.leaked == leaks(world / "manifest", **{**given, "photos": world / "photos"}).leaked
     assert len(by_name.leaked) > 5

@@ -136,17 +136,15 @@ class ReviewServer:
 
 
 @contextmanager
-def browser_page(*, draws: bool = False) -> Iterator[Any]:
-    """A page of a headless Chromium, with WebGL where it `draws` as Annotate mode does; skips where there is none."""
+def browser_page() -> Iterator[Any]:
+    """A page of a headless Chromium; skips where there is none."""
     sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")
     found = (shutil.which(one) for one in ("chromium", "chromium-browser", "google-chrome"))
     program = next((one for one in found if one), None)
     if program is None:
         pytest.skip("no Chromium browser is at hand")
-    # There is no graphics card here.
-    drawing = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader") if draws else ("--disable-gpu",)
     with sync.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, headless=True, args=[*QUIET, *drawing])
+        browser = playwright.chromium.launch(executable_path=program, headless=True, args=[*QUIET, "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1280, "height": 720})
         page.set_default_timeout(30_000)
         page.add_init_script(_SEEN % (AT_ONCE, NAME_SHOWN, NAME_SHOWN))

@@ -97,20 +97,14 @@ def test_each_role_has_a_field_of_its_own_and_a_colour(fiftyone: Any, world: Rev
     roles = ("known", "previous", "unknown", "negative", "ignored", *("unknown",) * 7)
     dataset = build_dataset(fiftyone, name, replace(images, boxes=replace(images.boxes, roles=roles)), {})
     counted = [[len(dataset.values(f"{field}.detections")[row]) for field in BOX_FIELDS] for row in range(6)]
-    assert counted == [[1, 0, 0, 0]] * 2 + [[0, 1, 0, 0]] + [[0, 0, 1, 0]] * 2 + [[0, 1, 0, 0]]
+    assert counted == [[1, 0, 0]] * 2 + [[0, 1, 0]] + [[0, 0, 1]] * 2 + [[0, 1, 0]]
     scheme = dataset.app_config.color_scheme
     colours = {one["path"]: one["fieldColor"] for one in scheme.fields}
     assert scheme.color_by == "field"
-    assert len({colours[field] for field in BOX_FIELDS}) == 4
+    assert len({colours[field] for field in BOX_FIELDS}) == 3
     shown = dataset.app_config.active_fields.paths
-    assert shown[:4] == list(BOX_FIELDS)
+    assert shown[:3] == list(BOX_FIELDS)
     assert set(shown) >= {"verdict", "proposal", "score", "classes"}
-
-
-def test_boxes_can_be_drawn_in_a_field_of_their_own_alone(built: Any) -> None:
-    assert built.active_label_schemas == ["missing"]
-    assert built.label_schemas["missing"]["classes"] == ["unknown", "person", "pizza", "zebra"]
-    assert built.first().missing.detections == []
 
 
 def test_evidence_is_shown_as_a_proposal(built: Any) -> None:

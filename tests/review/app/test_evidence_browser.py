@@ -1,20 +1,17 @@
-"""The enlarged view in a real browser: evidence beside the image, keys, thumbnail; a box drawn in Annotate mode."""
+"""The enlarged view in a real browser: evidence beside the image, keys, thumbnail."""
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from PIL import Image
 
-from curation.review.app.missing_boxes import BOXES_FILE
-from curation.review.decisions.box_edits import BoxRow, Replay, read_box_log
 from curation.review.decisions.files import read_decisions
 from curation.review.proposals.proposal import Evidence, ProposalSet, write_proposals
-from tests.review.app.review_world import HEIGHT, WIDTH, coco_id, write_world
-from tests.review.app.scripted_reviewer import Reviewer, ReviewServer, browser_page, keep_picture
+from tests.review.app.review_world import coco_id, write_world
+from tests.review.app.scripted_reviewer import ReviewServer, browser_page, keep_picture
 
 pytestmark = [
     pytest.mark.mongo,
@@ -23,13 +20,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 NEAREST = "voc2012:2008_000008"
-UNANNOTATED = (66.0, 12.0, 90.0, 58.0)
-"""Corners of a box beside those that the annotations have."""
 
 
 @pytest.fixture(scope="module")
 def served(review_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReviewServer]:
-    """An App on the twelve photos, one of them empty: verdicts of one test and boxes of the other have two logs."""
+    """An App on the twelve photos, one of them empty."""
     folder = tmp_path_factory.mktemp("evidence")
     world = write_world(folder / "world")
     (folder / "voc").mkdir()
@@ -50,7 +45,7 @@ def served(review_environment: dict[str, str], tmp_path_factory: pytest.TempPath
 
 @pytest.fixture
 def page() -> Iterator[Any]:
-    with browser_page(draws=True) as opened:
+    with browser_page() as opened:
         yield opened
 
 
@@ -104,59 +99,3 @@ def test_the_evidence_stands_beside_the_image(served: ReviewServer, page: Any) -
         (coco_id(12), said) for said in ("remove", "unsure", "remove")
     ]
     page.keyboard.press("Escape")
-
-
-def logged(path: Path, rows: int, page: Any) -> list[BoxRow]:
-    """Return the rows of the log once it has so many."""
-    for _ in range(400):
-        found = list(read_box_log(path).rows) if path.exists() else []
-        if len(found) >= rows:
-            return found
-        page.wait_for_timeout(50)
-    return found
-
-
-def test_a_box_that_is_drawn_is_in_the_log_with_its_pixels(served: ReviewServer, page: Any) -> None:
-    log, someone = served.folder / BOXES_FILE, Reviewer(page, served)
-    someone.open()
-    shown = someone.enlarge()
-    page.get_by_text("Annotate", exact=True).first.click()
-    # A canvas is 300 pixels wide until something is drawn on it.
-    page.wait_for_function("document.querySelector('[data-cy=modal] canvas')?.width > 300")
-    page.wait_for_timeout(500)
-    page.locator('[data-cy="detection-mode"]').first.click()
-    left, high, right, low = UNANNOTATED
-    drag(page, (left, high), (right, low))
-    keep_picture(page, "annotate")
-    edit, outcome = logged(log, 2, page)[:2]
-    assert (edit.operation, edit.reviewer, edit.size) == ("add", "anna", (WIDTH, HEIGHT))
-    assert edit.image_id == shown
-    assert edit.after is not None
-    assert edit.after.label == "unknown"
-    # One pixel of the screen is a tenth of a pixel of the photo.
-    expected = (left, high, right - left, low - high)
-    assert all(abs(float(one) - other) < 0.3 for one, other in zip(edit.after.box, expected, strict=True)), edit.after
-    assert (outcome.outcome, outcome.status, outcome.number) == ("applied", 200, edit.number)
-    # Undo is the App's own, and one more edit in the log.
-    page.keyboard.press("Control+z")
-    rows = logged(log, 4, page)
-    assert [row.operation or row.outcome for row in rows[2:]] == ["remove", "applied"]
-    # The enlarged view has a button for the declaration, by the name of its operator.
-    page.evaluate("__foo__.executeOperator('@curation/review/boxes_complete', {})")
-    rows = logged(log, 5, page)
-    assert rows[4].row == "complete"
-    found = Replay.of(rows)
-    assert (found.boxes[edit.image_id, "anna"], found.complete) == ({}, {(edit.image_id, "anna")})
-
-
-def drag(page: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
-    """Draw from one pixel of the photo to another: it fills the canvas as far as it can, in the middle."""
-    box = page.locator('[data-cy="modal"] canvas').first.bounding_box()
-    scale = min(box["width"] / WIDTH, box["height"] / HEIGHT)
-    edge = [box[name] + (box[side] - scale * size) / 2 for name, side, size in
-            (("x", "width", WIDTH), ("y", "height", HEIGHT))]  # fmt: skip
-    first, last = ([corner + scale * one for corner, one in zip(edge, place, strict=True)] for place in (start, end))
-    page.mouse.move(*first)
-    page.mouse.down()
-    page.mouse.move(*last, steps=8)
-    page.mouse.up()

@@ -10,8 +10,8 @@ import pytest
 
 import curation
 from curation.core.errors import UsageError
-from curation.evaluation.fiftyone_fields import view_name
 from curation.evaluation.result import Result
+from curation.extensions.fiftyone_fields import view_name
 from tests.evaluation.open_world_rows import of_result
 from tests.worlds import owod
 

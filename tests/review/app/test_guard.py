@@ -1,4 +1,4 @@
-"""The guard by itself: edits are noted before and after, one at a time, and what goes wrong inside stays inside."""
+"""The guard by itself: what it refuses, what it answers, and that what goes wrong inside stays inside."""
 
 import asyncio
 import json
@@ -8,48 +8,17 @@ from typing import Any
 
 import pytest
 
-from curation.review.app.app_requests import (
-    JUDGE,
-    EditRequest,
-    Refusal,
-    Reviewed,
-    read_edit,
-    refuse,
-    refuse_body,
-    restrict_stages,
-)
+from curation.review.app.app_requests import JUDGE, Reviewed, refuse, refuse_body, restrict_stages
 from curation.review.app.guard import Guard, real_files
 from curation.review.app.live_review import LiveReview
 
 SAMPLE = "5f00000000000000000000aa"
 DATASET = "5f00000000000000000000dd"
 EDIT = f"/dataset/{DATASET}/sample/{SAMPLE}"
-BOX = {"_cls": "Detection", "_id": "5f00000000000000000000bb", "label": "unknown", "bounding_box": [0.1, 0.1, 0.2, 0.2]}
-DRAWN = [{"op": "add", "path": "/missing/detections/-", "value": BOX}]
-PATCH = "application/json-patch+json"
 
 
-class Noted:
-    """Notes what it hears, and refuses what it is told to."""
-
-    def __init__(self, refusal: Refusal | None = None) -> None:
-        self.heard: list[tuple[Any, ...]] = []
-        self.refusal = refusal
-
-    def begin(self, request: EditRequest) -> Refusal | int:
-        self.heard.append(("begin", request.sample, request.label, request.version, len(request.operations)))
-        return self.refusal or len(self.heard)
-
-    def end(self, number: int, status: int, body: bytes) -> None:
-        self.heard.append(("end", number, status))
-
-
-def guarded(
-    app: Any, edits: Any = None, *, dataset: str = DATASET, name: str = "r", files: Any = frozenset, judge: Any = None
-) -> Guard:
-    return Guard(
-        app, hosts={"127.0.0.1:1"}, port=1, reviewed=Reviewed(name, dataset), files=files, edits=edits, judge=judge
-    )
+def guarded(app: Any, *, judge: Any = None) -> Guard:
+    return Guard(app, hosts={"127.0.0.1:1"}, port=1, reviewed=Reviewed("r", DATASET), files=frozenset, judge=judge)
 
 
 async def ask(
@@ -86,14 +55,11 @@ async def ask(
     return sent[0]["status"], said, b"".join(one.get("body", b"") for one in sent[1:])
 
 
-def answering(status: int = 200, *, heard: list[Any] | None = None) -> Any:
+def answering(status: int = 200) -> Any:
     """An application that gives back what it was sent."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        if heard is not None:
-            heard.append(("app", scope["path"][-2:]))
         body = (await receive())["body"]
-        await asyncio.sleep(0.01)
         headers = [(b"X-Frame-Options", b"ALLOWALL"), (b"etag", b"7")]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
@@ -101,104 +67,32 @@ def answering(status: int = 200, *, heard: list[Any] | None = None) -> Any:
     return app
 
 
-def draw(guard: Guard, path: str = EDIT, data: Any = DRAWN, query: bytes = b"", **headers: str) -> Any:
-    given = {"content_type": PATCH, "if_match": '"abc"', **headers}
-    return ask(guard, "PATCH", path, json.dumps(data).encode(), query, **given)
+async def unasked(*_: object) -> None:
+    raise AssertionError("FiftyOne was asked")
 
 
-def test_an_edit_is_noted_before_and_after_and_passed_on_whole() -> None:
-    edits = Noted()
-    guard = guarded(answering(heard=edits.heard), edits)
-    status, headers, body = asyncio.run(draw(guard))
-    assert (status, headers["etag"], json.loads(body)) == (200, "7", DRAWN)
-    assert headers["x-frame-options"] == "DENY"
-    assert edits.heard == [("begin", SAMPLE, "", "abc", 1), ("app", "aa"), ("end", 1, 200)]
-    changed = [{"op": "replace", "path": "/bounding_box/0", "value": 0.3}]
-    assert asyncio.run(draw(guard, f"{EDIT}/missing.detections/{BOX['_id']}", changed))[0] == 200
-    assert edits.heard[3][:3] == ("begin", SAMPLE, BOX["_id"])
-
-
-def test_edits_are_made_one_at_a_time_in_the_order_they_came() -> None:
-    edits = Noted()
-    guard = guarded(answering(heard=edits.heard), edits)
-
-    async def many() -> None:
-        await asyncio.gather(*(draw(guard) for _ in range(20)))
-
-    asyncio.run(many())
-    assert [one[0] for one in edits.heard] == ["begin", "app", "end"] * 20
-
-
-def test_a_refused_edit_reaches_nobody() -> None:
-    edits = Noted(Refusal("This box is outside the image", status=409))
-    status, _, body = asyncio.run(draw(guarded(answering(heard=edits.heard), edits)))
-    assert (status, "outside the image" in json.loads(body)["message"]) == (409, True)
-    assert [one[0] for one in edits.heard] == ["begin"]
-    assert asyncio.run(draw(guarded(answering())))[0] == 403  # nobody keeps a log of edits
-
-
-@pytest.mark.parametrize("status", [400, 412, 500])
-def test_the_status_of_an_edit_that_fiftyone_refuses_is_noted(status: int) -> None:
-    edits = Noted()
-    assert asyncio.run(draw(guarded(answering(status), edits)))[0] == status
-    assert edits.heard[-1] == ("end", 1, status)
-
-
-@pytest.mark.parametrize("broken", ["begin", "end"])
-def test_an_edit_that_cannot_be_noted_is_no_success(broken: str) -> None:
-    edits = Noted()
-
-    def fail(*_: object) -> int:
-        raise OSError("no space left on device")
-
-    setattr(edits, broken, fail)
-    status, _, body = asyncio.run(draw(guarded(answering(heard=edits.heard), edits)))
-    assert (status, b"device" in body) == (500, False)
-    assert ("app", "aa") not in edits.heard or broken == "end"
-
-
-OTHERS: list[tuple[str, Any, dict[str, str], int]] = [
-    (f"/dataset/{SAMPLE}/sample/{SAMPLE}", DRAWN, {}, 403),
-    (f"{EDIT}/known.detections/{BOX['_id']}", [{"op": "remove", "path": ""}], {}, 403),
-    (f"{EDIT}/missing.detections.attributes/{BOX['_id']}", [{"op": "remove", "path": ""}], {}, 403),
-    (f"{EDIT}/x", DRAWN, {}, 403),
-    (EDIT, [{"op": "add", "path": "/verdict", "value": "keep"}], {}, 403),
-    (EDIT, [{"op": "add", "path": "/missing2/detections/-", "value": BOX}], {}, 403),
-    (EDIT, [{"op": "add", "path": "missing/detections/-", "value": BOX}], {}, 403),
-    (EDIT, [{"op": "move", "from": "/known/detections/0", "path": "/missing/detections/-"}], {}, 403),
-    (EDIT, [*DRAWN, {"op": "remove", "path": "/tags"}], {}, 403),
-    (EDIT, [{"op": "remove", "path": ""}], {}, 403),
-    (EDIT, [{"op": "run", "path": "/missing"}], {}, 403),
-    (EDIT, [{"op": {}, "path": "/missing"}], {}, 403),
-    (EDIT, [{"op": "add", "path": {"$symbol": "/missing"}}], {}, 403),
-    (EDIT, [{"op": "add", "path": "/missing/__init__/__globals__/x", "value": 1}], {}, 403),
-    (EDIT, [{"op": "test", "path": "/missing/__class__/x", "value": 1}], {}, 403),
-    (EDIT, [{"op": "add", "path": "/missing/detections/append", "value": 1}], {}, 403),
-    (EDIT, [{"op": "add", "path": "/missing/detections/0/mask_path", "value": "/x"}], {}, 403),
-    (f"{EDIT}/missing.detections/{BOX['_id']}", [{"op": "add", "path": "/__class__/x", "value": 1}], {}, 403),
-    (EDIT, {"missing": None}, {"content_type": "application/json"}, 415),
-    (EDIT, {"missing": None}, {}, 400),
-    (EDIT, [], {}, 400),
-    (EDIT, DRAWN * 2000, {}, 400),
-    (EDIT, [{"op": "add", "path": "/missing", "value": "x" * (1 << 20)}], {}, 413),
+BOX = {"_cls": "Detection", "_id": "5f00000000000000000000bb", "label": "unknown", "bounding_box": [0.1, 0.1, 0.2, 0.2]}
+EDITS: list[tuple[str, Any]] = [
+    (EDIT, [{"op": "add", "path": "/known/detections/-", "value": BOX}]),
+    (f"{EDIT}/known.detections/{BOX['_id']}", [{"op": "remove", "path": ""}]),
+    (f"/dataset/{SAMPLE}/sample/{SAMPLE}", [{"op": "add", "path": "/verdict", "value": "keep"}]),
+    (EDIT, [{"op": "add", "path": "/known/__init__/__globals__/x", "value": 1}]),
+    (f"/dataset/{DATASET}", [{"op": "add", "path": {"$symbol": "/known"}}]),
+    (EDIT, {"known": None}),
 ]
 
 
-@pytest.mark.parametrize(("path", "data", "headers", "status"), OTHERS)
-def test_only_boxes_of_one_field_are_edited(path: str, data: Any, headers: dict[str, str], status: int) -> None:
-    edits = Noted()
-    assert asyncio.run(draw(guarded(answering(heard=edits.heard), edits), path, data, **headers))[0] == status
-    assert edits.heard == []
+@pytest.mark.parametrize(("path", "data"), EDITS)
+def test_no_annotation_is_changed_and_the_successor_is_named(path: str, data: Any) -> None:
+    body = json.dumps(data).encode()
+    status, _, answer = asyncio.run(ask(guarded(unasked), "PATCH", path, body, content_type="application/json"))
+    assert status == 403
+    assert "export them as COCO JSON, and give that file as --source" in json.loads(answer)["message"]
 
 
-@pytest.mark.parametrize("body", [b"", b"[", b"[" * 100_000, b"\xff", b"null"])
-def test_an_edit_that_is_no_json_is_refused(body: bytes) -> None:
-    refusal = read_edit(EDIT, "", {"content-type": PATCH}, body, dataset=DATASET)
-    assert isinstance(refusal, Refusal)
-
-
-def test_a_patch_of_a_made_view_is_refused() -> None:
-    assert asyncio.run(draw(guarded(answering(), Noted()), query=b"generated_dataset=x"))[0] == 403
+def test_an_answer_bears_the_headers_of_the_guard() -> None:
+    status, headers, body = asyncio.run(ask(guarded(answering()), "POST", "/values", b'{"a": 1}'))
+    assert (status, headers["etag"], headers["x-frame-options"], body) == (200, "7", "DENY", b'{"a": 1}')
 
 
 def test_a_key_is_answered_without_fiftyone() -> None:
@@ -207,9 +101,6 @@ def test_a_key_is_answered_without_fiftyone() -> None:
     def judge(asked: Any) -> dict[str, Any]:
         heard.append(asked)
         return {"images": 1}
-
-    async def unasked(*_: object) -> None:
-        raise AssertionError("FiftyOne was asked")
 
     guard = guarded(unasked, judge=judge)
     asked = {"dataset_name": "r", "ids": ["x"], "verdict": "near"}
@@ -320,9 +211,9 @@ PASSING = {
     "POST /operators/subscribe-execution-store",
     *(f"POST /{one}" for one in ("aggregate", "event", "events", "geo", "sort", "tagging", "values")),
 }
-"""Routes of FiftyOne that a review answers; `read_edit` decides on each edit (PATCH)."""
+"""Routes of FiftyOne that a review answers."""
 CLOSED = {
-    *("DELETE", "OPTIONS", "PUT"),
+    *("DELETE", "OPTIONS", "PATCH", "PUT"),
     *("/frames", "/get-similar-labels-frames", "/runtime-assets", "/screenshot", "/tag", "/video-labels"),
     *(f"POST /dataset/{DATASET}/sample/x/{one}" for one in ("commit-mask", "tags")),
 }
@@ -341,7 +232,7 @@ def test_every_route_and_mutation_of_fiftyone_is_decided(fiftyone: Any) -> None:
             elif hasattr(endpoint, method):
                 asked = f"{method.upper()} {path}"
                 assert any(part in asked for part in CLOSED), f"a new route of FiftyOne: {asked}"
-    assert {one for one in passing if not one.startswith("PATCH")} == PASSING
+    assert passing == PASSING
     mutations = set(app.schema._schema.mutation_type.fields)
     refused = {"deleteSavedView", "setDatasetColorScheme", "updateSavedView"}
     for name in mutations:

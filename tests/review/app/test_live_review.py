@@ -41,7 +41,6 @@ def test_a_verdict_is_in_the_log_and_on_the_samples(review: LiveReview) -> None:
 
 
 def test_only_fields_of_a_verdict_are_written(review: LiveReview) -> None:
-    """The moment of the last change stays too: an annotation that is being drawn would be refused otherwise."""
     stored = review.dataset._sample_collection
     before = {one["_id"]: one for one in stored.find()}
     review.decide(samples(review, 3), "far", reviewer="anna")

@@ -1,6 +1,6 @@
 """The App is its reviewer's alone, the database has no port, and no second review takes over what answers already."""
 
-import base64
+import contextlib
 import http.client
 import importlib.util
 import io
@@ -28,14 +28,11 @@ import pytest
 
 from curation.cli import main
 from curation.core.errors import CurationError, ReviewError, UsageError
-from curation.core.ledger import REVIEW_FILES
-from curation.review.app.missing_boxes import BOXES_FILE
 from curation.review.app.serving import find_port
 from curation.review.app.session import review_from_files
-from curation.review.decisions.box_edits import BoxState, read_box_log
 from curation.review.decisions.files import read_decisions
 from tests.review.app.database import find_program
-from tests.review.app.review_world import HEIGHT, WIDTH, ReviewWorld, coco_id, write_world
+from tests.review.app.review_world import ReviewWorld, write_world
 
 EVERY = "0.0.0.0"  # noqa: S104  (what must not be listened at)
 LINUX = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="sockets are read as Linux shows them")
@@ -307,10 +304,14 @@ def listening_sockets(process: int) -> list[Any]:
     """Return the address of every socket that a process and its descendants listen at: ports, and paths of files."""
     psutil = pytest.importorskip("psutil")
     parent = psutil.Process(process)
-    tree = (parent, *parent.children(recursive=True))
-    ports = {tuple(one.laddr) for each in tree for one in each.net_connections("inet") if one.status == "LISTEN"}
-    # Of those that are no ports psutil says all that have a name, and those alone can be reached from elsewhere.
-    return [*ports, *{one.laddr for each in tree for one in each.net_connections("unix") if one.laddr}]
+    ports, files = set[Any](), set[Any]()
+    for each in (parent, *parent.children(recursive=True)):
+        # A child may end meanwhile, and listens at nothing then.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            ports |= {tuple(one.laddr) for one in each.net_connections("inet") if one.status == "LISTEN"}
+            # psutil lists all sockets with a name, and those alone can be reached from elsewhere.
+            files |= {one.laddr for one in each.net_connections("unix") if one.laddr}
+    return [*ports, *files]
 
 
 INSERT = """
@@ -375,7 +376,13 @@ def test_two_reviews_of_one_name_are_two_and_nobody_gets_in(
             assert again.judge("same", "near", again.samples("same")[:4])["result"]["images"] == 1
             assert listening_sockets(again.program.pid)[1] != database
         assert not Path(database).parent.exists()
-    assert {path.name for path in other.iterdir()} <= REVIEW_FILES
+    assert {path.name for path in other.iterdir()} <= {
+        "review.json",
+        "decisions.jsonl",
+        "boxes.jsonl",
+        "database",
+        "plugins",
+    }
 
 
 OTHER_USER = """
@@ -751,17 +758,9 @@ class TestAnAppThatIsClosed:
         assert not [path for path in folder.rglob("*") if path.is_file() and one.token in path.read_text()]
 
 
-def patch(one: Served, dataset: str, sample: str, version: str, *operations: dict[str, Any]) -> tuple[int, str]:
-    """Edit a sample's boxes as the App does."""
-    tag = base64.b64encode(version.encode()).decode()
-    head = {"content_type": "application/json-patch+json", "if_match": f'"{tag}"'}
-    status, _, said = one.ask(f"/dataset/{dataset}/sample/{sample}", "PATCH", list(operations), **head)
-    return status, said
-
-
 @pytest.mark.mongo
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_two_reviewers_are_two_servers_and_a_kill_loses_neither_verdict_nor_box(
+def test_two_reviewers_are_two_servers_and_a_kill_loses_no_verdict(
     server: tuple[Served, Path], review_environment: dict[str, str], fiftyone: Any
 ) -> None:
     anna, folder = server
@@ -779,21 +778,9 @@ def test_two_reviewers_are_two_servers_and_a_kill_loses_neither_verdict_nor_box(
         assert anna.judge(folder.name, "near", ids[:3], **named)["result"]["images"] == 3
         pressed = {"dataset_name": folder.name, "ids": ids[2:5], "verdict": "far"}
         assert json.loads(ben.ask("/review/judge", "POST", pressed)[2])["images"] == 3
-        dataset = fiftyone.load_dataset(folder.name)
-        sample = dataset.match({"image_id": coco_id(2)}).first()
-        _draws_boxes(ben, folder, str(dataset._doc.id), sample)
         assert ended(ben, signal.SIGKILL) == ""
         assert anna.judge(folder.name, "unsure", ids[5:6])["result"]["images"] == 1
-        # A kill between log and database: the last edit stands in the log alone. The first one is gone by mishap.
-        pending = json.loads((folder / BOXES_FILE).read_text().splitlines()[0]) | {"number": 9, "box_id": "0" * 24}
-        with (folder / BOXES_FILE).open("a") as log:
-            log.write(json.dumps(pending) + "\n")
-        dataset._sample_collection.update_one({"_id": sample._id}, {"$set": {"missing.detections": []}})
         ben = started(review_environment, folder, reviewer="ben")
-        assert read_box_log(folder / BOXES_FILE).rows[-1].outcome == "refused"
-        dataset.reload()
-        sample.reload(hard=True)
-        assert [(str(box.id), box.bounding_box) for box in sample.missing.detections] == [(BOX["_id"], SHARES)]
         # A page that is still open is cut off without a word.
         page = http.client.HTTPConnection("127.0.0.1", ben.port, timeout=60)
         asked = {"subscription": "x", "events": ["state_update"], "initializer": {"dataset": folder.name}}
@@ -811,31 +798,6 @@ def test_two_reviewers_are_two_servers_and_a_kill_loses_neither_verdict_nor_box(
         *[("ben", "to_far")] * 3,
         ("anna", "unsure"),
     ]
-
-
-SHARES = [0.25, 0.5, 0.125, 0.25]
-BOX = {"_id": "0123456789abcdef01234567", "_cls": "Detection", "label": "unknown", "bounding_box": SHARES, "tags": []}
-
-
-def _draws_boxes(one: Served, folder: Path, dataset: str, sample: Any) -> None:
-    """Draw a box, and two that are refused: the log has what FiftyOne applied and refused."""
-    version, other = sample.last_modified_at.isoformat(), BOX | {"_id": "0" * 24}
-    add = {"op": "add", "path": "/missing/detections/-", "value": BOX}
-    status, said = patch(one, dataset, str(sample.id), version, add)
-    assert status == 200, said
-    # The same version again is stale now.
-    assert patch(one, dataset, str(sample.id), version, add | {"value": other})[0] == 412
-    status, said = patch(one, dataset, str(sample.id), version, add | {"value": other | {"label": "dragon"}})
-    assert (status, "dragon" in said) == (422, True)
-    rows = read_box_log(folder / BOXES_FILE).rows
-    assert [(row.row, row.operation or row.outcome, row.status) for row in rows] == [
-        ("edit", "add", 0),
-        ("outcome", "applied", 200),
-        ("edit", "add", 0),
-        ("outcome", "refused", 412),
-    ]
-    assert rows[0].after == BoxState(box=("24", "32", "12", "16"), label="unknown")
-    assert (rows[0].reviewer, rows[0].image_id, rows[0].size) == ("ben", coco_id(2), (WIDTH, HEIGHT))
 
 
 def test_a_folder_that_may_not_be_written_is_told_before_anything_is_built(tmp_path: Path) -> None:

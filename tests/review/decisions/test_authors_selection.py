@@ -1,14 +1,14 @@
-"""The authors' selection file: what its lists mean, and ids that YAML would turn into numbers."""
+"""The authors' selection file: what its lists mean, ids that YAML would turn into numbers, and hostile trees."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
 from curation.core.errors import DecisionConflictError, DecisionError
 from curation.review.decisions.agreement import count_lists
-from curation.review.decisions.authors_files import parse_selection
-from curation.review.decisions.files import read_decisions
+from curation.review.decisions.files import parse_selection, parse_tree, read_decisions
 from curation.review.decisions.resolution import resolve
 from tests.real_files import real_files
 
@@ -55,6 +55,8 @@ def test_every_list_has_its_meaning_in_yaml_and_json() -> None:
         "0010235000000000",
         "0010e23500000000",
         "0.10e+2350000000",
+        "1e5",
+        "010",
         "1_0",
         "0x12",
         "12:30:45",
@@ -101,6 +103,64 @@ def test_what_is_no_selection_is_refused(content: object) -> None:
     with pytest.raises(DecisionError) as caught:
         parse_selection(json.dumps(content).encode(), "m.json")
     assert "\x1b" not in str(caught.value)
+
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{chr(98 + k)}: &{chr(98 + k)} [{','.join(['*' + chr(97 + k)] * 9)}]\n" for k in range(20)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BOMB, "anchors"),
+        ("a: *nowhere", "anchors"),
+        ("<<: &x {a: [1]}", "anchors"),
+        ("a: !!python/object/apply:os.system ['true']", "tags"),
+        ("a: !!binary aGk=", "tags"),
+        ("a: [1]\n---\nb: [2]", "several documents"),
+        ("a: " + "[" * 20_000, "nested too deep"),
+        ("a: [1]\na: [2]", "Duplicate key"),
+        ("? [a]\n: b", "Duplicate key"),
+        ("", "empty"),
+        ("a: [1", "not YAML"),
+        ("a: '\x07'", "not YAML"),
+    ],
+    ids=range(12),
+)
+def test_hostile_yaml_is_refused_at_once(text: str, message: str) -> None:
+    began = time.perf_counter()
+    with pytest.raises(DecisionError, match=message):
+        parse_tree(text.encode(), "f.yaml")
+    assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        '{"a":1,"a":2}',
+        "[" * 100_000,
+        '{"a":' * 9 + "1" + "}" * 9,
+        '{"\\u001b":1}',
+        "1" * 5000,
+        "[" + "9" * 4000 + "]",
+    ],
+    ids=range(8),
+)
+def test_hostile_json_is_refused(text: str) -> None:
+    with pytest.raises(DecisionError) as caught:
+        parse_selection(text.encode(), "f.json")
+    assert "\x1b" not in str(caught.value)
+
+
+def test_bytes_that_are_no_text_and_large_files_are_refused() -> None:
+    for name in ("f.yaml", "f.json"):
+        with pytest.raises(DecisionError):
+            parse_tree(b"\xff", name)
+        with pytest.raises(DecisionError, match="too large"):
+            parse_tree(b" " * ((16 << 20) + 1), name)
 
 
 @real_files("decisions")

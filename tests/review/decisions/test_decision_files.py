@@ -49,6 +49,14 @@ def test_round_trip(suffix: str, rows: list[Decision]) -> None:
         assert (found.rows, found.torn) == (len(rows), "")
 
 
+def test_a_log_of_box_edits_names_its_successor(tmp_path: Path) -> None:
+    path = tmp_path / "boxes.jsonl"
+    path.write_text('{"row":"edit","number":1,"reviewer":"anna","image_id":"coco:000000000139","operation":"add"}\n')
+    with pytest.raises(DecisionError, match="not decisions on images") as refused:
+        read_decisions(path)
+    assert "as a new source" in str(refused.value.hint)
+
+
 def test_what_is_no_decisions_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "d.txt").write_text("")
     for name, error in (("d.txt", DecisionError), ("none.csv", MissingFileError)):

@@ -33,7 +33,6 @@ from curation.signals.similarity.embed import (
 from curation.signals.similarity.embeddings import open_embeddings
 from curation.signals.similarity.encoder import ColourEncoder
 from curation.signals.similarity.from_files import EncoderOptions, duplicates, embed
-from curation.signals.similarity.near_duplicates import HashPhotos, hash_photos
 from curation.sources.opening import open_source
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Source
@@ -441,34 +440,38 @@ def test_a_corpus_becomes_shards_of_vectors(tmp_path: Path) -> None:
         embed(photos=tmp_path / "p", out=tmp_path / "ray", engine="ray")
 
 
-def both(tmp_path: Path, photos: Path) -> None:
-    """Hash and embed the same corpus on both engines and hold all digests against each other."""
+def on_both(tmp_path: Path, photos: Path) -> None:
+    """Embed the same corpus on both engines and by an array of tasks, and hold the digests against each other."""
     engines: tuple[EngineName, ...] = ("local", "ray")
     made = [embed_corpus(photos, COLOUR, tmp_path / f"e-{one}", encoder=ColourEncoder(), engine=one) for one in engines]
     assert made[0].digest == made[1].digest
-    found = [hash_photos(photos, engine=one, workers=1, out=tmp_path / f"h-{one}") for one in engines]
-    digests = [open_shards(tmp_path / f"h-{one}").digest for one in engines]
-    assert digests[0] == digests[1]
-    assert found[0].pixels == found[1].pixels
-    assert open_shards(tmp_path / "h-ray").step == HashPhotos().digest
+    for task in ("2/2", "1/2", "merge"):
+        merged = embed_corpus(photos, COLOUR, tmp_path / "tasks", encoder=ColourEncoder(), shard=task)
+    assert merged.digest == made[0].digest
 
 
 @pytest.mark.ray
-def test_hashes_and_vectors_of_a_corpus_are_the_same_on_ray(
+def test_vectors_of_a_corpus_are_the_same_on_ray_and_by_tasks(
     tmp_path: Path, ray_session: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("curation.sources.corpus.PHOTOS", 8)
     write_photos(tmp_path / "p", 30)[7].write_bytes(b"no photo")
-    both(tmp_path, tmp_path / "p")
-    with pytest.warns(CurationWarning, match="cannot be read"):
-        kept = duplicates(images=tmp_path / "p", engine="ray", hashes=tmp_path / "kept").data()
-    with pytest.warns(CurationWarning, match="cannot be read"):
-        again = duplicates(images=tmp_path / "p", hashes=tmp_path / "kept").data()
-    assert again == kept
+    on_both(tmp_path, tmp_path / "p")
+    made = embed(corpus=tmp_path / "p", out=tmp_path / "e-ray", shard="1/4")
+    assert (made.kind, made.result.embedded, made.left_out.total()) == ("shard 1/4", 7, 1)
+
+
+def test_hashes_of_a_corpus_are_kept(tmp_path: Path) -> None:
+    write_photos(tmp_path / "p", 30)[7].write_bytes(b"no photo")
+    made = []
+    for workers in (2, 1):
+        with pytest.warns(CurationWarning, match="cannot be read"):
+            made.append(duplicates(images=tmp_path / "p", workers=workers, hashes=tmp_path / "kept").data())
+    assert made[0] == made[1]
 
 
 @real_files("coco_table")
-def check_hashes_and_vectors_of_real_photos_are_the_same_on_ray(
+def check_vectors_of_real_photos_are_the_same_on_ray_and_by_tasks(
     shared: Path, tmp_path: Path, ray_session: None
 ) -> None:
-    both(tmp_path, shared / "data" / "coco" / "mini")
+    on_both(tmp_path, shared / "data" / "coco" / "mini")

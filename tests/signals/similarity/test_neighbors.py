@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.core.engines.running import EngineName
 from curation.core.errors import SimilarityError, UsageError
 from curation.signals.similarity import neighbors
 from curation.signals.similarity.embeddings import EmbeddingStore, Row, StoreHeader, open_embeddings
@@ -118,19 +117,14 @@ def store(folder: Path, count: int, seed: int, first: int = 0) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=pytest.mark.ray)])
-def test_a_store_in_parts_gives_what_one_search_gives(
-    engine: EngineName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    if engine == "ray":
-        request.getfixturevalue("ray_session")
+def test_a_store_in_parts_gives_what_one_search_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbors, "PART", 60)
     references = store(tmp_path / "r", 130, 1)
     queries = open_embeddings(store(tmp_path / "q", 20, 2))
     for asked, workers in ((queries, 2), (open_embeddings(references).take(range(5, 120, 9)), 1)):
         places, scores, itself = nearest_others(asked, open_embeddings(references), 7)
         parts = tmp_path / f"{len(asked)}"
-        found, own = nearest_in_corpus(asked, references, 7, engine=engine, workers=workers, out=parts)
+        found, own = nearest_in_corpus(asked, references, 7, workers=workers, out=parts)
         assert own == itself
         # Products of parts of other sizes may be rounded otherwise, so equal ones need not be in one order.
         wide = [dict(row) for row in nearest_in_corpus(asked, references, 20, workers=1)[0]]
@@ -155,7 +149,7 @@ def test_neighbours_in_an_embedded_corpus(tmp_path: Path) -> None:
         search(queries=tmp_path / "queries", references=tmp_path / "corpus", k=12)
     with pytest.raises(SimilarityError, match="not embedded by the encoder"):
         nearest_in_corpus(changed(open_embeddings(tmp_path / "queries")), tmp_path / "corpus", 1)
-    for wrong in ({"workers": 2}, {"parts": tmp_path / "x"}, {"engine": "ray"}):
+    for wrong in ({"workers": 2}, {"parts": tmp_path / "x"}):
         with pytest.raises(UsageError, match="do not apply to --set-similarity"):
             search(queries=tmp_path / "queries", references=tmp_path / "queries", set_similarity=True, **wrong)  # type: ignore[arg-type]
 

@@ -80,20 +80,12 @@ _REVIEW = {
     "version": 1, "dataset": "d", "stage": "manual", "manifest": "", "inputs": "sha256:" + "0" * 64,
     "batches": {"b": 2}, "left_out": {"x": 1},
 }  # fmt: skip
-_OVERLAY = (
-    b'{"boxes":[{"box":["10.5","20","30","12.25"],"label":"unknown","reviewers":["anna"]}],'
-    b'"exhaustive":true,"image_id":"coco:000000000139"}\n'
-)
 _STATEMENTS = b'dataUseCases = "by hand"\nhasSyntheticData = false\ndataBiases = ["few", "old"]\n'
 
 
 def _content(folder: Path) -> Any:
     read, schema = call("publishing.parquet:read_parquet"), call("publishing.parquet:schema_of")
     return call("publishing.parquet:content_digest")(read(folder / "p.parquet"), schema(folder / "p.parquet"))
-
-
-def _added_boxes(folder: Path) -> Any:
-    return call("manifest.added_boxes:parse_added_boxes")((folder / "overlay.jsonl").read_bytes(), where="overlay")
 
 
 def targets() -> list[Target]:
@@ -115,7 +107,6 @@ def targets() -> list[Target]:
         reader(
             "review record", {"review.json": json_bytes(_REVIEW)}, "review.app.review_folder:read_record", folder=True
         ),
-        Target("overlay", {"overlay.jsonl": _OVERLAY}, _added_boxes, weight=3),
         reader("statements", {"r.toml": _STATEMENTS}, "publishing.croissant:read_statements"),
         command("built", sources, build),
     ]

@@ -48,7 +48,7 @@ def _npz_scores(folder: Path) -> Any:
 
 def _of_records(what: str, *arguments: Any) -> Any:
     """Return a reading of OOD detections by a function of their module."""
-    ood = "evaluation.ood.detections"
+    ood = "benchmarks.findmeifyoucan.detections"
     return lambda folder: call(f"{ood}:{what}")(call(f"{ood}:read_records")(folder / "r.json"), *arguments)
 
 
@@ -77,8 +77,8 @@ def targets() -> list[Target]:
     by_method = {"s.json": json_bytes({"scores": {"msp": [0.5, 0.25]}, "image_ids": [9, "25"]})}
     table = {"s.csv": b"image_id,msp,energy\n9,0.5,1\n25,0.25,-2.5\n"}
     images = {"s.csv": b"image,score,prediction,label\na/1.jpg,0.5,1,1\na/2.jpg,-1.5,0,-1\n"}
-    columns = {"s.parquet": parquet(label=[0, 1], logits=[[0.5, 1.5], [2.0, 1.0]])}
-    coco, id_scores = "evaluation.readers:read_coco_results", "evaluation.ood.id_scores:read_id_scores"
+    columns = {"s.parquet": parquet(label=[0, 1], logit_0=[0.5, 2.0], logit_1=[1.5, 1.0])}
+    coco, id_scores = "evaluation.readers:read_coco_results", "benchmarks.findmeifyoucan.id_scores:read_id_scores"
     read_scores, read_images = "evaluation.score_files:read_scores", "extensions.image_ood.images:read_image_scores"
     inputs, vectors = (
         call("extensions.image_ood.post_hoc.methods:read_inputs"),

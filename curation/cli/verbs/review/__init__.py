@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -52,6 +51,7 @@ def start(
         "replayed": started.replayed,
         "reviewer": os.environ.get(REVIEWER_VARIABLE, ""),
     }
+    _warn_of_box_log(folder)
     for reason, count in started.record.left_out.items():
         warn(f"{counted(count, 'image')} not shown: {reason}")
     for why, ids in started.record.bad_photos.items():
@@ -69,23 +69,7 @@ def _start_lines(started: Started) -> list[str]:
         f"{counted(len(record.batches), 'batch', 'batches')}, "
         f"{progress.decided:,} decided",
         f"Decisions log: {started.review.book.path}",
-        *_settled_lines(started),
     ]
-
-
-def _settled_lines(started: Started) -> list[str]:
-    if started.boxes is None:
-        return []
-    found = started.settled
-    lines = [f"Log of drawn boxes: {started.boxes.log.path}"]
-    if found is not None and (found.applied or found.refused or found.unknown):
-        lines.append(
-            f"Box edits interrupted by an earlier stop: {found.applied} had been applied, {found.refused} had not, "
-            f"{found.unknown} could not be determined and do not count"
-        )
-    if found is not None and found.images:
-        lines.append(f"Boxes updated from the log on {counted(found.images, 'image')}")
-    return lines
 
 
 def _serve(started: Started, port: str | None, *, remote: bool) -> None:
@@ -101,9 +85,9 @@ def _serve(started: Started, port: str | None, *, remote: bool) -> None:
         print(f"Reviewer: {os.environ[REVIEWER_VARIABLE]}", file=sys.stderr)
         print(f"The App is at {address} ; Ctrl-C ends it, nothing is lost", file=sys.stderr, flush=True)
 
-    # FiftyOne prints of its connections where the result stands.
+    # FiftyOne prints its connections to standard output, which holds the result.
     with redirect_stdout(sys.stderr):
-        serve(started.review.dataset, number, edits=started.boxes, at_work=at_work, browser=not remote)
+        serve(started.review.dataset, number, at_work=at_work, browser=not remote)
     print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
 
 
@@ -115,12 +99,10 @@ def status(*, folder: Folder) -> Answer:
     folder
         folder of the review and its log
     """
-    from curation.review.app.missing_boxes import count_drawn
     from curation.review.app.progress import folder_progress
-    from curation.review.app.review_folder import LOG_FILE
 
     record, progress = folder_progress(folder)
-    drawn = count_drawn(folder / LOG_FILE)
+    _warn_of_box_log(folder)
     data = {
         "dataset": record.dataset,
         "stage": record.stage,
@@ -128,11 +110,16 @@ def status(*, folder: Folder) -> Answer:
         **progress.as_data(),
         "left_out": record.left_out,
         "bad_photos": record.bad_photos,
-        "drawn": asdict(drawn),
     }
     lines = [*_status_lines(progress), *_bad_photo_lines(record.bad_photos)]
     lines += [f"{counted(count, 'image')} not shown: {reason}" for reason, count in record.left_out.items()]
-    return Answer(data, [*lines, *([text] if (text := drawn.text()) else [])])
+    return Answer(data, lines)
+
+
+def _warn_of_box_log(folder: Path) -> None:
+    """Warn where an earlier version kept edits of boxes in the folder."""
+    if (log := folder / "boxes.jsonl").is_file():
+        warn(f"{log} is not read any more: correct the annotations, and give the COCO JSON file as a new source")
 
 
 def _bad_photo_lines(bad: dict[str, list[str]]) -> list[Line]:

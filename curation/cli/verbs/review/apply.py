@@ -1,4 +1,4 @@
-"""``curation review apply``: recorded decisions and boxes on a manifest, as a new version."""
+"""``curation review apply``: recorded decisions on a manifest, as a new version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 from curation.cli.output import Answer, Line, Table, counted_examples
 from curation.cli.outputs import NEW_MANIFEST, OUTPUT_FILE
 from curation.cli.verbs.review.summary import conflict_table, coverage_table, note_table
-from curation.core.storage import write_bytes
+from curation.core.writing import write_bytes
 from curation.manifest.manifest import write_manifest
 from curation.review.decisions.from_files import AppliedDecisions, apply_from_files
 
@@ -20,7 +20,7 @@ def apply(
     out: Annotated[Path, NEW_MANIFEST, "DIR"],
     lines: Annotated[Path | None, OUTPUT_FILE] = None,
 ) -> Answer:
-    """Apply recorded decisions and boxes to a manifest: a new version that names their digests.
+    """Apply recorded decisions to a manifest: a new version that names their digest.
 
     Parameters
     ----------
@@ -29,10 +29,10 @@ def apply(
     lines
         write a published list again, without the lines of removed images
     """
-    kept = None if lines is None else reviewed.lines()
+    remaining_lines = None if lines is None else reviewed.lines()
     write_manifest(reviewed.applied.manifest, out)
-    if lines is not None and kept is not None:
-        write_bytes(lines, kept)
+    if lines is not None and remaining_lines is not None:
+        write_bytes(lines, remaining_lines)
     return Answer({**reviewed.data(), "out": str(out)}, _lines(reviewed, out))
 
 
@@ -55,13 +55,11 @@ def _lines(reviewed: AppliedDecisions, out: Path) -> list[Line]:
         tables.append(conflict_table(resolution.conflicts))
     counted = {part.name for part in base.header.parts if part.boxes} | (made.lists.keys() - before.keys())
     uncounted = [diff.part for diff in applied.changes if diff.part in counted and not made.part(diff.part).boxes]
-    if uncounted := [*uncounted, *(reviewed.added.uncounted if reviewed.added else ())]:
+    if uncounted:
         hint = f"Objects are not counted in {', '.join(uncounted)}: give --source for each of their sources."
         tables.append(note_table("Counts", [hint]))
     if applied.coverage:
         tables.append(coverage_table(applied.coverage))
     lines: list[Line] = [table for table in tables if table.rows]
     summary = [f"decisions: {len(resolution.decisions)}, {resolution.digest}"] if resolution.decisions else []
-    if (overlay := made.header.overlay) is not None and reviewed.added is not None:
-        summary.append(f"boxes: {overlay.summary}, {overlay.sha256}")
     return [*lines, f"{made.header.name} {made.header.version}  {made.digest}", *summary, f"written to {out}"]

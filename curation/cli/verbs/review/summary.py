@@ -120,22 +120,22 @@ def _list_table(lists: Sequence[ListCount]) -> Table:
 
 
 def _reasons(listed: ListCount) -> str:
-    named = [
+    reasons = [
         f"{reason or 'none'} {rows}{f' ({images} images)' if images != rows else ''}"
         for reason, (rows, images) in listed.reasons.items()
         if reason or len(listed.reasons) > 1
     ]
-    more = f", and {len(named) - MOST_SHOWN} more" if len(named) > MOST_SHOWN else ""
-    return ", ".join(named[:MOST_SHOWN]) + more or "-"
+    more = f", and {len(reasons) - MOST_SHOWN} more" if len(reasons) > MOST_SHOWN else ""
+    return ", ".join(reasons[:MOST_SHOWN]) + more or "-"
 
 
-def _agreement_table(found: StageAgreement) -> Table:
-    rows = [(pair.first, pair.second, str(pair.images), str(pair.same), _kappa(pair.kappa)) for pair in found.pairs]
-    if found.fleiss is not None:
-        fewest, most = found.fleiss.raters
+def _agreement_table(agreement: StageAgreement) -> Table:
+    rows = [(pair.first, pair.second, str(pair.images), str(pair.same), _kappa(pair.kappa)) for pair in agreement.pairs]
+    if agreement.fleiss is not None:
+        fewest, most = agreement.fleiss.raters
         raters = f"Fleiss, {fewest} to {most} verdicts an image" if fewest != most else "Fleiss"
-        rows.append(("all", raters, str(found.fleiss.items), "-", _kappa(found.fleiss)))
-    title = f"Agreement at stage {found.stage} (Cohen's kappa of two, Fleiss' of all)"
+        rows.append(("all", raters, str(agreement.fleiss.items), "-", _kappa(agreement.fleiss)))
+    title = f"Agreement at stage {agreement.stage} (Cohen's kappa of two, Fleiss' of all)"
     return Table(title, ("reviewer", "reviewer", "images of both", "same", "kappa"), tuple(rows))
 
 

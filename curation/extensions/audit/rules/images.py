@@ -25,7 +25,7 @@ from curation.extensions.audit.judgement import (
     missing_lists,
     unlocated,
 )
-from curation.extensions.audit.lists import AuditedList
+from curation.extensions.audit.lists import AuditedList, list_of
 from curation.extensions.audit.roles import read_role
 from curation.extensions.audit.rule import Check, Finding, Outcome, joined, not_applicable, undecidable
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditedSource, AuditTarget, ComparedPair
@@ -34,7 +34,9 @@ from curation.signals.similarity.near_duplicates import AlikePhotos, PhotoHashes
 from curation.sources.datasets import namespace_of
 from curation.sources.opening import open_source
 from curation.sources.photos import PhotoFolder
+from curation.sources.published_list import YAML_NAMES
 from curation.sources.source import Bools, Int32s, Int64s, Source
+from curation.sources.voc import VOC_FOLDERS, VOC_SETS
 
 SIZES = "the width and height of the images in the annotation file"
 _OUTSIDE = 1.0
@@ -46,6 +48,10 @@ _COUNTS = re.compile(r"(?:voc2007:)?[A-Za-z]{0,8}[ _-]?[0-9]{1,8}(?:\.[A-Za-z]+)
 _DIGITS = re.compile(r"[0-9]+(?=\.[A-Za-z]+\Z|\Z)")
 _FEWEST_COUNTED = 10
 _WHOLE_DOMAINS = "if whole domains are trained and tested on in turn, nothing is wrong: --role LIST=none"
+_WHICH_COUNT = (
+    "if each list counts the photos of its own folder, write that folder before each name, as in train/0001.jpg; if "
+    "the numbers are ids of one dataset, --namespace NAME says so; lists of a VOC folder: audit it with its JPEGImages"
+)
 _BOTH = "remove the shared images from the train and finetune lists"
 
 
@@ -354,10 +360,9 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         brief=pair.family.replace(" ", "_"),
         hint=f"{_BOTH}; {_WHOLE_DOMAINS}" if len(images) == here[0] else _BOTH,
     )
-    if _counted_anew(target, pair, images):
+    if _counted_anew(target, pair, images) and not _are_files_of_one_folder(target, pair, images):
         text = f"if the file name alone identifies the image, both hold {counted(len(images), 'image')}"
-        hint = "make clear which images are meant: include the folders of the lists in the paths"
-        return replace(found, verdict="warn", text=text, like="", hint=hint)
+        return replace(found, verdict="warn", text=text, like="", hint=_WHICH_COUNT)
     if len(images) == here[0] == here[1]:
         how = _equal(pair)
         text = (
@@ -382,14 +387,14 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
 
 
 def _by_annotations(target: AuditTarget, pair: ComparedPair, by_name: list[Finding]) -> list[Finding]:
-    """Return what is said of two lists once boxes, sizes and photos of their COCO JSON files are compared.
+    """Return what is said of two lists once boxes, sizes and photos of their annotations are compared.
 
     `by_name` is what their file names say: it stands where the files are no such annotations, or where it is an error.
     """
     left, right = (_annotations(target, part) for part in (pair.first, pair.second))
     if left is None or right is None or any(finding.verdict == "fail" for finding in by_name):
         return by_name
-    columns = ImageColumns.of_sources([left[0], right[0]]).with_photos({0: left[1], 1: right[1]})
+    columns = ImageColumns.of_sources([left[0], right[0]]).located({0: left[1], 1: right[1]})
     overlaps = shared_images(columns, *(np.flatnonzero(columns.home == side) for side in (0, 1)))
     findings = list[Finding]()
     for shared in overlaps:
@@ -410,14 +415,22 @@ def _by_annotations(target: AuditTarget, pair: ComparedPair, by_name: list[Findi
 
 
 def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] | None:
-    """Return the source in the COCO JSON file that a list was read from; None for a list of another form."""
-    path = target.published.labels.get(part.name) if target.published else None
-    if path is None or part.whole != part.name or not part.file.endswith(path.name):
+    """Return the source that a list is of: COCO JSON, or a part of a VOC or YOLO folder; None for other lists."""
+    if target.published is None or part.whole != part.name:
+        return None
+    file, path = target.published.files[part.file].path, target.published.labels.get(part.name)
+    if path is not None and part.file.endswith(path.name):
+        use = "all"
+    elif file.parent.match(VOC_SETS) and part.read.labels is None and part.name == list_of(part.file):
+        path, use = file.absolute().parents[2], file.stem
+    elif file.name.lower() in YAML_NAMES:
+        path, use = file, part.name.removeprefix(f"{list_of(part.file)}/")
+    else:
         return None
     key = ("annotations", part.name)
     if key not in target.cache:
         try:
-            source = open_source(path, dataset="lists", part="all", cache=False, bad_boxes="drop")
+            source = open_source(path, dataset="lists", part=use, cache=False, bad_boxes="drop")
         except CurationError:
             # Other rules say what is wrong with the file.
             source = None
@@ -429,7 +442,8 @@ def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] 
 def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
     """Return whether bare names count from 0 or 1, or in folders of train and test: each may count its own images."""
     lists = (pair.first, pair.second)
-    if any(part.read.has_folders for part in lists):
+    is_of_dataset = target.published is not None and target.published.images.namespace != ""
+    if is_of_dataset or any(part.read.has_folders for part in lists):
         return False
     apart = len({part.file.rpartition("/")[0] for part in lists}) > 1
     by_folder = apart and all(read_role(part.file).why.startswith("its folder") for part in lists)
@@ -441,6 +455,24 @@ def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bo
         [int(number[0]) for number in map(_DIGITS.search, target.ids[own.unique]) if number] for own in lists
     )
     return _goes_through(first, second, len(images)) or _goes_through(second, first, len(images))
+
+
+def _are_files_of_one_folder(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
+    """Return whether lists name files of one folder: that of their VOC root, else that in which both lists lie."""
+    if target.published is None:
+        return False
+    folders = {_folder_of(target.published.files[part.file].path.absolute()) for part in (pair.first, pair.second)}
+    if len(folders) > 1:
+        return False
+    folder, names = folders.pop(), [str(name) for name in target.ids[images].tolist()]
+    stems = {entry.stem for name in VOC_FOLDERS if (folder / name).is_dir() for entry in (folder / name).iterdir()}
+    return any(name in stems or Path(name).stem in stems or (folder / name).is_file() for name in names)
+
+
+def _folder_of(file: Path) -> Path:
+    """Return the VOC folder in which a list lies, at most three folders above it, else its own folder."""
+    above = file.parents[:4]
+    return next((root for root in above if any((root / name).is_dir() for name in VOC_FOLDERS)), file.parent)
 
 
 def _goes_through(numbers: Sequence[int], others: Sequence[int], shared: int) -> bool:

@@ -12,14 +12,14 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from msgspec import Meta
 
+from curation.benchmarks.findmeifyoucan.detections import read_records
 from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_file
 from curation.core.csv_table import as_csv
 from curation.core.errors import CurationError, EvaluationError, PredictionError, UsageError, warn_caller
-from curation.core.input_files import InputFile, is_json_lines
-from curation.core.storage import write_text
-from curation.evaluation.ood import logit_scores
-from curation.evaluation.ood.detections import read_records
+from curation.core.reading import InputFile, is_json_lines
+from curation.core.writing import write_text
+from curation.evaluation import logit_scores
 from curation.evaluation.problem import Floats, Int64s
 from curation.evaluation.score_files import keys_of_npz, read_npz
 from curation.extensions.image_ood.post_hoc import scores as formulas

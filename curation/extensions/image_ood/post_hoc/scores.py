@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from curation.core.errors import EvaluationError
-from curation.evaluation.ood.logit_scores import energy, log_sum_exp
+from curation.evaluation.logit_scores import energy, log_sum_exp
 from curation.evaluation.problem import Floats, Int64s
 
 _QUERIES_AT_ONCE = 1 << 24

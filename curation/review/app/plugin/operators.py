@@ -1,4 +1,4 @@
-"""Operators of the App, and its review panel: verdicts by button, undo, next batch, drawn boxes, export, progress.
+"""Operators of the App, and its review panel: verdicts by button, undo, next batch, export, progress.
 
 They check nothing themselves: every input goes to `curation.review.app.live_review`, and its errors come back as
 messages. Who gave a verdict is the reviewer that this server was started for, whatever a request says.
@@ -15,7 +15,6 @@ from fiftyone.server.view import get_view
 from curation.core.errors import CurationError
 from curation.core.wording import counted
 from curation.review.app.live_review import judged, open_review, refused, reviewer_here, waiting_view
-from curation.review.app.missing_boxes import count_drawn, open_boxes
 from curation.review.app.progress import as_text, progress_markdown
 from curation.review.app.verdicts import ACTIONS, UNDO, VERDICTS
 
@@ -106,7 +105,7 @@ class OpenReview(_Shown):
 
 
 class About(_Shown):
-    """What `review.js` has to know of a dataset: nothing where it is no review."""
+    """What `review.js` has to know of a dataset: nothing if it is not a review."""
 
     called, label, unlisted = "about", "Review: what this dataset is", True
 
@@ -132,14 +131,14 @@ class InOrder(_Shown):
 
     def execute(self, ctx: Any) -> dict[str, Any]:
         """Return the samples of the view, sorted as the grid is."""
-        asked, view, sort = ctx.request_params, ctx.view, ctx.params.get("sort")
-        if asked.get("view_name") and (asked.get("filters") or asked.get("extended")):
+        request, view, sort = ctx.request_params, ctx.view, ctx.params.get("sort")
+        if request.get("view_name") and (request.get("filters") or request.get("extended")):
             # FiftyOne's own answer is then the saved view, without what the sidebar filters in it.
             view = get_view(
                 ctx.dataset,
-                stages=asked.get("view"),
-                filters=asked.get("filters"),
-                extended_stages=asked.get("extended"),
+                stages=request.get("view"),
+                filters=request.get("filters"),
+                extended_stages=request.get("extended"),
             )
         if isinstance(sort, dict) and ctx.dataset.has_field(str(sort.get("field"))):
             view = view.sort_by(str(sort["field"]), reverse=bool(sort.get("descending")))
@@ -171,40 +170,6 @@ class Undo(_Shown):
         return judge_selected(ctx, UNDO)
 
 
-class BoxesComplete(_Shown):
-    """The reviewer's word that every unknown object of the image shown, or of the selected ones, is boxed."""
-
-    called, label, icon = "boxes_complete", "Boxes: every unknown object is boxed", "done_all"
-    complete = True
-
-    def resolve_placement(self, ctx: Any) -> Any:
-        """Return the place in the enlarged view."""
-        button = types.Button(label=self.label, icon=self.icon, prompt=False)
-        return types.Placement(types.Places.SAMPLES_VIEWER_ACTIONS, button)
-
-    def execute(self, ctx: Any) -> dict[str, Any]:
-        """Write it into the log of drawn boxes."""
-        shown = [ctx.current_sample] if ctx.current_sample else list(ctx.selected)
-        return _change_boxes(ctx, lambda boxes: boxes.declare(shown, complete=self.complete))
-
-
-class BoxesReopen(BoxesComplete):
-    """That word, taken back."""
-
-    called, label, icon = "boxes_reopen", "Boxes: some are missing still", "remove_done"
-    complete = False
-
-
-def _change_boxes(ctx: Any, done: Any) -> dict[str, Any]:
-    try:
-        text = done(open_boxes(ctx.dataset, open_review(ctx.dataset).book.path, reviewer_here(ctx.params)))
-    except (CurationError, OSError) as error:
-        return show_error(ctx, error)
-    ctx.ops.notify(text, variant="success")
-    ctx.ops.reload_samples()
-    return {"message": text}
-
-
 class NextBatch(_Shown):
     """The next batch with an image that waits."""
 
@@ -218,7 +183,7 @@ class NextBatch(_Shown):
 
 
 QUICK = tuple(type(word.capitalize(), (_Quick,), {"verdict": word}) for word in VERDICTS)
-OPERATORS = (OpenReview, About, InOrder, *QUICK, Undo, NextBatch, BoxesComplete, BoxesReopen)
+OPERATORS = (OpenReview, About, InOrder, *QUICK, Undo, NextBatch)
 
 
 class ReviewPanel(foo.Panel):
@@ -245,7 +210,6 @@ class ReviewPanel(foo.Panel):
             review = open_review(ctx.dataset)
             reviewer = reviewer_here()
             far, progress = review.progress_text(reviewer), progress_markdown(review.progress())
-            drawn = count_drawn(review.book.path).text()
         except CurationError as error:
             panel.md(f"### Review\n\n{error.what}", name="refused")
             return types.Property(panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2))
@@ -271,11 +235,11 @@ class ReviewPanel(foo.Panel):
             ("export", "Export", "file_download"),
         ):
             others.btn(name, label=label, icon=icon, variant="outlined", on_click=getattr(self, f"on_{name}"))
-        panel.md(f"{progress}\n\n{as_text(drawn)}" if drawn else progress, name="progress")
+        panel.md(progress, name="progress")
         return types.Property(panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2))
 
     def on_verdict(self, ctx: Any) -> None:
-        """Give the verdict of a button, with the reason that stands above it."""
+        """Give the verdict of a button, with the reason in the field above it."""
         judge_selected(ctx, ctx.params.get("verdict"), reason=ctx.panel.state.get("reason"))
 
     def on_undo(self, ctx: Any) -> None:
@@ -284,8 +248,8 @@ class ReviewPanel(foo.Panel):
 
     def on_next(self, ctx: Any) -> None:
         """Show the next batch that waits for this reviewer."""
-        shown = ctx.panel.state.get("batch")
-        done = show_next_batch(ctx, after=shown if isinstance(shown, str) else "")
+        batch = ctx.panel.state.get("batch")
+        done = show_next_batch(ctx, after=batch if isinstance(batch, str) else "")
         ctx.panel.state.set("batch", done.get("batch") or "")
 
     def on_export(self, ctx: Any) -> None:

@@ -282,7 +282,7 @@
   // The next image at once, over the App's own view, which takes a fifth of a second to change
   // -------------------------------------------------------------------------------------------------------------------
 
-  const BOXES = { known: "#d55e00", unknown: "#56b4e9", other: "#999999", missing: "#f0e442" };
+  const BOXES = { known: "#d55e00", unknown: "#56b4e9", other: "#999999" };
   let coming = null; // The image that comes next, ready to be shown: its id, its sample, its photo.
   let facing = null; // The one that is shown over the App's own view until that shows it.
   let redrawEvidence = () => {};

@@ -6,7 +6,7 @@ from typing import Annotated
 from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.measures import Measured, Value, percent
 from curation.evaluation.result import Result
-from curation.evaluation.voc import voc_average_precision
+from curation.extensions.detection_ap.voc import voc_average_precision
 from owls_bench.report import REPORT
 
 

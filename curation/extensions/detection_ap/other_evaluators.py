@@ -8,8 +8,8 @@ from typing import Any
 
 from curation.core.arguments import shown
 from curation.core.errors import EvaluationError
-from curation.core.input_files import InputFile
 from curation.core.json_keys import decode_json
+from curation.core.reading import InputFile
 from curation.evaluation.measures import percent
 from curation.sources.table import read_texts
 

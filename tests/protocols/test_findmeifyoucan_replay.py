@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from curation.benchmarks.findmeifyoucan.replay import Replayed, replay
 from curation.core.errors import DecisionError
 from curation.review.decisions.decision import Decision
-from curation.review.decisions.replay import Replayed, replay
 
 KINDS = [
     ("auto_override", "keep_near"),

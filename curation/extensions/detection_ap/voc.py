@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,17 +11,18 @@ from typing import Annotated, Any
 import numpy as np
 
 from curation.core.progress import stage
-from curation.evaluation.curves import average_precision_by_level, full_curve
+from curation.evaluation.curves import average_precision_by_level, precision_recall
 from curation.evaluation.inputs import LISTED, READING, Listed, OnePart, Policy, Reading, Truth
-from curation.evaluation.matching import assign, overlapping_pairs, positives, rows_by_class
+from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measure, Measured, Value, definitions, percent
 from curation.evaluation.open_set import wilderness_levels
-from curation.evaluation.outcomes import Outcomes
+from curation.evaluation.outcomes import outcomes_by_class
 from curation.evaluation.problem import NO_DETECTIONS, Detections, GroundTruth, Stray
 from curation.evaluation.readers import Boxes
 from curation.evaluation.result import Column, Figure, Report, Result, Tidy
-from curation.evaluation.variants import IOU, Difficult, Rules
+from curation.evaluation.variants import Rules
 
+SUMMARY = "Plain detection by VOC average precision: 11-point and area, difficult objects ignored"
 VOC = Rules(
     name="voc",
     meaning="best object of the class, free or not, IoU >= 0.5; difficult and crowd ignored; equal scores one point",
@@ -121,7 +122,7 @@ def evaluate(
         REPORT,
         given.about | {"difficult": "ignore", "n_images": both[0].n_images, "definitions": DEFINITIONS},
         scored=[given.scored("voc", _measured(found), {"iou": ">= 0.5"})],
-        columns=lambda: precision_recall(*both),
+        columns=lambda: precision_recall(both[0].classes, both[1], assign(*both, VOC)),
         notes=given.notes,
         outcomes=lambda: {"voc": [outcomes_by_class(*both, VOC)]},
     )
@@ -138,34 +139,6 @@ def _measured(found: Mapping[str, Any]) -> Measured:
                 **{name: list(map(percent, found[name].values())) for name in ("AP11", "AP_area")},
             }
         },
-        decided_by_order=found["decided_by_order"],
-    )
-
-
-def outcomes_by_class(truth: GroundTruth, detections: Detections, rules: Rules, **more: Any) -> Outcomes:
-    """Return what became of detections of known classes, where unknown objects have the label -1.
-
-    Parameters
-    ----------
-    rules : Rules
-        Of the matching, and of which overlap with an unknown object is an open-set error.
-    **more
-        As `curation.evaluation.outcomes.Outcomes.of` takes it; ``strict`` for open-set errors of an IoU above 0.5.
-    """
-    matches = assign(truth, detections, rules)
-    unknown = truth.label < 0
-    strict = more.pop("strict", rules.strict)
-    pairs = overlapping_pairs(truth, detections, same_class=False, mask=unknown, iou_threshold=IOU, strict=strict)
-    return Outcomes.of(
-        truth,
-        detections,
-        rules,
-        outcome=matches.outcome,
-        taken=matches.truth,
-        pairs=pairs,
-        unknown=unknown,
-        counted=positives(truth, rules) | (unknown & ~truth.crowd & ~truth.difficult),
-        **more,
     )
 
 
@@ -176,8 +149,7 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
     -------
     dict
         Fractions of 1: ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``, None where no class has objects;
-        ``AP11``, ``AP_area`` by class, None without objects. ``decided_by_order`` (of ``mAP11_ties_in_input_order``);
-        ``npos`` and ``n_detections`` by class.
+        ``AP11``, ``AP_area`` by class, None without objects. ``npos`` and ``n_detections`` by class.
     """
     matches = assign(truth, detections, VOC)
     levels = wilderness_levels(truth.n_images, 0, most=1)
@@ -187,27 +159,11 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
         "mAP11": found["mAP11"][0],
         "mAP_area": found["mAP_area"][0],
         "mAP11_ties_in_input_order": found["mAP11_ties_in_input_order"][0],
-        "decided_by_order": found["decided_by_order"],
         "AP11": found["AP11"]["0.0"],
         "AP_area": found["AP_area"]["0.0"],
         "npos": dict(zip(truth.classes, matches.n_positive.tolist(), strict=True)),
         "n_detections": dict(zip(truth.classes, detected, strict=True)),
     }
-
-
-def precision_recall(
-    truth: GroundTruth, detections: Detections, *, difficult: Difficult = "ignore"
-) -> dict[str, dict[str, list[float]]]:
-    """Return the precision-recall curve of each class with objects: ``recall``, ``precision``, ``score`` lists."""
-    matches = assign(truth, detections, replace(VOC, difficult=difficult))
-    curves = {}
-    rows_of = dict(rows_by_class(detections.label, len(truth.classes), empty=False))
-    for number in np.flatnonzero(matches.n_positive).tolist():
-        rows = rows_of.get(number, np.empty(0, np.int64))
-        counted = rows[matches.outcome[rows] >= 0]
-        n = int(matches.n_positive[number])
-        curves[truth.classes[number]] = full_curve(detections.scores[counted], matches.outcome[counted] == 1, n)
-    return curves
 
 
 def _drawings(result: Result) -> Iterator[Figure]:

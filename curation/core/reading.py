@@ -6,21 +6,27 @@ called ``.gz`` may not. The digest of a file is always that of its bytes on disk
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import stat
 import tomllib
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
+from difflib import get_close_matches
 from functools import cached_property
-from pathlib import Path
+from io import BufferedReader
+from itertools import islice
+from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 import msgspec
 
 from curation.core.canonical import sha256_of_bytes
-from curation.core.errors import CurationError, SourceError, UsageError
+from curation.core.errors import CurationError, MissingFileError, PathEscapeError, SourceError, UsageError
 from curation.core.json_keys import SMALL as LARGEST_SEARCHED
 from curation.core.json_keys import decode_json, repeated_key
-from curation.core.storage import open_binary, read_bytes
 
 GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
@@ -34,14 +40,130 @@ _PIECE = 1 << 20
 _FED = 16 << 10
 _RECORDS = 1 << 20
 _HEAD = 1 << 12
+_MOST_NAMES = 1000
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 
 Row = TypeVar("Row")
 Declared = TypeVar("Declared", bound=msgspec.Struct)
 
 
+def open_binary(path: Path | str, *, kind: str = "file") -> BufferedReader:
+    """Open somebody's file for reading.
+
+    Raises
+    ------
+    MissingFileError
+        It is a pipe, a device or a socket (see `require_regular`).
+    OSError
+        It does not exist or may not be read.
+    """
+    # Not to wait: a pipe that nobody writes to would be waited for, for ever.
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # A socket cannot even be opened.
+            require_regular(Path(path), kind=kind)
+        raise
+    try:
+        mode = os.fstat(handle).st_mode
+        _require_regular_mode(mode, path, kind)
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    except BaseException:
+        os.close(handle)
+        raise
+    return open(handle, "rb")  # noqa: PTH123 (a descriptor has no path)
+
+
+def read_bytes(
+    path: Path | str, *, kind: str = "file", most: int | None = None, error: type[CurationError] = UsageError
+) -> bytes:
+    """Return the bytes of a file; absence or refusal is a `MissingFileError` that says what was looked for.
+
+    Parameters
+    ----------
+    most : int, optional
+        Bytes that such a file has at most; a larger one is an `error`, and not read.
+    """
+    try:
+        with open_binary(path, kind=kind) as stream:
+            if most is not None and (size := os.fstat(stream.fileno()).st_size) > most:
+                expected = f"at most {most} bytes"
+                raise error(f"The {kind} is too large to be one", where=str(path), expected=expected, found=str(size))
+            return stream.read()
+    except FileNotFoundError:
+        raise missing_path(f"The {kind} does not exist", path) from None
+    except IsADirectoryError:
+        raise MissingFileError(f"The {kind} is a folder", where=str(path), expected="a file") from None
+    except (PermissionError, OSError) as refused:
+        raise MissingFileError(f"The {kind} cannot be read: {refused.strerror}", where=str(path)) from None
+
+
+def missing_path(
+    what: str, path: Path | str, *, expected: str | None = None, found: str | None = None
+) -> MissingFileError:
+    """Return the error for a path where nothing is, with the question whether another was meant."""
+    return MissingFileError(what, where=str(path), expected=expected, found=found, hint=path_meant(Path(path)))
+
+
+def path_meant(path: Path) -> str | None:
+    """Return the question whether the name beside a missing path that is most like it was meant; None without one.
+
+    A folder of more than a thousand names is not searched.
+    """
+    with suppress(OSError, ValueError):
+        beside = [] if path.exists() else [entry.name for entry in islice(path.parent.iterdir(), _MOST_NAMES + 1)]
+        near = get_close_matches(path.name, sorted(beside), 3) if len(beside) <= _MOST_NAMES else []
+        # A common suffix makes no likeness: test.json is not meant by nope.json.
+        if meant := [name for name in near if get_close_matches(path.stem, [Path(name).stem])]:
+            return f"did you mean {path.with_name(meant[0])}?"
+    return None
+
+
+def inside(root: Path, relative: str) -> Path:
+    """Return ``root/relative``, refusing any name from an input file that leads outside `root`.
+
+    Raises
+    ------
+    PathEscapeError
+        The name is absolute, holds ``..``, a drive, a NUL, or resolves outside `root` through a link.
+    """
+    pure = PurePosixPath(relative.replace("\\", "/"))
+    hostile = pure.is_absolute() or ".." in pure.parts or "\0" in relative or ":" in (pure.parts or ("",))[0]
+    path = root / pure
+    # Not Path.resolve, which raises RuntimeError for a link that leads in a circle.
+    if hostile or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise PathEscapeError(
+            "A path leads outside its folder", where=str(root), expected="a path below it", found=relative[:200]
+        )
+    return path
+
+
+def require_regular(path: Path, *, kind: str = "file") -> None:
+    """Raise `MissingFileError` for a pipe, a device or a socket: it may never end, and can be read only once."""
+    with suppress(OSError, ValueError):  # What is not there, or cannot be, is told where it is read.
+        _require_regular_mode(path.stat().st_mode, path, kind)
+
+
+def _require_regular_mode(mode: int, path: Path | str, kind: str) -> None:
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise MissingFileError(
+            f"The {kind} is not a regular file, and could not be read more than once",
+            where=str(path),
+            expected="a regular file",
+            found=file_kind(mode),
+            hint="write it to a file first: COMMAND > FILE, then name FILE",
+        )
+
+
+def file_kind(mode: int) -> str:
+    """Return what a file that is not a regular one is, in words."""
+    kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+    return kinds.get(stat.S_IFMT(mode), "no file")
+
+
 class InputFile:
-    """A user's file in memory (see `curation.core.storage.read_bytes` for the parameters and errors).
+    """A user's file in memory (see `read_bytes` for the parameters and errors).
 
     Attributes
     ----------

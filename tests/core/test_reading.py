@@ -2,6 +2,8 @@
 
 import gzip
 import hashlib
+import os
+import socket
 import subprocess
 import zlib
 from pathlib import Path
@@ -10,9 +12,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from curation.core import input_files
-from curation.core.errors import SourceError
-from curation.core.input_files import InputFile, beginning, is_json_lines, json_rows, plain, read_plain
+from curation.core import reading
+from curation.core.errors import MissingFileError, PathEscapeError, SourceError
+from curation.core.reading import (
+    InputFile,
+    beginning,
+    inside,
+    is_json_lines,
+    json_rows,
+    missing_path,
+    plain,
+    read_bytes,
+    read_plain,
+)
 
 TEXT = b'{"images": [], "annotations": []}' * 50
 
@@ -68,7 +80,7 @@ def test_many_members_are_not_copied_again_for_each(monkeypatch: pytest.MonkeyPa
             return bytes(self.real.decompress(data, most))
 
     decompressobj = zlib.decompressobj
-    monkeypatch.setattr(input_files.zlib, "decompressobj", Counting)
+    monkeypatch.setattr(reading.zlib, "decompressobj", Counting)
     count, data = 20_000, gzip.compress(b"fish\n")
     assert plain(data * count, "f") == b"fish\n" * count
     # A member at a time, each with all that follows, would be ten thousand times the file.
@@ -107,7 +119,7 @@ def test_a_bomb_is_refused_before_it_fills_the_memory() -> None:
     first, other = (packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
     packed = first + 1023 * other
     lengths: list[int] = []
-    unpacking = input_files.Unpacking("bomb.gz", len(packed))
+    unpacking = reading.Unpacking("bomb.gz", len(packed))
     with pytest.raises(SourceError, match="unpacks to more") as caught:
         lengths.extend(map(len, unpacking.feed(packed)))
     assert max(lengths) <= 1 << 20
@@ -148,3 +160,59 @@ def test_other_json_is_no_lines(text: bytes) -> None:
 def test_a_record_that_names_a_key_twice_is_refused(text: str) -> None:
     with pytest.raises(msgspec.DecodeError, match="'score' appears twice in one object"):
         json_rows(text.encode(), Row)
+
+
+def test_reading_what_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match="The id list does not exist"):
+        read_bytes(tmp_path / "no", kind="id list")
+    with pytest.raises(MissingFileError, match="is a folder"):
+        read_bytes(tmp_path)
+    (tmp_path / "yes").write_bytes(b"1")
+    with pytest.raises(MissingFileError, match="cannot be read"):
+        read_bytes(tmp_path / "yes/below")
+    assert read_bytes(tmp_path / "yes") == b"1"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a/b.txt", "./a", "a//b", "a b", "a..b", "..a"])
+def test_names_inside(tmp_path: Path, name: str) -> None:
+    assert inside(tmp_path, name).resolve().is_relative_to(tmp_path.resolve())
+
+
+@pytest.mark.parametrize(
+    "name", ["../a", "a/../../b", "/etc/passwd", "..", "a/..\\..\\b", "\\\\host\\x", "C:\\x", "C:/x", "a\0b", "link/x"]
+)
+def test_names_that_lead_outside(tmp_path: Path, name: str) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "link").symlink_to(tmp_path)
+    with pytest.raises(PathEscapeError):
+        inside(root, name)
+
+
+@pytest.mark.parametrize("what", ["pipe", "/dev/zero", "socket"])
+def test_what_is_no_regular_file_is_not_read(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+        with pytest.raises(MissingFileError) as caught:
+            read_bytes(tmp_path / what)
+    assert caught.value.expected == "a regular file"
+    assert caught.value.hint == "write it to a file first: COMMAND > FILE, then name FILE"
+
+
+def test_where_nothing_is_at_a_path_the_name_most_like_it_is_asked_for(tmp_path: Path) -> None:
+    for name in ("train.json", "test.json", "photos"):
+        (tmp_path / name).touch()
+    for name, meant in (("trian.json", "train.json"), ("photo", "photos")):
+        assert missing_path("Gone", tmp_path / name).hint == f"did you mean {tmp_path / meant}?"
+    for name in ("annotations.csv", "none/train.json", "train.json", "nope.json", "a\0b", "x" * 300):
+        assert missing_path("Gone", tmp_path / name).hint is None, name
+
+
+def test_a_folder_of_many_names_is_not_searched(tmp_path: Path) -> None:
+    for number in range(1000):
+        (tmp_path / f"{number}.json").touch()
+    assert missing_path("Gone", tmp_path / "1000.json").hint == f"did you mean {tmp_path / '100.json'}?"
+    (tmp_path / "1001.json").touch()
+    assert missing_path("Gone", tmp_path / "1000.json").hint is None

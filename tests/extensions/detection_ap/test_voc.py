@@ -2,10 +2,12 @@ from pathlib import Path
 
 import pytest
 
+from curation.evaluation.curves import precision_recall
+from curation.evaluation.matching import assign
 from curation.evaluation.problem import classes_of_source
 from curation.evaluation.readers import Policy, read_voc_results
 from curation.evaluation.truth import Part, ground_truth
-from curation.evaluation.voc import precision_recall, voc_average_precision
+from curation.extensions.detection_ap.voc import VOC, voc_average_precision
 from curation.sources.coco import read_coco
 from tests.evaluation.worlds import detections_of, truth_of
 from tests.real_files import provided, real_files
@@ -52,5 +54,6 @@ def test_a_class_without_objects_is_null_and_listed() -> None:
 
 def test_curves_leave_ignored_detections_out() -> None:
     truth = truth_of([Thing(0, 0, BOX), Thing(1, 0, BOX, difficult=True)], 2, 2)
-    curves = precision_recall(truth, detections_of([Guess(0, 0, BOX, 300), Guess(1, 0, BOX, 900)]))
+    detections = detections_of([Guess(0, 0, BOX, 300), Guess(1, 0, BOX, 900)])
+    curves = precision_recall(truth.classes, detections, assign(truth, detections, VOC))
     assert curves == {"a": {"recall": [1.0], "precision": [1.0], "score": [0.3]}}

@@ -10,7 +10,7 @@ import pytest
 import curation
 from curation.cli import main
 from curation.core.errors import EvaluationError, UsageError
-from curation.evaluation.other_evaluators import TORCHMETRICS, compare_with_external
+from curation.extensions.detection_ap.other_evaluators import TORCHMETRICS, compare_with_external
 from tests.frozen.version_1 import json_data
 from tests.worlds import coco
 
@@ -200,7 +200,7 @@ def test_a_table_of_epochs_and_a_result_with_a_file(tmp_path: Path) -> None:
     assert result.data["external"]["passed_over"] == ["1 rows before the last", "epoch"]
     difference: Any = curation.diff(result, csv)
     assert difference.frame().set_index("measure")["difference"].to_dict() == pytest.approx({"AP50": -25, "AP": -50})
-    assert difference.paired.note.endswith("not compared: 1 rows before the last, epoch")
+    assert difference.lines()[-1] == "not compared: 1 rows before the last, epoch"
     assert difference.reasons == ()
     assert "Against another evaluator" in "\n".join(result.lines(whole=False))
     with pytest.raises(UsageError, match="goes before"):

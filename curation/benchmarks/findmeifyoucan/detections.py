@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 
 from curation.core.errors import PredictionError, UsageError
-from curation.core.input_files import InputFile, is_json_lines, json_rows
 from curation.core.json_keys import refuse_repeated_keys
-from curation.evaluation.ood.logit_scores import energy, generalized_entropy, max_softmax, softmax
+from curation.core.reading import InputFile, is_json_lines, json_rows
+from curation.evaluation.logit_scores import energy, generalized_entropy, max_softmax, softmax
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, GroundTruth, Int32s
 from curation.evaluation.readers import Policy, RawColumns, check_values, locate, report, stray_error
 from curation.evaluation.result_records import Int64, decoding

@@ -13,21 +13,8 @@ from dataclasses import dataclass
 
 from curation.core.errors import DecisionError
 from curation.core.wording import examples
+from curation.review.decisions.application import Ineffective
 from curation.review.decisions.decision import Action, Decision, Stage
-
-
-@dataclass(frozen=True, slots=True)
-class Ineffective:
-    """Decisions of one kind that could not act, each image once, sorted, and why they could not."""
-
-    stage: Stage
-    action: Action
-    why: str
-    images: tuple[str, ...]
-
-    def text(self) -> str:
-        """Return this as one sentence with the first few ids."""
-        return f"{len(self.images)} images of {self.stage} {self.action} {self.why}: {examples(self.images)}."
 
 
 @dataclass(frozen=True, slots=True)

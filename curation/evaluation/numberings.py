@@ -1,15 +1,17 @@
-"""Category ids of Ultralytics: its ``predictions.json`` counts classes from 1, its ``data.yaml`` from 0."""
+"""Category ids of another numbering than the truth's: Ultralytics' two, and the indices of a manifest."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
 import msgspec
 import numpy as np
 
-from curation.core.input_files import json_rows
+from curation.core.reading import json_rows
+from curation.evaluation.matching import best_overlap
+from curation.evaluation.problem import MAX_COORDINATE, Detections, GroundTruth, Int32s
 from curation.evaluation.result_records import Records
 from curation.sources.datasets import COCO_CATEGORIES
 
@@ -79,3 +81,41 @@ def _names_photos(data: bytes) -> bool:
         stem and row.image_id == (int(stem) if stem.isascii() and stem.isdigit() else stem)
         for stem, row in zip(stems, rows, strict=True)
     )
+
+
+def other_numbering(
+    records: Records, label: Int32s, truth: GroundTruth, other: Mapping[int, str], *, from_truth: bool
+) -> str | None:
+    """Return what to try where ids do not fit the numbering in use, but fit the other one; None where they do not.
+
+    Ids alone do not tell: 1, 2 and 4 are ids of the dataset, and indices of the manifest. All of them are ids of the
+    other numbering, and more detections lie on objects of their class under it.
+
+    Parameters
+    ----------
+    label : ndarray of int32, shape (n,)
+        Position of each record's class under the numbering in use, negative for none.
+    other : mapping of int to str
+        The class of each id of the other numbering.
+    from_truth : bool
+        Whether the numbering in use is the truth file's, and the other one the manifest's; else the other way round.
+    """
+    # -1 is unknown in every numbering, and tells nothing.
+    used = records.used_ids - {-1}
+    if not used or not used <= other.keys():
+        return None
+    classes = {name: position for position, name in enumerate(truth.classes)}
+    numbers = replace(records, categories=[])
+    read = numbers.labels({number: classes.get(name, -1) for number, name in other.items()})
+    position = truth.resolve(records.image_ids, records.file_names).position
+    if _on_their_class(records, position, read, truth) <= _on_their_class(records, position, label, truth):
+        return None
+    whose, option = ("the manifest", "manifest") if from_truth else ("the truth file", "truth")
+    return f"all ids of the file are ids of {whose}: --category-ids {option} reads them so"
+
+
+def _on_their_class(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> int:
+    """Return how many detections overlap an object of their class by half (IoU)."""
+    rows = (position >= 0) & (label >= 0) & (np.abs(records.boxes) <= MAX_COORDINATE).all(axis=1)
+    detections = Detections(position[rows], label[rows], records.boxes[rows], records.scores[rows])
+    return int((best_overlap(truth, detections, same_class=True)[1] >= 0.5).sum())

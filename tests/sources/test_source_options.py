@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.registry import find_benchmark
-from curation.cli.signature import pairs
 from curation.core.errors import MissingFileError, UsageError
+from curation.core.key_value import pairs
 from curation.sources.coerce import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, SourceSlot, require_slots

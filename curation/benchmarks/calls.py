@@ -21,12 +21,16 @@ from curation.sources.source_specs import BadBoxes
 if TYPE_CHECKING:
     from curation.evaluation.result import Result
 
+_REQUIRED = object()
+
 
 def python_function(function: Callable[..., Result], name: str) -> Callable[..., Result]:
     """Return the evaluation of a benchmark as a function that names every argument, fields of records included."""
 
     @partial(checked, called=f"evaluate.{name}", hint=f"help(curation.evaluate.{name})")
     def evaluation(**inputs: Any) -> Result:
+        # What is empty by default, and is given so, is left out.
+        inputs = {key: value for key, value in inputs.items() if value is not defaults.get(key, _REQUIRED)}
         return _evaluated(function, name, inputs)
 
     parameters: list[inspect.Parameter] = []
@@ -46,6 +50,7 @@ def python_function(function: Callable[..., Result], name: str) -> Callable[...,
         variants = inspect.Parameter("variants", inspect.Parameter.KEYWORD_ONLY, default=None)
         parameters.append(variants.replace(annotation=str | Sequence[str] | None))
     unique = {parameter.name: parameter for parameter in reversed(parameters)}
+    defaults = {key: parameter.default for key, parameter in unique.items() if not parameter.default}
     evaluation.__signature__ = inspect.Signature([*reversed(unique.values())])  # type: ignore[attr-defined]
     # Where pickle finds it.
     evaluation.__module__, evaluation.__name__, evaluation.__qualname__ = "curation.evaluate", name, name
@@ -61,7 +66,9 @@ def _evaluated(function: Callable[..., Result], name: str, inputs: dict[str, Any
         # Unusable boxes of a truth in memory are treated as those of one in a file.
         policy = inputs.get("bad_boxes", getattr(inputs.get("reading"), "bad_boxes", "error"))
         bad_boxes: BadBoxes = "drop" if policy == "drop" else "error"
-        arguments = {key: _usable(key, value, Path(folder), bad_boxes) for key, value in inputs.items()}
+        # Annotations given as detections are told before rows of detections are read as a table of truth.
+        keys = sorted(inputs, key=lambda key: key != "detections")
+        arguments = {key: _usable(key, inputs[key], Path(folder), bad_boxes) for key in keys}
         try:
             return function(**_grouped(function, arguments, name))
         except CurationError as error:
@@ -79,17 +86,37 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
     if key == "truth":
         from curation.sources.coerce import as_source
 
-        return as_source(value, dataset="coco", part="test", bad_boxes=bad_boxes)
+        try:
+            return as_source(value, dataset="coco", part="test", bad_boxes=bad_boxes)
+        except CurationError as error:
+            if _have_scores(value):
+                error.hint = "its rows have scores, as detections do: give them as detections"
+            raise
     if key == "manifest" and isinstance(value, os.PathLike):
         return str(value)
     if key == "detections":
         from curation.sources.detector_objects import is_by_image
 
+        if isinstance(value, Mapping) and {"images", "annotations"} <= value.keys():
+            raise UsageError(
+                "The detections are annotations, as the truth is",
+                expected="rows with image_id, category_id, bbox and score",
+                found=f"a mapping of {', '.join(map(str, value))}"[:200],
+                hint="truth takes annotations, detections the output of a detector: are they swapped?",
+            )
         if isinstance(value, Mapping) and not {"bbox", "boxes"} & value.keys() and not is_by_image(value):
             parts = enumerate(value.items())
             return {part: _usable(key, file, folder / str(number), bad_boxes) for number, (part, file) in parts}
         return _written(value, folder)
     return value
+
+
+def _have_scores(value: Any) -> bool:
+    """Return whether a list of rows, or a frame, states scores."""
+    columns = getattr(value, "columns", None)
+    if columns is None:
+        columns = value[0] if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping) else ()
+    return "score" in columns
 
 
 def _written(value: Any, folder: Path) -> Path:
@@ -133,7 +160,14 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
     arguments = {key: _in_text(value, hints[key]) for key, value in inputs.items() if key in parameters}
     loose = {key: value for key, value in inputs.items() if key not in parameters}
     for key, kinds in records.items():
-        if key not in arguments and (fields := kinds.keys() & loose.keys()):
+        fields = kinds.keys() & loose.keys()
+        if fields and key in arguments:
+            raise UsageError(
+                f"{', '.join(sorted(fields))} and {key}, which holds {'it' if len(fields) == 1 else 'them'}, are given",
+                expected=f"one of the two, for the evaluation {name}",
+                hint=f"{key}={hints[key].__name__}({', '.join(f'{field}=...' for field in sorted(fields))})",
+            )
+        if fields:
             arguments[key] = hints[key](**{field: _in_text(loose.pop(field), kinds[field]) for field in fields})
     if loose:
         known = [*parameters, *(field for kinds in records.values() for field in kinds)]

@@ -10,11 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from curation.core.csv_table import cell_text
-from curation.core.errors import PredictionError
-from curation.core.input_files import InputFile, is_json_lines
-from curation.core.json_keys import refuse_repeated_keys
-from curation.evaluation.ood.detections import (
+from curation.benchmarks.findmeifyoucan.detections import (
     UNNAMED,
     ClassReading,
     image_key,
@@ -25,6 +21,10 @@ from curation.evaluation.ood.detections import (
     reference_of,
     require_usable,
 )
+from curation.core.csv_table import cell_text
+from curation.core.errors import PredictionError
+from curation.core.json_keys import refuse_repeated_keys
+from curation.core.reading import InputFile, is_json_lines
 from curation.evaluation.problem import Floats
 from curation.evaluation.score_files import IMAGES, LABELS, PREDICTIONS, open_columns
 
@@ -91,9 +91,9 @@ def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassRea
     Parameters
     ----------
     path : Path
-        ``{"scores": [...]}`` or ``{"scores": {method: [...]}}``, with optional ``image_ids``; a
-        detections file (see `curation.evaluation.ood.detections`); a ``.npy`` of shape (n,); or a ``.csv`` or
-        ``.npz`` with one column or array a method, and ``image_id`` where known; labels and predictions are not read.
+        ``{"scores": [...]}`` or ``{"scores": {method: [...]}}``, with optional ``image_ids``; a detections file
+        (see `curation.benchmarks.findmeifyoucan.detections`); a ``.npy`` of shape (n,); or a ``.csv`` or ``.npz`` with
+        one column or array a method, and ``image_id`` where known; labels and predictions are not read.
     t_star : float, optional
         In a detections file, detections of lower confidence are left out and counted.
     classes : ClassReading, optional

@@ -1,0 +1,300 @@
+"""Bootstrap confidence intervals of wilderness impact and mAP, over images.
+
+Wilderness levels need the slots of a draw themselves: level k is the first n_k images drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from curation.core.errors import EvaluationError
+from curation.evaluation.matching import Matches, positives, tenth_names
+from curation.evaluation.measures import percent
+from curation.evaluation.open_set import READINGS, readings
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
+from curation.evaluation.resample import resample, settings_of, tail_of, weights_of
+from curation.evaluation.variants import Difficult, Rules
+
+WILDERNESS_DEFINITION = (
+    "Percentile bootstrap over images. Each replicate draws as many closed images as there are, and as many "
+    "wilderness images as there are, with replacement, the two sets apart. A detection keeps its outcome (matching "
+    "is per image); an image drawn twice counts twice. The threshold of each class and recall is read again from the "
+    "replicate's closed ranking (first score with 10*TP >= k*n). Wilderness draws keep their slots: level k is the "
+    "first n_k images drawn, ratio 1.0 the first n_closed. A list of wilderness images, such as WR1, is drawn apart: "
+    "as many images as it has, from these. A replicate in which a number is undefined is counted, and left out of its "
+    "interval."
+)
+
+
+def wilderness_intervals(
+    closed: GroundTruth,
+    closed_detections: Detections,
+    matches: Matches,
+    wilderness: GroundTruth,
+    wilderness_detections: Detections,
+    *,
+    levels: Mapping[str, int],
+    recalls_tenths: Sequence[int] = (1, 3, 5),
+    replicates: int = 200,
+    seed: int = 0,
+    confidence: str = "0.95",
+    difficult: Difficult = "ignore",
+    listed: tuple[str, Bools] | None = None,
+) -> dict[str, Any]:
+    """Return confidence intervals of WI, AWI and mAP over levels; `WILDERNESS_DEFINITION` says what is drawn.
+
+    The same seed gives the same intervals on every machine, for every number of threads and every NumPy version;
+    replicate i is the same whatever the number of replicates.
+
+    Parameters
+    ----------
+    matches : Matches
+        Of the closed detections; never recomputed.
+    levels : mapping of str to int
+        Wilderness images n_k of each level, by its name (``"0.1": 495``).
+    recalls_tenths : sequence of int
+        1, 3, 5 for recall 0.1, 0.3, 0.5.
+    replicates : int
+        At least 1.
+    seed : int
+        0 to 2**64 - 1.
+    confidence : str
+        Decimal text between 0 and 1.
+    difficult : {"ignore", "count"}
+        As `matches` was made.
+    listed : (str, ndarray of bool), optional
+        The name of a list of wilderness images, and which they are. By default as many as the closed set has, the
+        first by id (``ratio 1.0``).
+
+    Returns
+    -------
+    dict
+        ``intervals``: a row each of WI (by recall, reading and level), AWI (by recall and reading, ``ratio`` being
+        ``excl_level0`` or ``incl_level0``), ``mAP11`` and ``mAP_area`` in % (``ratio`` being ``closed``, or the name of
+        the list that is added).
+        ``estimate`` is from the images as they are, ``undefined`` the number of replicates left out; None where
+        undefined, with a ``reason``. Also ``definition``, ``generator``, ``replicates``, ``seed`` and ``confidence``.
+
+    Raises
+    ------
+    UsageError
+        Parameters out of range.
+    EvaluationError
+        A level needs more wilderness images than there are, or `matches` was made with another `difficult`.
+    """
+    _check_levels(levels, wilderness.n_images)
+    tail = tail_of(confidence)
+    first = np.arange(closed.n_images)
+    name, members = ("ratio 1.0", first) if listed is None else (listed[0], np.flatnonzero(listed[1]))
+    is_drawn_apart = not np.array_equal(members, first)
+    sampler = _Wilderness(
+        positives=_positives(closed, matches, difficult),
+        rankings=[
+            _Cuts.of_class(number, closed_detections, matches, wilderness_detections)
+            for number in range(len(closed.classes))
+        ],
+        n_wilderness=wilderness.n_images,
+        sizes=np.array(list(levels.values()), np.int64),
+        above=np.array([float(name) > 0 for name in levels], np.bool_),
+        recalls=tuple(recalls_tenths),
+        listed=members if is_drawn_apart else None,
+    )
+    sizes = (closed.n_images, wilderness.n_images, *([len(members)] if is_drawn_apart else []))
+    resampled = resample(sampler.statistics, sizes, replicates=replicates, seed=seed)
+    cells = {name: resampled.intervals(name, tail) for name in resampled.estimate}
+    settings = settings_of(WILDERNESS_DEFINITION, "image count", replicates, seed, confidence)
+    return settings | {"intervals": list(_interval_rows(cells, list(levels), tenth_names(recalls_tenths), name))}
+
+
+def _interval_rows(
+    cells: Mapping[str, Any], levels: Sequence[str], recalls: Sequence[str], added: str
+) -> Iterator[dict[str, Any]]:
+    ratios = {"WI": levels, "AWI": ("excl_level0", "incl_level0")}
+    rows = [
+        (name, recall, reading, ratio, cells[name][row, column, k])
+        for name in ratios
+        for row, recall in enumerate(recalls)
+        for column, reading in enumerate(READINGS)
+        for k, ratio in enumerate(ratios[name])
+    ]
+    rows += [
+        (name, "", "", ratio, cells["mAP"][row, column])
+        for row, name in enumerate(("mAP11", "mAP_area"))
+        for column, ratio in enumerate(("closed", added))
+    ]
+    for name, recall, reading, ratio, cell in rows:
+        missing = cell["estimate"] is None or cell["low"] is None
+        scaled = {key: percent(cell[key]) if recall == "" else cell[key] for key in ("estimate", "low", "high")}
+        yield {
+            "measure": name,
+            "recall": recall,
+            "over_classes": reading,
+            "ratio": ratio,
+            **scaled,
+            "undefined": cell["undefined"],
+            "reason": "no class reaches the recall, or there are fewer wilderness images than needed"
+            if missing
+            else "",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Wilderness:
+    """What the statistics of a replicate need: detections sorted once, positives by class and image, levels by size."""
+
+    positives: Int64s
+    rankings: Sequence[_Cuts]
+    n_wilderness: int
+    sizes: Int64s
+    above: Bools
+    recalls: Sequence[int]
+    listed: Int64s | None
+
+    def statistics(self, drawn: Sequence[Int64s]) -> dict[str, Floats]:
+        """Return WI (recall, reading, level), AWI (recall, reading, with level 0) and mAP (flavour, place)."""
+        weights, slots = weights_of(drawn[0], self.positives.shape[1]), drawn[1]
+        positives = self.positives @ weights
+        chosen = slots[: len(weights)] if self.listed is None else self.listed[drawn[2]]
+        added = weights_of(chosen, self.n_wilderness)
+        recalls, levels = len(self.recalls), len(self.sizes)
+        # Per recall and class with a threshold: TP, TP + FP, then FP_o of each level.
+        points: list[list[Int64s]] = [[] for _ in range(recalls)]
+        precisions = []
+        for ranking, n in zip(self.rankings, positives.tolist(), strict=True):
+            if n == 0:
+                continue
+            tp, kept = ranking.closed_counts(weights)
+            wild = ranking.wilderness_counts(added)
+            precisions.append([_average_precisions(tp, kept, n), _average_precisions(tp, kept + wild, n)])
+            for row, tenths in enumerate(self.recalls):
+                reached = np.flatnonzero(tp * 10 >= tenths * n)
+                if len(reached):
+                    point = reached[0]
+                    opened = ranking.false_positives(point, slots, self.sizes, self.n_wilderness)
+                    points[row].append(np.concatenate([[tp[point], kept[point]], opened]))
+        impact = np.stack([_impacts(np.array(rows, np.int64).reshape(-1, levels + 2)) for rows in points])
+        mean = np.array(precisions).mean(axis=0).T if precisions else np.full((2, 2), np.nan)
+        if self.listed is None and self.n_wilderness < len(weights):
+            mean[:, 1] = np.nan
+        return {"WI": impact, "AWI": _averages(impact, self.above), "mAP": mean}
+
+
+@dataclass(frozen=True, slots=True)
+class _Cuts:
+    """One class by falling score, cut where a distinct score holds a true positive.
+
+    Only there can a threshold lie or the precision envelope have a corner, so counts are needed nowhere else.
+    """
+
+    image: Int64s
+    starts: Int64s
+    tp_image: Int64s
+    tp_starts: Int64s
+    wild_image: Int64s
+    wild_ends: Int64s
+
+    @classmethod
+    def of_class(cls, number: int, closed: Detections, matches: Matches, wilderness: Detections) -> _Cuts:
+        rows = np.flatnonzero((closed.label == number) & (matches.outcome >= 0))
+        rows = rows[np.argsort(-closed.scores[rows], kind="stable")]
+        scores, correct = closed.scores[rows], matches.outcome[rows] == 1
+        ends, tp_ends, cuts = _cuts(scores, correct)
+        wild = np.flatnonzero(wilderness.label == number)
+        wild = wild[np.argsort(-wilderness.scores[wild], kind="stable")]
+        image = closed.image[rows].astype(np.int64)
+        return cls(
+            image=image[: ends[-1] if len(ends) else 0],
+            starts=_starts(ends),
+            tp_image=image[correct],
+            tp_starts=_starts(tp_ends),
+            wild_image=wilderness.image[wild].astype(np.int64),
+            wild_ends=np.searchsorted(-wilderness.scores[wild], -cuts, side="right").astype(np.int64),
+        )
+
+    def closed_counts(self, weights: Int64s) -> tuple[Int64s, Int64s]:
+        """Return TP and TP + FP at each cut."""
+        if not len(self.starts):
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        tp = np.add.reduceat(weights[self.tp_image], self.tp_starts)
+        kept = np.add.reduceat(weights[self.image], self.starts)
+        return np.cumsum(tp), np.cumsum(kept)
+
+    def wilderness_counts(self, weights: Int64s) -> Int64s:
+        """Return FP_o at each cut, each wilderness image counting `weights` times."""
+        cumulated = np.concatenate([[0], np.cumsum(weights[self.wild_image])])
+        counts: Int64s = cumulated[self.wild_ends]
+        return counts
+
+    def false_positives(self, point: int, slots: Int64s, sizes: Int64s, n_images: int) -> Int64s:
+        """Return FP_o at one cut for the first n_k slots of each level."""
+        by_image = np.bincount(self.wild_image[: self.wild_ends[point]], minlength=n_images)
+        cumulated = np.concatenate([[0], np.cumsum(by_image[slots[: sizes.max(initial=0)]])])
+        counts: Int64s = cumulated[sizes]
+        return counts
+
+
+def _cuts(scores: Floats, correct: Bools) -> tuple[Int64s, Int64s, Floats]:
+    """Return where each distinct score with a true positive ends among all and among the true positives, and it."""
+    cuts = np.unique(scores[correct])[::-1]
+    ends = np.searchsorted(-scores, -cuts, side="right")
+    tp_ends = np.searchsorted(-scores[correct], -cuts, side="right")
+    return ends, tp_ends, cuts
+
+
+def _starts(ends: Int64s) -> Int64s:
+    return np.concatenate([[0], ends[:-1]]).astype(np.int64) if len(ends) else np.zeros(0, np.int64)
+
+
+def _positives(truth: GroundTruth, matches: Matches, difficult: Difficult) -> Int64s:
+    """Return the positives of each class in each image, shape (K, n_images)."""
+    counted = positives(truth, Rules(name="", difficult=difficult))
+    cell = truth.label[counted].astype(np.int64) * truth.n_images + truth.image[counted]
+    by_image = np.bincount(cell, minlength=len(truth.classes) * truth.n_images).reshape(-1, truth.n_images)
+    if not np.array_equal(by_image.sum(axis=1), matches.n_positive):
+        raise EvaluationError(
+            "The matches were not made with this treatment of difficult objects",
+            expected=f"difficult={difficult!r} in match() and here",
+            found=f"{int(matches.n_positive.sum())} positives against {int(by_image.sum())}",
+        )
+    return by_image
+
+
+def _average_precisions(tp: Int64s, kept: Int64s, n: int) -> tuple[float, float]:
+    """Return 11-point and area AP from the counts at each cut."""
+    if not len(tp):
+        return 0.0, 0.0
+    # What `eleven_point` and `area` of curves give at one level, by one search: a replicate is a third faster so.
+    envelope = np.maximum.accumulate((tp / np.maximum(kept, 1))[::-1])[::-1]
+    first = np.searchsorted(tp * 10, np.arange(11) * n)
+    eleven = np.append(envelope, 0.0)[first].mean()
+    area = (np.diff(tp, prepend=0) * envelope).sum() / n
+    return float(eleven), float(area)
+
+
+def _impacts(points: Int64s) -> Floats:
+    """Return the readings of WI, shape (3, levels), from rows of TP, TP + FP, FP_o per level."""
+    if not len(points):
+        return np.full((len(READINGS), points.shape[1] - 2), np.nan)
+    return np.stack(list(readings(points[:, 0], points[:, 1], points[:, 2:]).values()))
+
+
+def _averages(impact: Floats, above: Bools) -> Floats:
+    """Return AWI without and with level 0, shape (recalls, readings, 2); undefined without a level above 0."""
+    nothing = np.full(impact.shape[:2], np.nan)
+    without = impact[:, :, above].mean(axis=2) if above.any() else nothing
+    return np.stack([without, impact.mean(axis=2) if len(above) else nothing], axis=2)
+
+
+def _check_levels(levels: Mapping[str, int], n_wilderness: int) -> None:
+    for level, size in levels.items():
+        if not 0 <= size <= n_wilderness:
+            raise EvaluationError(
+                "A wilderness level needs more images than there are",
+                where=f"level {level}",
+                expected=f"at most {n_wilderness} wilderness images",
+                found=str(size),
+            )

@@ -1,1 +1,0 @@
-"""Out-of-distribution scores of detections: records, curves, thresholds."""
