@@ -1,30 +1,205 @@
-"""`Benchmark`: what a room declares of its paper, its rule and its evaluation."""
+"""What the TOML file of a benchmark declares: facts of its paper, parameters, and the `Benchmark` itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from curation.core.errors import UsageError
+import msgspec
+
+from curation.core.errors import ProtocolError, UsageError
+from curation.core.reading import read_declaration
 from curation.sources.source_specs import SourceSlot as SourceSlot
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from curation.benchmarks.parameters import Parameter
     from curation.manifest.header import Header, Paper
     from curation.manifest.manifest import Manifest
     from curation.publishing.exporting import Format
     from curation.sources.source import Source
 
 Kind = TypeVar("Kind")
+Record = TypeVar("Record", bound=msgspec.Struct)
+MOST_IMAGES = 1_000_000
+"""Largest number of images that a list may be asked for."""
+
+
+@cache
+def benchmark_facts(room: str) -> dict[str, Any]:
+    """Return the facts of a benchmark: ``NAME.toml`` beside its module, or ``facts.toml`` in its package.
+
+    Parameters
+    ----------
+    room : str
+        ``__name__`` of the module, or ``__package__`` in the modules of a package. Not to be changed.
+    """
+    package, _, name = room.rpartition(".")
+    alone = files(package).joinpath(f"{name}.toml") if package else None
+    file = alone if alone is not None and alone.is_file() else files(room).joinpath("facts.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def fact(room: str, key: str, kind: type[Kind]) -> Kind:
+    """Return one fact as a record or typed collection: ``fact(__package__, "paper", Paper)``.
+
+    Raises
+    ------
+    msgspec.ValidationError, KeyError
+        The facts of the room are wrong: a mistake in the package that holds it.
+    """
+    try:
+        return msgspec.convert(benchmark_facts(room)[key], kind)
+    except msgspec.ValidationError as error:
+        error.add_note(f"in [{key}] of the file of {room}")
+        raise
+
+
+def declared_slots(room: str) -> tuple[SourceSlot, ...]:
+    """Return the sources that the file of a benchmark declares."""
+    return msgspec.convert(benchmark_facts(room)["benchmark"].get("slots", ()), tuple[SourceSlot, ...])
+
+
+def within(room: str, name: str) -> str:
+    """Return ``MODULE:NAME`` of what a benchmark's file calls ``NAME``, or ``MODULE:NAME`` in a package."""
+    return f"{room}.{name}" if ":" in name else f"{room}:{name}"
+
+
+class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One ``--set KEY=VALUE``, as a table ``[[benchmark.parameters]]`` declares it; any text where no rule is given.
+
+    Attributes
+    ----------
+    default, meaning : str
+    choices : tuple of str
+        The words that it may be.
+    least, most : int
+        Where `most` is given: the whole numbers that it may be.
+    pattern, expected : str
+        Of its text, and in words.
+    longest : int, optional
+        Printable texts of up to so many characters.
+    reader : str
+        ``MODULE:NAME`` of the function that parses the text.
+    later : bool
+        Whether it came when manifests had been published: these state it only where it is not the default.
+    """
+
+    name: str
+    default: str = ""
+    meaning: str
+    choices: tuple[str, ...] = ()
+    least: int = 0
+    most: int | None = None
+    pattern: str = ""
+    expected: str = ""
+    longest: int | None = None
+    reader: str = ""
+    later: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a rule that would not be applied, and a default that does not fit."""
+        rules = (self.choices, self.pattern, self.longest is not None, self.most is not None, self.reader)
+        if sum(map(bool, rules)) > 1 or (self.least and self.most is None) or bool(self.pattern) != bool(self.expected):
+            raise ValueError(f"{self.name}: one of choices, longest, reader, pattern with expected, most with least")
+        if not self.reader:
+            self.read(self.default)
+
+    def read(self, text: str) -> Any:
+        """Return the value that a text is; one that does not fit is a `ProtocolError`."""
+        if self.reader:
+            return resolve_name(self.reader)(text)
+        fits, expected = True, self.expected
+        if self.choices:
+            fits, expected = text in self.choices, ", ".join(self.choices)
+        elif self.pattern:
+            fits = re.fullmatch(self.pattern, text) is not None
+        elif self.longest is not None:
+            fits = 0 < len(text) <= self.longest and text.isprintable()
+            expected = f"1 to {self.longest} printable characters"
+        elif self.most is not None:
+            fits = re.fullmatch("[0-9]{1,12}", text) is not None and self.least <= int(text) <= self.most
+            expected = f"a whole number from {self.least} to {self.most}"
+        if not fits:
+            message = (
+                f"The parameter {self.name} has one value"
+                if len(self.choices) == 1
+                else f"Invalid value of {self.name}"
+            )
+            raise ProtocolError(message, where=f"--set {self.name}", expected=expected, found=repr(text[:40]))
+        return text if self.most is None else int(text)
+
+
+def declared_parameters(room: str) -> tuple[Parameter, ...]:
+    """Return the parameters that the file of a benchmark declares."""
+    read_declared = msgspec.convert(benchmark_facts(room)["benchmark"].get("parameters", ()), tuple[Parameter, ...])
+    return tuple(
+        msgspec.structs.replace(param, reader=within(room, param.reader)) if param.reader else param
+        for param in read_declared
+    )
+
+
+def several(name: str, read: Callable[[str], Any], expected: str) -> Callable[[str], tuple[Any, ...]]:
+    """Return the reader of a parameter of different values, with commas between them.
+
+    Parameters
+    ----------
+    read : callable
+        Parses a word; returns None if it is invalid.
+    """
+
+    def read_all(text: str) -> tuple[Any, ...]:
+        words = [word.strip() for word in text.split(",")]
+        values = tuple(map(read, words))
+        for index, value in enumerate(values):
+            if value is None or value in values[:index]:
+                raise ProtocolError(
+                    f"One of the {name} is unusable, or appears twice",
+                    where=f"--set {name}",
+                    expected=expected,
+                    found=repr(words[index][:40]),
+                )
+        return values
+
+    return read_all
+
+
+def read_declared(text: str, record: type[Record], name: str, missing: str, expected: str) -> tuple[Record, str]:
+    """Return the declaration in the value of a parameter (JSON, or a TOML or JSON file) and its place for messages.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter.
+    missing, expected : str
+        Message and expectation for a text that is neither.
+    """
+    where = f"--set {name}"
+    if text.startswith("{"):
+        try:
+            return msgspec.json.decode(text, type=record), where
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            raise ProtocolError("The declaration cannot be read", where=where, found=str(error)[:200]) from None
+    # Path.exists raises for a text that is too long for a name.
+    if not os.path.exists(text):  # noqa: PTH110
+        raise ProtocolError(missing, where=where, expected=expected, found=repr(text[:80]))
+    return read_declaration(Path(text), record, ProtocolError), text[:200]
+
+
+def stated_parameters(parameters: Mapping[str, Any], declared: Sequence[Parameter]) -> dict[str, Any]:
+    """Return the parameters that a manifest states: all but `Parameter.later` ones at their default."""
+    silent = {param.name for param in declared if param.later and parameters.get(param.name) == param.default}
+    return {name: value for name, value in parameters.items() if name not in silent}
 
 
 class Deferred(Generic[Kind]):
-    """A field that is given as itself, or as ``MODULE:NAME`` or a `functools.partial`, to be got when it is read.
+    """A field that may be a name ``MODULE:NAME`` or a `functools.partial`, which is resolved when it is read.
 
     A command that asks a benchmark for its name and paper alone does not import its rule.
     """
@@ -42,34 +217,30 @@ class Deferred(Generic[Kind]):
     def __get__(self, benchmark: Benchmark | None, owner: type) -> Deferred[Kind] | Kind:
         if benchmark is None:
             return self
-        given: Kind | str | partial[Kind] = vars(benchmark)[self._name]
-        if isinstance(given, partial):
-            return given()
-        if not isinstance(given, str):
-            return given
+        value: Kind | str | partial[Kind] = vars(benchmark)[self._name]
+        if isinstance(value, partial):
+            return value()
+        if not isinstance(value, str):
+            return value
         try:
-            found: Kind = resolve_name(given)
+            resolved: Kind = resolve_name(value)
         except (ImportError, AttributeError, ValueError) as error:
             raise UsageError(
                 "The package that offers this benchmark cannot be used",
                 where=f"{benchmark.name}: {self._name}",
-                expected="MODULE:NAME of what can be imported",
-                found=f"{given}: {error}"[:300],
+                expected="MODULE:NAME that can be imported",
+                found=f"{value}: {error}"[:300],
             ) from error
-        return found
+        return resolved
 
-    def __set__(self, benchmark: Benchmark, given: Deferred[Kind] | Kind | str | partial[Kind]) -> None:
-        # What the dataclass passes for a field that is left out is the descriptor itself.
-        vars(benchmark)[self._name] = self._default if isinstance(given, Deferred) else given
+    def __set__(self, benchmark: Benchmark, value: Deferred[Kind] | Kind | str | partial[Kind]) -> None:
+        # The dataclass passes the descriptor itself for a field that is left out.
+        vars(benchmark)[self._name] = self._default if isinstance(value, Deferred) else value
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A paper with its rule and what the rule needs; as a file declares it, or a package.
-
-    Another package offers one by an entry point of the group ``curation.benchmarks``, under the benchmark's name. Its
-    evaluation, where it has one, is in the module ``evaluation`` of the same package
-    (`curation.benchmarks.registry`). What is `Deferred` may be given as ``MODULE:NAME``, imported when it is used.
+    """A paper, its rule and what the rule needs, as a TOML file declares them (`curation.benchmarks.registry`).
 
     Attributes
     ----------
@@ -106,7 +277,7 @@ class Benchmark:
     paper: Paper
     summary: str
     slots: Deferred[tuple[SourceSlot, ...]] = Deferred(())
-    parameters: Deferred[tuple[Parameter, ...]] = Deferred(())
+    parameters: tuple[Parameter, ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
     page: str = ""
     disjoint: tuple[tuple[str, str], ...] = ()
@@ -134,8 +305,11 @@ class Benchmark:
                 {name: getattr(slot, name) for name in ("name", "dataset", "part", "required", "meaning")}
                 for slot in slots
             ],
+            # A manifest also records parameters that have a single value: nothing is to be chosen there.
             "parameters": [
-                {name: getattr(param, name) for name in ("name", "default", "meaning")} for param in self.parameters
+                {name: getattr(param, name) for name in ("name", "default", "meaning")}
+                for param in self.parameters
+                if len(param.choices) != 1
             ],
             "parts": [{"name": name, "meaning": meaning} for name, meaning in self.parts],
             "page": self.page,
@@ -151,7 +325,7 @@ class Benchmark:
         Raises
         ------
         UsageError
-            There is no rule: the benchmark consists of published lists.
+            The benchmark consists of published lists and has no rule.
         """
         if self.build is None:
             raise UsageError(

@@ -125,7 +125,7 @@ def build(
         if settings or tasks or declare or name or version:
             raise UsageError(
                 "A header-only manifest has its own parameters, name and version",
-                where=_named(benchmark),
+                where=_target_name(benchmark),
                 hint=f"curation build {declared.header.rule.protocol} … for other ones",
             )
         known = find_benchmark(declared.header.rule.protocol)
@@ -133,7 +133,7 @@ def build(
         settings = _task_settings(known, settings, tasks) | settings
     replayed = "" if decisions is None else _replayed(known, settings, decisions, allow_conflicts)
     if declared is not None:
-        opened = _opened(known, sources, parameters_of(declared.header), _named(benchmark), reading)
+        opened = _opened(known, sources, parameters_of(declared.header), _target_name(benchmark), reading)
         made, missed = complete(declared, opened, decisions=replayed)
         if missed:
             raise FiguresNotMetError(declared, missed)
@@ -181,7 +181,7 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     if header_only:
         draft = find_recipe(str(header))()
         return Manifest(header=pin_lists(draft, lists).header, lists={})
-    imported = importing.import_lists(load_manifest(header).header, lists)
+    imported = importing.complete_lists(load_manifest(header).header, lists)
     require_disjoint(imported, {})
     return imported
 
@@ -206,24 +206,24 @@ class FiguresNotMetError(ManifestError):
         )
 
 
-def _settings(*given: Mapping[str, Setting]) -> dict[str, str]:
+def _settings(*mappings: Mapping[str, Setting]) -> dict[str, str]:
     """Return parameters as the texts of their options; one that is given in two ways is refused."""
     settings: dict[str, str] = {}
-    for key, value in (pair for mapping in given for pair in mapping.items()):
+    for key, value in (pair for mapping in mappings for pair in mapping.items()):
         if key in settings:
             raise UsageError(f"The parameter {key} is given twice", found=f"{settings[key]}, {value}"[:200])
         settings[key] = str(value).lower() if isinstance(value, bool) else _as_text(value)
     return settings
 
 
-def _named(benchmark: str | Path | Manifest) -> str:
+def _target_name(benchmark: str | Path | Manifest) -> str:
     if isinstance(benchmark, Manifest):
         return f"{benchmark.header.name}@{benchmark.header.version}"
     return str(benchmark)
 
 
 def _header_only(benchmark: str | Path | Manifest) -> Manifest:
-    target = _named(benchmark)
+    target = _target_name(benchmark)
     try:
         declared = benchmark if isinstance(benchmark, Manifest) else load_manifest(target)
     except ManifestError:
@@ -249,8 +249,8 @@ def _header_only(benchmark: str | Path | Manifest) -> Manifest:
 def _task_settings(protocol: Benchmark, settings: Mapping[str, str], path: Path) -> dict[str, str]:
     if protocol.task_settings is None:
         raise UsageError("The benchmark takes no task file", where=f"--tasks {path}", hint="curation build owod …")
-    if given := sorted({"split", "tasks"} & set(settings)):
-        raise UsageError("--tasks FILE replaces this parameter", where=f"--set {given[0]}")
+    if replaced := sorted({"split", "tasks"} & set(settings)):
+        raise UsageError("--tasks FILE replaces this parameter", where=f"--set {replaced[0]}")
     # A size asked for wins over a file without validation lists.
     return {
         key: text for key, text in protocol.task_settings(path).items() if key != "val" or "val_size" not in settings
@@ -267,15 +267,15 @@ def _replayed(protocol: Benchmark, settings: Mapping[str, str], path: Path, allo
         raise UsageError("--decisions FILE and --set decisions=… are the same", where=where)
     text, conflicts = protocol.recorded_decisions(path, allow_conflicts)
     if conflicts:
-        shown = "; ".join(conflicts[:3]) + ("; …" if len(conflicts) > 3 else "")
-        note = f"decisions contradict each other on {len(conflicts)} images, and all are replayed: {shown}"
+        examples = "; ".join(conflicts[:3]) + ("; …" if len(conflicts) > 3 else "")
+        note = f"decisions contradict each other on {len(conflicts)} images, and all are replayed: {examples}"
         warnings.warn(note, CurationWarning, stacklevel=4)
     return text
 
 
 def _opened(
     protocol: Benchmark,
-    given: Mapping[str, Any] | None,
+    raw_sources: Mapping[str, Any] | None,
     parameters: Mapping[str, Any],
     target: str,
     reading: Reading | None,
@@ -285,9 +285,12 @@ def _opened(
     from curation.publishing.formats.coco import disagreeing_ids
 
     slots = protocol.slots_for(parameters)
-    own = protocol.task_settings is not None and not parameters.get("tasks")
-    hint = f"curation list {protocol.name}" + "; your own tasks: --tasks FILE, which `curation init` writes" * own
-    sources = open_slots(given or {}, slots, reading or Reading(), hint=hint)
+    has_task_file = protocol.task_settings is not None and not parameters.get("tasks")
+    hint = (
+        f"curation list {protocol.name}"
+        + "; your own tasks: --tasks FILE, which `curation init` writes" * has_task_file
+    )
+    sources = open_slots(raw_sources or {}, slots, reading or Reading(), hint=hint)
     needed = [slot for slot in slots if slot.part or not declared]
     tasks = " --tasks FILE" if parameters.get("tasks") else ""
     require_slots(needed, sources, f"curation build {target}{tasks}", "--out DIR")
@@ -309,8 +312,8 @@ def _in_words(manifest: Manifest, name: str, version: str, notes: Sequence[str],
         msgspec.structs.replace(entry, note="; ".join(text for text in (entry.note, words.get(entry.name)) if text))
         for entry in header.sources
     )
-    stated = {"name": name or header.name, "version": version or header.version, "notes": (*header.notes, *notes)}
-    return replace(manifest, header=msgspec.structs.replace(header, sources=sources, **stated))
+    texts = {"name": name or header.name, "version": version or header.version, "notes": (*header.notes, *notes)}
+    return replace(manifest, header=msgspec.structs.replace(header, sources=sources, **texts))
 
 
 def read_parameters(protocol: Benchmark, settings: Mapping[str, str]) -> dict[str, Any]:
@@ -349,8 +352,8 @@ def parameters_of(header: Header) -> dict[str, Any]:
     """
     protocol = find_benchmark(header.rule.protocol)
     stored = header.rule.parameters
-    stated = [param for param in protocol.parameters if not param.later or param.name in stored]
-    if missing := [param.name for param in stated if param.name not in stored]:
+    required = [param for param in protocol.parameters if not param.later or param.name in stored]
+    if missing := [param.name for param in required if param.name not in stored]:
         raise ManifestError(
             "The manifest lacks a parameter of its benchmark",
             where=f"{header.name} {header.version}: rule.parameters",
@@ -358,7 +361,7 @@ def parameters_of(header: Header) -> dict[str, Any]:
             found=", ".join(stored) or "none",
         )
     return {
-        param.name: param.read(_as_text(stored[param.name]) if param in stated else param.default)
+        param.name: param.read(_as_text(stored[param.name]) if param in required else param.default)
         for param in protocol.parameters
     }
 
@@ -411,8 +414,8 @@ def complete(
         Empty when every figure of the paper is met and every list already pinned is the same.
     """
     header = declared.header
-    given = {"decisions": decisions} if decisions else {}
-    built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header) | given)
+    recorded = {"decisions": decisions} if decisions else {}
+    built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header) | recorded)
     completed = Manifest(
         header=msgspec.structs.replace(
             built.header, name=header.name, version=header.version, title=header.title, completes=declared.digest
@@ -454,7 +457,7 @@ def _with_sources(figure: Figure, declared: Header, sources: Mapping[str, Source
         reason = f"needs {', '.join(missing)}, not given: {' '.join(f'--source {name}=PATH' for name in missing)}"
     else:
         read = {name: sources[name].files for name in needed}
-        files = (f"{name}: {found[0].name if found else sources[name].dataset}" for name, found in read.items())
+        files = (f"{name}: {records[0].name if records else sources[name].dataset}" for name, records in read.items())
         reason = f"{figure.explanation} (from {'; '.join(files)})"
     return msgspec.structs.replace(figure, explanation=reason)
 
@@ -465,13 +468,13 @@ def _sources_behind(figure: str, declared: Header) -> tuple[str, ...]:
     if any(entry.name == subject for entry in declared.sources):
         return (subject,)
     parts = [part for part in declared.parts if part.name == subject]
-    # A selection that is no part, such as t2-selection, is drawn from what the task trains or tests on.
+    # A selection such as t2-selection is not a part: it is drawn from the training or test images of the task.
     role = "test" if "test" in subject else "train"
     of_task = [part for part in declared.parts if part.task and subject.startswith(f"{part.task}-")]
-    named = dict.fromkeys(
+    sources = dict.fromkeys(
         name for part in parts or [entry for entry in of_task if entry.role == role] for name in part.sources
     )
-    return tuple(named) or tuple(entry.name for entry in declared.sources)
+    return tuple(sources) or tuple(entry.name for entry in declared.sources)
 
 
 def _as_text(value: object) -> str:

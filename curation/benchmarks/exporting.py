@@ -59,7 +59,7 @@ def export(
     Raises
     ------
     UsageError, ExportError, ManifestError
-        See `curation.publishing.exporting.export`.
+        See `curation.publishing.exporting.write_export`.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def export(
     """
     from curation.benchmarks.registry import formats
     from curation.manifest.locate import load_manifest
-    from curation.publishing.exporting import export as write
+    from curation.publishing.exporting import write_export as write
 
     loaded = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
     parts = [part] if isinstance(part, str) else part

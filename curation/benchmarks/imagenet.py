@@ -6,7 +6,7 @@ and val; the validation images of all three are the test part.
 
 The published lists are what scikit-learn's ``train_test_split(images, classes, train_size=0.8, stratify=classes,
 random_state=42)`` returned, reproduced here to the file without scikit-learn. How a class's share is rounded depends on
-the order of two floating-point operations, which changed between versions; both orders are here, by name.
+the order of two floating-point operations: it is that of scikit-learn 1.0.2 to 1.9.1 at least.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parameters import declared
+from curation.benchmarks.benchmark import benchmark_facts, fact, read_declared
 from curation.benchmarks.parts import (
     Part,
     Selection,
@@ -53,8 +52,6 @@ if TYPE_CHECKING:
     from curation.signals.hierarchy.hierarchy import Graph
 
 
-Formula = Literal["sklearn-1.0", "sklearn-0.24"]
-"""``sklearn-1.0``: versions 1.0.2 to 1.9.1 at least, ``size / total * draws``; ``-0.24``: ``draws * size / total``."""
 Overlap = Literal["each", "first"]
 
 CUTS = {
@@ -133,23 +130,23 @@ def partition(rule: ClassRule, hierarchy: Graph, leaves: Collection[str], *, ove
     Raises
     ------
     ProtocolError
-        A class would be in two roles, or there is no known class.
+        A class would be in two roles, or no class is known.
     HierarchyError
         A superclass is not in the hierarchy.
     """
-    found: dict[str, list[str]] = {"K": [], "N": [], "U": []}
+    by_letter: dict[str, list[str]] = {"K": [], "N": [], "U": []}
     for letter, nodes in (("N", rule.negative), ("U", rule.unknown)):
-        found[letter] = [leaf for node in nodes for leaf in leaves_under(hierarchy, node, leaves)]
-    taken: set[str] = set()
+        by_letter[letter] = [leaf for node in nodes for leaf in leaves_under(hierarchy, node, leaves)]
+    assigned: set[str] = set()
     for node in rule.known:
-        own = [leaf for leaf in leaves_under(hierarchy, node, leaves) if leaf not in taken]
+        free_leaves = [leaf for leaf in leaves_under(hierarchy, node, leaves) if leaf not in assigned]
         if overlap == "first":
-            taken.update(own)
-        half = len(own) // 2
-        cuts = {"whole": "K", "halves": "K" * half + "N" * (len(own) - half), "sixths": SIXTHS}
-        for leaf, letter in zip(own, cycle(cuts.get(rule.cut, rule.cut)), strict=False):
-            found[letter].append(leaf)
-    known, negative, unknown = (tuple(sorted(set(names))) for names in found.values())
+            assigned.update(free_leaves)
+        half = len(free_leaves) // 2
+        cuts = {"whole": "K", "halves": "K" * half + "N" * (len(free_leaves) - half), "sixths": SIXTHS}
+        for leaf, letter in zip(free_leaves, cycle(cuts.get(rule.cut, rule.cut)), strict=False):
+            by_letter[letter].append(leaf)
+    known, negative, unknown = (tuple(sorted(set(names))) for names in by_letter.values())
     roles = {"known": known, "negative": negative, "unknown": unknown}
     for role, other in combinations(roles, 2):
         if both := sorted(set(roles[role]) & set(roles[other])):
@@ -177,19 +174,25 @@ def read_protocol(text: str) -> str:
     if text in RULES:
         return text
     expected = f"{', '.join(RULES)}, or a TOML or JSON file"
-    own, where = declared(text, Declaration, "protocol", "No such ImageNet protocol", expected)
-    named = [*own.known, *own.negative, *own.unknown]
-    repeated = sorted({wnid for wnid in named if named.count(wnid) > 1})
-    leaves = sorted(set(named) & set(ilsvrc2012_classes()))
-    if own.name in RULES or repeated or leaves:
-        wrong = f"{repeated[0][:40]!r} twice" if repeated else f"{leaves[0]}, which is a class" if leaves else own.name
+    declaration, where = read_declared(text, Declaration, "protocol", "No such ImageNet protocol", expected)
+    superclasses = [*declaration.known, *declaration.negative, *declaration.unknown]
+    repeated = sorted({wnid for wnid in superclasses if superclasses.count(wnid) > 1})
+    leaves = sorted(set(superclasses) & set(ilsvrc2012_classes()))
+    if declaration.name in RULES or repeated or leaves:
+        wrong = (
+            f"{repeated[0][:40]!r} twice"
+            if repeated
+            else f"{leaves[0]}, which is a class"
+            if leaves
+            else declaration.name
+        )
         raise ProtocolError(
             "The declaration of the protocol is inconsistent",
             where=where,
             expected=f"different superclasses, none of them a class, and a name other than {', '.join(RULES)}",
             found=wrong,
         )
-    return canonical_json(msgspec.to_builtins(own)).decode("utf-8")
+    return canonical_json(msgspec.to_builtins(declaration)).decode("utf-8")
 
 
 def declaration_of(text: str) -> Declaration:
@@ -200,7 +203,7 @@ def declaration_of(text: str) -> Declaration:
 
 
 _ROOM = __name__
-_FACTS = facts_of(_ROOM)
+_FACTS = benchmark_facts(_ROOM)
 PAPER = fact(_ROOM, "paper", Paper)
 FIGURES: tuple[str, ...] = tuple(_FACTS["figures"])
 TABLE_1 = fact(_ROOM, "table_1", dict[str, tuple[int, ...]])
@@ -228,8 +231,8 @@ class ClassImages:
 
         self.source = source
         category = pd.Series(class_of_images(source))
-        found: dict[Any, Any] = category.groupby(category).indices
-        self._positions: dict[str, Int64s] = {source.categories.names[code]: rows for code, rows in found.items()}
+        indices: dict[Any, Any] = category.groupby(category).indices
+        self._positions: dict[str, Int64s] = {source.categories.names[code]: rows for code, rows in indices.items()}
 
     def of(self, name: str) -> Int64s:
         """Return the positions of a class's images, sorted by file name (code points); empty for none."""
@@ -250,12 +253,10 @@ class ClassImages:
         return [name for name in names if name not in self._positions]
 
 
-def split_sizes(
-    sizes: Int64s, *, train_size: float = 0.8, seed: int = 42, formula: Formula = "sklearn-1.0"
-) -> tuple[Int64s, Int64s]:
+def split_sizes(sizes: Int64s, *, train_size: float = 0.8, seed: int = 42) -> tuple[Int64s, Int64s]:
     """Return the positions of the training and of the validation items, in the order scikit-learn returns them.
 
-    The items stand class by class, the classes sorted.
+    The items are grouped by class, the classes sorted.
 
     Parameters
     ----------
@@ -264,7 +265,6 @@ def split_sizes(
     train_size : float
         Share of the items for training, in (0, 1).
     seed : int
-    formula : {"sklearn-1.0", "sklearn-0.24"}
 
     Raises
     ------
@@ -285,8 +285,8 @@ def split_sizes(
         )
     # The generator, its calls and their order are part of the published lists.
     random = np.random.RandomState(seed)
-    in_train = _allotted(sizes, n_train, random, formula)
-    in_val = _allotted(sizes - in_train, n - n_train, random, formula)
+    in_train = _allotted(sizes, n_train, random)
+    in_val = _allotted(sizes - in_train, n - n_train, random)
     starts = np.cumsum(sizes) - sizes
     train, val = [], []
     for start, size, first, second in zip(
@@ -301,9 +301,10 @@ def split_sizes(
     )
 
 
-def _allotted(sizes: Int64s, draws: int, random: np.random.RandomState, formula: Formula) -> Int64s:
+def _allotted(sizes: Int64s, draws: int, random: np.random.RandomState) -> Int64s:
     """Return how many of the draws fall to each class: scikit-learn's ``_approximate_mode``."""
-    share = sizes / sizes.sum() * draws if formula == "sklearn-1.0" else draws * sizes / sizes.sum()
+    # The order of the two operations decides on the rounding of some classes.
+    share = sizes / sizes.sum() * draws
     floored = np.floor(share)
     needed = int(draws - floored.sum())
     if needed > 0:
@@ -369,17 +370,17 @@ def class_partition(parameters: Mapping[str, Any], leaves: Sequence[str] | None 
     rule = declaration_of(parameters["protocol"])
     chosen = ilsvrc2012_classes() if leaves is None else leaves
     graph = imagenet_tree() if published else imagenet_dag()
-    found = partition(rule, graph, chosen, overlap="each" if published else "first")
+    classes = partition(rule, graph, chosen, overlap="each" if published else "first")
     # A restricted data set may lack a role; a rule that can never fill one is a mistake.
     for role in ("negative", "unknown") if len(chosen) == len(ilsvrc2012_classes()) else ():
-        if getattr(rule, role) and not getattr(found, role):
+        if getattr(rule, role) and not getattr(classes, role):
             raise ProtocolError(
                 f"No class lies below the {role} superclasses",
                 where=", ".join(getattr(rule, role)[:5]),
                 found=f"0 {role} classes",
                 hint="the published tree drops classes (curation hierarchy dropped): --set hierarchy=dag keeps them",
             )
-    return found
+    return classes
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -401,13 +402,13 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     """
     if not sources:
         raise ProtocolError("No source is given", expected=f"--source {TRAIN}=PATH, --source {VAL}=PATH, or both")
-    given = _Given(sources, parameters)
-    notes = _missing(given)
-    entries = class_entries(given.classes)
-    selected = _selected(given)
+    inputs = _Given(sources, parameters)
+    notes = _missing(inputs)
+    entries = class_entries(inputs.classes)
+    selected = _selected(inputs)
     parts: list[Part | PartEntry] = []
     for name, (role, slot, rule) in _RULES.items():
-        if name in selected and given.has_names(slot):
+        if name in selected and inputs.has_names(slot):
             chosen = Selection(slot, sources[slot], selected[name])
             parts.append(make_part(name, role, chosen, entries, view=VIEW, rule=rule, order="listed"))
         else:
@@ -420,7 +421,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         "superclasses_negative": rule_of.negative,
         "superclasses_unknown": rule_of.unknown,
         "class_labels_sha256": sha256_of_lines(
-            [f"{wnid} {number}" for wnid, number in sorted(given.classes.labels().items())]
+            [f"{wnid} {number}" for wnid, number in sorted(inputs.classes.labels().items())]
         ),
     }
     variant = " over all hypernyms (a correction)" if parameters["hierarchy"] == "dag" else ""
@@ -434,11 +435,11 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         taxonomy="OSC",
         origin="regenerated" if all(isinstance(part, Part) for part in parts) else "declared",
         classes=entries,
-        sources=tuple(_source(slot, given) for slot in (TRAIN, VAL)),
+        sources=tuple(_source(slot, inputs) for slot in (TRAIN, VAL)),
         protocol="imagenet",
         algorithm_version=ALGORITHM_VERSION,
         parameters={**parameters, **facts},
-        figures=_figures(_obtained(given, selected), parameters, sources),
+        figures=_figures(_obtained(inputs, selected), parameters, sources),
         notes=(*([rule_note("hierarchy", PAPER)] if is_users else ()), *_hierarchy_notes(rule_of, parameters), *notes),
     )
 
@@ -460,41 +461,39 @@ def default_name(parameters: Mapping[str, Any]) -> str:
     marks = {
         "-dag": parameters["hierarchy"] == "dag",
         f"-seed{parameters['seed']}": parameters["seed"] != 42,
-        f"-{parameters['formula']}": parameters["formula"] != "sklearn-1.0",
         f"-{parameters['missing']}": parameters["missing"] != "refuse",
     }
     name = declaration_of(parameters["protocol"]).name
     return f"imagenet/{name}" + "".join(mark for mark, applies in marks.items() if applies)
 
 
-def _selected(given: _Given) -> dict[str, Int64s]:
+def _selected(inputs: _Given) -> dict[str, Int64s]:
     """Return the positions of each part's images, in the order of the part."""
     selected: dict[str, Int64s] = {}
-    if TRAIN in given.sources:
+    if TRAIN in inputs.sources:
         # The split takes classes sorted, whatever the order in which they come.
-        images = given.images[TRAIN]
-        lacking = set(images.missing(given.classes_in("train")))
-        classes = sorted(name for name in given.classes_in("train") if name not in lacking)
+        images = inputs.images[TRAIN]
+        lacking = set(images.missing(inputs.classes_in("train")))
+        classes = sorted(name for name in inputs.classes_in("train") if name not in lacking)
         positions, sizes = images.of_all(classes), images.sizes(classes)
-        seed, formula = given.parameters["seed"], given.parameters["formula"]
-        train, val = split_sizes(sizes, seed=seed, formula=formula)
+        train, val = split_sizes(sizes, seed=inputs.parameters["seed"])
         selected |= {"train": positions[train], "val": positions[val]}
-    if VAL in given.sources:
-        selected["test"] = given.images[VAL].of_all(given.classes_in("test"))
+    if VAL in inputs.sources:
+        selected["test"] = inputs.images[VAL].of_all(inputs.classes_in("test"))
     return selected
 
 
-def _missing(given: _Given) -> tuple[str, ...]:
+def _missing(inputs: _Given) -> tuple[str, ...]:
     """Return notes on classes without images and classes beyond the 1,000; refuse where that is asked for."""
     notes = []
-    for slot, images in given.images.items():
-        asked = given.classes_in("test" if slot == VAL else "train")
-        if lost := images.missing(asked):
-            if given.parameters["missing"] == "refuse":
+    for slot, images in inputs.images.items():
+        requested = inputs.classes_in("test" if slot == VAL else "train")
+        if lost := images.missing(requested):
+            if inputs.parameters["missing"] == "refuse":
                 raise ProtocolError(
                     f"{len(lost)} classes of the protocol have no image in the data set",
                     where=f"source {slot}",
-                    expected=f"all {len(asked)} of them",
+                    expected=f"all {len(requested)} of them",
                     found=", ".join(label(imagenet_dag(), wnid) for wnid in lost[:5]),
                     hint="--set missing=report leaves them out and keeps every other class where it is",
                 )
@@ -504,24 +503,24 @@ def _missing(given: _Given) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _obtained(given: _Given, selected: Mapping[str, Int64s]) -> dict[str, int]:
+def _obtained(inputs: _Given, selected: Mapping[str, Int64s]) -> dict[str, int]:
     """Return the figures of Table 1 as they come out."""
-    figures = {f"{role}.classes": len(getattr(given.classes, role)) for role in _ROLES}
+    figures = {f"{role}.classes": len(getattr(inputs.classes, role)) for role in _ROLES}
     for name, positions in selected.items():
-        source = given.sources[_RULES[name][1]]
+        source = inputs.sources[_RULES[name][1]]
         category = source.class_pairs()[1][positions]
         count = np.bincount(category, minlength=len(source.categories))
         index = source.categories.index()
         for role in _ROLES[: 3 if name == "test" else 2]:
-            wnids = [index[wnid] for wnid in getattr(given.classes, role) if wnid in index]
+            wnids = [index[wnid] for wnid in getattr(inputs.classes, role) if wnid in index]
             figures[f"{name}.{role}_images"] = int(count[wnids].sum())
     return figures
 
 
-def _source(slot: str, given: _Given) -> SourceEntry:
-    if slot in given.sources:
-        note = "" if given.has_names(slot) else "counts by class: figures follow from them, lists do not"
-        return source_entry(slot, given.sources[slot], note=note)
+def _source(slot: str, inputs: _Given) -> SourceEntry:
+    if slot in inputs.sources:
+        note = "" if inputs.has_names(slot) else "counts by class: figures follow from them, lists do not"
+        return source_entry(slot, inputs.sources[slot], note=note)
     return unread_entry(slot, "imagenet", slot.partition("-")[2], note="from your own disk")
 
 
@@ -546,14 +545,14 @@ def _figures(
     table: tuple[int | None, ...] = TABLE_1[name] if of_paper else (None,) * len(FIGURES)
     figures = []
     for figure, paper in zip(FIGURES, table, strict=True):
-        found, (_, slot, _) = obtained.get(figure), _RULES.get(figure.partition(".")[0], ("", "", ""))
-        if found is None:
+        value, (_, slot, _) = obtained.get(figure), _RULES.get(figure.partition(".")[0], ("", "", ""))
+        if value is None:
             why = f"needs --source {slot}=PATH" if slot and slot not in sources else "not computed"
         elif paper is None:
             why = "not a protocol of the paper"
         else:
             why = "classes are missing from the data set" if parameters["missing"] == "report" else "other files"
-        figures.append(compared(figure, found, paper, "Table 1" if of_paper else "not in the paper", why))
+        figures.append(compared(figure, value, paper, "Table 1" if of_paper else "not in the paper", why))
     return tuple(figures)
 
 
@@ -561,7 +560,7 @@ _ROWS = 10_000
 
 
 def plan_imagenet_csv(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
-    r"""Return the plan of one file a part, ``p2_train.csv``, in the authors' layout.
+    r"""Return the plan of a file for each part, ``p2_train.csv``, in the authors' layout.
 
     No header; path and label, ``train/n02088632/n02088632_3640.JPEG,3``; lines that end in ``\r\n``.
 
@@ -603,10 +602,10 @@ def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> l
         )
     labels = {entry.name: GROUPS.get(entry.role, entry.index) for entry in manifest.header.classes}
     names = source.images.file_names[located.position].tolist()
-    shown = [source.categories.names[code] for code in category]
-    for name in (*dict.fromkeys(shown), *names):
+    wnids = [source.categories.names[code] for code in category]
+    for name in (*dict.fromkeys(wnids), *names):
         safe_name(name, f"part {part}")
-    return [(f"{source.part}/{wnid}/{name}", labels[wnid]) for wnid, name in zip(shown, names, strict=True)]
+    return [(f"{source.part}/{wnid}/{name}", labels[wnid]) for wnid, name in zip(wnids, names, strict=True)]
 
 
 def _chunks(rows: Sequence[tuple[str, int]]) -> Iterator[bytes]:

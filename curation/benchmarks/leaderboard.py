@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _PLACES = {"%": 2, "share": 4, "ratio": 4}
 _SAME = 1e-9
-"""Relative difference of one number on two machines."""
+"""Relative difference of a number between two machines."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -49,10 +49,10 @@ class ComparisonKey:
     def of(cls, row: Row) -> ComparisonKey:
         """Return the key of a row."""
         lists = row.manifest
-        named = "" if lists is None else f"{lists.name} {lists.version} {lists.digest}"
+        lists_id = "" if lists is None else f"{lists.name} {lists.version} {lists.digest}"
         return cls(
             protocol=row.protocol,
-            data=named if named and row.pinned else " ".join(filter(None, (named, f"truth {row.truth}"))),
+            data=lists_id if lists_id and row.pinned else " ".join(filter(None, (lists_id, f"truth {row.truth}"))),
             part=row.part,
             variant=row.variant,
             settings=", ".join(f"{key} {value}" for key, value in sorted(row.settings.items())),
@@ -85,7 +85,7 @@ class RankedRow:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows of one comparison key, the best first.
+    """Rows with the same comparison key, the best first.
 
     Attributes
     ----------
@@ -94,9 +94,9 @@ class Group:
     metric : str
         What the rows are ranked by.
     metrics : dict of str to Metric
-        Every number that a row of the group holds, with its unit and direction (its value is of no account).
+        Every number that a row of the group holds, with its unit and direction (the value is not used).
     repeated : tuple of (int, int)
-        Lines that say again what an earlier line says, with that line.
+        Lines that duplicate an earlier line, with that line.
     truths : int
         Different ground-truth files; more than one only where a manifest pins the images.
     """
@@ -132,15 +132,16 @@ class Group:
         return ["rank", "method", *numbers]
 
     def cells(self) -> list[list[str]]:
-        """Return the rows as a table shows them; of one name they are told apart by point, else by line."""
-        named = Counter(word for row in self.rows for word in (row.name, (row.name, row.point)))
+        """Return the rows as a table shows them; rows with the same name show their point, else their line."""
+        occurrences = Counter(word for row in self.rows for word in (row.name, (row.name, row.point)))
         apart = [
-            row.point if row.point and named[row.name, row.point] == 1 else f"line {row.line}" for row in self.rows
+            row.point if row.point and occurrences[row.name, row.point] == 1 else f"line {row.line}"
+            for row in self.rows
         ]
         return [
             [
                 "" if row.rank is None else str(row.rank),
-                f"{row.name} ({point})" if named[row.name] > 1 else row.name,
+                f"{row.name} ({point})" if occurrences[row.name] > 1 else row.name,
                 *(
                     shown_value(value, metric.unit)
                     for value, metric in zip(row.values(self.metrics), self.metrics.values(), strict=True)
@@ -151,14 +152,14 @@ class Group:
 
     def best(self) -> set[tuple[int, int]]:
         """Return row and column of the best value of each number; all that show the same digits are the best."""
-        cells, found = self.cells(), set()
+        cells, best_cells = self.cells(), set()
         for column, (name, metric) in enumerate(self.metrics.items(), 2):
             values = {row: ranked.values([name])[0] for row, ranked in enumerate(self.rows)}
             defined = {row: value for row, value in values.items() if value is not None}
             if len(self.rows) > 1 and defined:
                 chosen = (max if metric.better == "higher" else min)(defined, key=defined.__getitem__)
-                found |= {(row, column) for row in defined if cells[row][column] == cells[chosen][column]}
-        return found
+                best_cells |= {(row, column) for row in defined if cells[row][column] == cells[chosen][column]}
+        return best_cells
 
     def facts(self) -> list[str]:
         """Return what the rows share, what they are ranked by, and `notes`."""
@@ -211,10 +212,10 @@ def shown_value(value: int | float | None, unit: str) -> str:
     return str(value) if unit not in _PLACES or isinstance(value, int) else f"{value:.{_PLACES[unit]}f}"
 
 
-def grouped(rows: Sequence[tuple[int, Row]], metric: str | None = None) -> list[Group]:
-    """Return rows in groups of one comparison key, each ranked by one number.
+def ranked_groups(rows: Sequence[tuple[int, Row]], metric: str | None = None) -> list[Group]:
+    """Return rows in groups with the same comparison key, each ranked by a number.
 
-    Equal numbers share a rank, and the next rank leaves as many out (1, 1, 3); rows without the number stand last
+    Equal numbers share a rank, and the next rank leaves as many out (1, 1, 3); rows without the number come last
     without a rank. The order of the lines has no effect.
 
     Parameters
@@ -297,10 +298,10 @@ def _equal(metric: Metric, other: Metric) -> bool:
 
 def _metrics(rows: Sequence[tuple[int, Row]]) -> dict[str, Metric]:
     """Return the numbers of a group in the order of their protocol; one that it does not know behind, by name."""
-    found: dict[str, tuple[int, Metric]] = {}
+    first_of: dict[str, tuple[int, Metric]] = {}
     for line, row in rows:
         for name, metric in row.metrics.items():
-            earlier, same = found.setdefault(name, (line, metric))
+            earlier, same = first_of.setdefault(name, (line, metric))
             if (metric.better, metric.unit) != (same.better, same.unit):
                 raise LeaderboardError(
                     "Rows disagree on what a number means",
@@ -309,7 +310,7 @@ def _metrics(rows: Sequence[tuple[int, Row]]) -> dict[str, Metric]:
                     found=f"{metric.better} is better, unit {metric.unit}",
                 )
     measures = measures_of(rows[0][1].protocol)
-    return {name: found[name][1] for name in sorted(found, key=lambda name: place_of(measures, name))}
+    return {name: first_of[name][1] for name in sorted(first_of, key=lambda name: place_of(measures, name))}
 
 
 def _ranked(rows: Sequence[tuple[int, Row]], name: str, better: str) -> tuple[RankedRow, ...]:
@@ -402,7 +403,7 @@ def leaderboard(
     MissingFileError, LeaderboardError
         No such file, or it is not a leaderboard file.
     UsageError
-        No row has the metric, or there is no such group.
+        No row has the metric, or the group does not exist.
 
     Examples
     --------
@@ -422,13 +423,13 @@ def leaderboard(
             found=ascii(read.torn),
             hint="curation evaluate … --append FILE writes it",
         )
-    found = grouped(read.rows, metric)
-    numbers = [candidate.number for candidate in found]
+    groups = ranked_groups(read.rows, metric)
+    numbers = [candidate.number for candidate in groups]
     if group is not None and group not in numbers:
         expected = ", ".join(map(str, numbers))[:200] or "a file with rows"
         raise UsageError("No such group", where="--group", expected=expected, found=str(group))
-    found = [candidate for candidate in found if group in (None, candidate.number)]
-    return Leaderboard(path.name, sha256_of_bytes(read.data), read.torn, tuple(found))
+    groups = [candidate for candidate in groups if group in (None, candidate.number)]
+    return Leaderboard(path.name, sha256_of_bytes(read.data), read.torn, tuple(groups))
 
 
 def markdown(board: Leaderboard) -> str:

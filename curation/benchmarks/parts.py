@@ -1,15 +1,17 @@
-"""Parts and source records of a manifest, made from sources: ids, digests and counts in one place."""
+"""What rules select images by, and the parts and source records of a manifest that they make of them."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from curation.core.canonical import sha256_of_lines
+from curation.core.columns import distinct
 from curation.manifest.header import (
     SCHEMA_VERSION,
     ClassEntry,
@@ -27,14 +29,14 @@ from curation.manifest.header import (
     SourceEntry,
 )
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import ROLES, PartImages, count_annotated, select_objects
+from curation.manifest.views import ROLES, PartImages, class_positions, count_annotated, select_objects
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, licence_facts, namespace_of
-from curation.sources.source import Int64s, Source
+from curation.sources.source import Bools, Int64s, Source
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Some images of one source, before they become a part.
+    """Some images of a source, before they become a part.
 
     Attributes
     ----------
@@ -65,7 +67,7 @@ class Part:
 
     @property
     def non_crowd_boxes(self) -> int | None:
-        """Objects that are no crowd region; None from a presence-only source."""
+        """Objects other than crowd regions; None from a presence-only source."""
         return None if self.boxes is None else self.boxes - self.entry.boxes["crowd"]
 
 
@@ -86,7 +88,7 @@ def make_part(
     Parameters
     ----------
     selected : Selection or sequence of Selection
-        Under the order ``listed`` they stand one after the other, and an image that is selected twice stands twice.
+        Under the order ``listed`` they follow one another, and an image that is selected twice is listed twice.
     classes : sequence of ClassEntry
         With the roles that they have in this part.
     """
@@ -167,7 +169,7 @@ def manifest_of(
 
 
 def rule_note(rule: str, paper: Paper) -> str:
-    """Return the note of a user's own benchmark: its rule, whom the rule follows, and that the data are the user's.
+    """Return the note of a benchmark from the user's data: its rule, and the paper that the rule follows.
 
     Such a manifest names no paper as its own: its lists are in none.
     """
@@ -233,10 +235,118 @@ def compared(name: str, obtained: int | None, paper: int | None, place: str, rea
     return Figure(name=name, paper=paper, obtained=obtained, place=place, explanation=explanation)
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Which class each image of a source shows, in the order in which images are selected.
+
+    Attributes
+    ----------
+    source : Source
+    order : ndarray of int64, shape (a,)
+        Positions of the annotated images, by their first annotation.
+    image, label : ndarray of int64, shape (p,)
+        Pairs of image position and class position, each once; what crowd regions alone show is left out on demand.
+    """
+
+    source: Source
+    order: Int64s
+    image: Int64s
+    label: Int64s
+
+    def of(self, labels: Sequence[int]) -> Int64s:
+        """Return the images that show any of some classes, in order."""
+        return self.order[self.mask(labels)[self.order]]
+
+    def by_label(self, usable: Bools) -> dict[int, Int64s]:
+        """Return the images that show each class, of those that are usable, shape (n,); classes without any apart."""
+        is_usable = usable[self.image]
+        # Numbers of 16 bits are sorted digit by digit, larger ones by comparison.
+        small = self.label.max(initial=0) < 1 << 15
+        image, label = self.image[is_usable], self.label[is_usable].astype(np.int16 if small else np.int32)
+        counts = np.bincount(label)
+        grouped = np.split(image[np.argsort(label, kind="stable")], np.cumsum(counts)[:-1])
+        return {number: images for number, images in enumerate(grouped) if len(images)}
+
+    def mask(self, labels: Sequence[int]) -> Bools:
+        """Return whether each image of the source shows any of some classes."""
+        shows = np.zeros(len(self.source.images), np.bool_)
+        shows[self.image[np.isin(self.label, labels)]] = True
+        return shows
+
+
+def show_classes(source: Source, classes: Sequence[ClassEntry], *, crowd: bool = True) -> Shown:
+    """Return what the images of a source show.
+
+    Parameters
+    ----------
+    classes : sequence of ClassEntry
+        A source's category belongs to the class of its name or alias.
+    crowd : bool
+        Whether a crowd region shows its class, as in the published lists.
+    """
+    image, category = source.class_pairs()
+    first = np.full(len(source.images), len(image), np.int64)
+    np.minimum.at(first, image, np.arange(len(image)))
+    annotated = np.flatnonzero(first < len(image))
+    counted = slice(None) if crowd or source.objects is None else ~source.objects.crowd
+    label = class_positions(classes, source)[category[counted]].astype(np.int64)
+    # Sorting whole numbers is faster than sorting pairs.
+    width = len(classes) + 1
+    pairs = distinct(image[counted].astype(np.int64) * width + label + 1)
+    return Shown(
+        source=source,
+        order=annotated[np.argsort(first[annotated], kind="stable")],
+        image=pairs // width,
+        label=pairs % width - 1,
+    )
+
+
+def images_with(source: Source, names: Collection[str]) -> Bools:
+    """Return whether each image has an annotation, crowd included, in any of some categories, named as in the source.
+
+    Where only presence is known, what it says.
+    """
+    image, category = source.class_pairs()
+    chosen = np.isin(np.array(source.categories.names, object), list(names))
+    shows = np.zeros(len(source.images), np.bool_)
+    shows[image[chosen[category]]] = True
+    return shows
+
+
+def hash_rank(ids: Sequence[str], salt: str) -> Int64s:
+    """Return the positions of the ids in the order of ``sha256(salt + id)``.
+
+    The first n are a selection that is the same in every language, stays nested as n grows, and moves no image when
+    others are added.
+
+    Parameters
+    ----------
+    ids : sequence of str
+        Namespaced ids, unique.
+    salt : str
+        Names the selection, so that two protocols do not pick the same images.
+    """
+    sha256 = hashlib.sha256
+    digests = b"".join([sha256(text).digest() for text in _salted(ids, salt)])
+    columns = np.frombuffer(digests, ">u8").reshape(-1, 4).astype(np.uint64)
+    order = np.argsort(columns[:, 0], kind="stable")
+    first = columns[order, 0]
+    # Two digests hardly ever agree in 64 bits; if they do, the other bits decide.
+    return order if (first[1:] != first[:-1]).all() else np.lexsort(columns.T[::-1])
+
+
+def _salted(ids: Sequence[str], salt: str) -> list[bytes]:
+    """Return ``salt + id`` of each id in UTF-8: all encoded at once, unless one holds a line end."""
+    together = (salt + f"\n{salt}".join(ids)).encode()
+    if len(ids) and together.count(b"\n") == len(ids) - 1:
+        return together.split(b"\n")
+    return [(salt + image).encode() for image in ids]
+
+
 KNOWN_OF_VOC = tuple(COCO_NAMES_OF_VOC.items())
 """VOC name and COCO name of VOC's 20 classes, in VOC's order."""
 UNKNOWN_TO_VOC = tuple(sorted({name for _, name, _ in COCO_CATEGORIES} - set(COCO_NAMES_OF_VOC.values())))
-"""The 60 COCO classes that VOC lacks. They have no category id of their own: their objects become unknown, -1."""
+"""The 60 COCO classes that VOC lacks. They have no category id: their objects become unknown, -1."""
 
 
 def voc_classes(coco: Source | None = None) -> tuple[ClassEntry, ...]:
@@ -245,6 +355,6 @@ def voc_classes(coco: Source | None = None) -> tuple[ClassEntry, ...]:
         ClassEntry(name=voc, role="known", index=index, aliases=() if voc == name else (name,))
         for index, (voc, name) in enumerate(KNOWN_OF_VOC, start=1)
     ]
-    named = {name for pair in KNOWN_OF_VOC for name in pair}
-    others = {*UNKNOWN_TO_VOC, *(coco.categories.names if coco is not None else ())} - named
+    voc_names = {name for pair in KNOWN_OF_VOC for name in pair}
+    others = {*UNKNOWN_TO_VOC, *(coco.categories.names if coco is not None else ())} - voc_names
     return (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in sorted(others)))

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from curation.benchmarks.facts import facts_of
+from curation.benchmarks.benchmark import benchmark_facts
 from curation.benchmarks.parts import manifest_of, unread_entry
 from curation.core.errors import ProtocolError
 from curation.core.reading import read_declaration
@@ -35,7 +35,7 @@ from curation.manifest.importing import LISTS, PROTOCOL
 from curation.signals.hierarchy.class_lists import read_class_sets
 
 
-class Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ListsOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where the authors' files come from."""
 
     dataset: str
@@ -76,7 +76,7 @@ class Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     explanation: str = ""
 
 
-class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class PublishedLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A table ``[published.KEY]`` of a room's facts.
 
     Attributes
@@ -90,7 +90,7 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     name: str
     title: str
     taxonomy: Taxonomy
-    lists: Lists
+    lists: ListsOrigin
     parts: tuple[ListedPart, ...]
     figures: tuple[Stated, ...] = ()
     notes: tuple[str, ...] = ()
@@ -120,19 +120,19 @@ def drafts(
     """
 
     def make(key: str) -> Header:
-        stated = facts_of(room)
-        tasks = tasks_of(room).get(stated["published"][key].get("tasks", ""), ())
+        facts = benchmark_facts(room)
+        tasks = declared_tasks(room).get(facts["published"][key].get("tasks", ""), ())
         entries = task_classes(tasks, aliases or {}) if tasks else classes
-        return draft(stated, key, classes=entries, tasks=tasks, exhaustive=exhaustive)
+        return draft(facts, key, classes=entries, tasks=tasks, exhaustive=exhaustive)
 
-    return {stated["name"]: partial(make, key) for key, stated in facts_of(room)["published"].items()}
+    return {stated["name"]: partial(make, key) for key, stated in benchmark_facts(room)["published"].items()}
 
 
-def tasks_of(room: str) -> dict[str, tuple[TaskEntry, ...]]:
+def declared_tasks(room: str) -> dict[str, tuple[TaskEntry, ...]]:
     """Return the tasks of each table ``[tasks.KEY]`` of a room's facts, with the classes that they introduce."""
     return {
         key: tuple(TaskEntry(name=name, introduced=tuple(names)) for name, names in tasks.items())
-        for key, tasks in facts_of(room).get("tasks", {}).items()
+        for key, tasks in benchmark_facts(room).get("tasks", {}).items()
     }
 
 
@@ -155,7 +155,7 @@ class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """
 
     paper: Paper
-    published: Annotated[dict[str, Published], Meta(min_length=1, max_length=1)]
+    published: Annotated[dict[str, PublishedLists], Meta(min_length=1, max_length=1)]
     views: dict[str, LabelView] = {}
 
 
@@ -195,7 +195,7 @@ def draft(
     exhaustive : mapping of str to tuple of str, optional
         Source to the classes that are annotated on every image of it.
     """
-    lists = msgspec.convert(facts["published"][key], Published)
+    lists = msgspec.convert(facts["published"][key], PublishedLists)
     if lists.known:
         names = (name for entry in read_class_sets(lists.known) for name in entry.classes)
         classes = tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(names))
@@ -226,14 +226,14 @@ def draft(
     ]
     figures = [
         Figure(
-            name=of_task(stated.name, number),
+            name=of_task(figure.name, number),
             paper=paper_value,
             obtained=None,
-            place=stated.place,
-            explanation=stated.explanation,
+            place=figure.place,
+            explanation=figure.explanation,
         )
-        for stated in lists.figures
-        for number, paper_value in enumerate(stated.paper or (None,), start=1)
+        for figure in lists.figures
+        for number, paper_value in enumerate(figure.paper or (None,), start=1)
     ]
     slots = dict.fromkeys(slot for part, _ in listed for slot in part.sources)
     return manifest_of(
@@ -257,6 +257,6 @@ def draft(
     ).header
 
 
-def _images(slot: str, lists: Published, exhaustive: tuple[str, ...]) -> SourceEntry:
+def _images(slot: str, lists: PublishedLists, exhaustive: tuple[str, ...]) -> SourceEntry:
     dataset, part = lists.datasets.get(slot) or slot.partition("-")[::2]
     return unread_entry(slot, dataset, part, exhaustive=exhaustive)

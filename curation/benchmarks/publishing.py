@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
-from curation.benchmarks.leaderboard import grouped, markdown_groups
+from curation.benchmarks.leaderboard import markdown_groups, ranked_groups
 from curation.benchmarks.registry import formats
 from curation.core.arguments import checked
 from curation.core.errors import PublishError, UsageError
@@ -21,7 +21,7 @@ from curation.manifest.manifest import Manifest
 from curation.publishing.croissant import derived, read_statements, template
 from curation.publishing.exporting import FormatOptions, find_format
 from curation.publishing.hub import HubRepository, Pushed, push
-from curation.publishing.member import Member, Request, Results, config_names, evidence_of, published_lists
+from curation.publishing.member import Member, Request, Results, config_names, decisions_behind, published_lists
 from curation.publishing.parquet import PlannedTable
 from curation.publishing.repository import Written, check_repository_name, write_repository
 from curation.publishing.tables import part_tables
@@ -78,7 +78,7 @@ class Published:
         return [*notes, *(f"croissant.json: {remark}" for remark in self.written.remarks)]
 
     def as_data(self) -> dict[str, Any]:
-        """Return what was published as plain data: digest, files, and where it is."""
+        """Return the publication as plain data: digest, files and address."""
         publication, pushed = self.written.publication, self.pushed
         data: dict[str, Any] = {
             "repository": publication.repository,
@@ -206,21 +206,21 @@ def _results(path: Path, digests: Sequence[str]) -> Results:
             hint="curation evaluate … --append FILE writes it, and mends a line that was cut off",
         )
     for number, row in read.rows:
-        found = row.manifest.digest if row.manifest else ""
-        if found not in digests:
-            named = f"{row.manifest.name} {row.manifest.version}, {found}" if row.manifest else "no manifest"
+        digest = row.manifest.digest if row.manifest else ""
+        if digest not in digests:
+            manifest_text = f"{row.manifest.name} {row.manifest.version}, {digest}" if row.manifest else "no manifest"
             raise PublishError(
                 "Result of another manifest",
                 where=f"--results {path.name}, line {number} ({printable(row.name)})",
                 expected=" or ".join(digests),
-                found=named,
+                found=manifest_text,
                 hint="a file of the results of these manifests alone: evaluate --manifest … --append FILE",
             )
-    return Results(read.data, "\n".join(markdown_groups(grouped(read.rows), "###")))
+    return Results(read.data, "\n".join(markdown_groups(ranked_groups(read.rows), "###")))
 
 
 def _tag(tag: str | None, manifests: Sequence[Manifest]) -> str:
-    """Return the tag: no version of one manifest can speak for a collection, which changes when any of them does."""
+    """Return the tag; a collection changes when any of its manifests does, so it needs a version."""
     if tag is not None:
         return tag
     if len(manifests) > 1:
@@ -235,7 +235,7 @@ def _tag(tag: str | None, manifests: Sequence[Manifest]) -> str:
 
 def _members(
     manifests: Sequence[Manifest],
-    given: Mapping[str, Any],
+    raw_sources: Mapping[str, Any],
     decisions: Sequence[Path],
     licences: Mapping[str, str],
     reading: Reading,
@@ -245,11 +245,11 @@ def _members(
     entries = [entry for manifest in manifests for entry in manifest.header.sources]
     names = {entry.name: None for entry in entries}
     datasets = {entry.dataset: None for entry in entries}
-    for option, asked, known in (
+    for option, requested, known in (
         ("--licence", licences, names),
-        ("--source", [key.partition("@")[0] for key in given], names | datasets),
+        ("--source", [key.partition("@")[0] for key in raw_sources], names | datasets),
     ):
-        if strange := sorted(set(asked) - set(known)):
+        if strange := sorted(set(requested) - set(known)):
             raise UsageError(
                 "Unknown source of these manifests",
                 where=f"{option} {printable(strange[0][:100])}",
@@ -257,13 +257,15 @@ def _members(
             )
     members = []
     for manifest, config, evidence in zip(manifests, configs, _evidence(decisions, manifests), strict=True):
-        own = {name for entry in manifest.header.sources for name in (entry.name, entry.dataset)}
+        source_names = {name for entry in manifest.header.sources for name in (entry.name, entry.dataset)}
         members.append(
             Member(
                 manifest=published_lists(manifest),
                 config=config,
                 sources=open_slots(
-                    {key: raw for key, raw in given.items() if key.partition("@")[0] in own}, manifest.slots, reading
+                    {key: raw for key, raw in raw_sources.items() if key.partition("@")[0] in source_names},
+                    manifest.slots,
+                    reading,
                 ),
                 evidence=evidence,
                 licences=licences,
@@ -277,17 +279,17 @@ def _evidence(decisions: Sequence[Path], manifests: Sequence[Manifest]) -> list[
     if not decisions:
         return [None] * len(manifests)
     rows = [row for file in read_decision_files(decisions) for row in file.decisions]
-    found: list[tuple[Decision, ...] | None] = []
+    by_manifest: list[tuple[Decision, ...] | None] = []
     refused: PublishError | None = None
     for manifest in manifests:
         try:
-            found.append(evidence_of(manifest, rows))
+            by_manifest.append(decisions_behind(manifest, rows))
         except PublishError as error:
             refused = error
-            found.append(None)
-    if refused is not None and not any(found):
+            by_manifest.append(None)
+    if refused is not None and not any(by_manifest):
         raise refused
-    return found
+    return by_manifest
 
 
 def _tables(members: Sequence[Member], layout: Layout, tree: Path | None, names: Path | None) -> list[PlannedTable]:

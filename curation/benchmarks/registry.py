@@ -1,12 +1,13 @@
 """Every benchmark by name: those of this package, and those that other packages offer by an entry point.
 
-A benchmark is declared by a file ``NAME.toml``, with its rule in ``NAME.py`` or the package ``NAME``, if it has one.
-``[benchmark]`` says what a `Benchmark` needs; its ``code`` says where the rule has the other fields (``NAME``, or
+A file ``NAME.toml`` declares a benchmark; its rule is the module ``NAME.py`` or the package ``NAME``, if it has one.
+``[benchmark]`` holds what a `Benchmark` needs; its ``code`` says where the rule has the other fields (``NAME``, or
 ``MODULE:NAME`` in a package). ``[evaluation]`` names its ``engine`` and declares variants; those of open-world
 detection, the engine by default, are changes of the rules that most code shares. With the engine ``own`` the
-benchmark's module has a function ``evaluate``, whose signature declares the options, and a
-`curation.evaluation.result.Report` named ``REPORT``; a package has them in its module ``evaluation``.
-Another package offers a `Benchmark` under the entry point ``curation.benchmarks`` as ``PACKAGE:BENCHMARK``.
+benchmark's module, or the module ``evaluation`` of its package, has a function ``evaluate``, whose signature declares
+the options, and a `curation.evaluation.result.Report` named ``REPORT``.
+Another package offers a benchmark under the entry point ``curation.benchmarks`` as ``PACKAGE.NAME`` of a file
+``NAME.toml``, or as ``PACKAGE`` with a file ``facts.toml``.
 """
 
 from __future__ import annotations
@@ -14,18 +15,16 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache, partial
-from importlib import import_module, util
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
 
-from curation.benchmarks.benchmark import Benchmark
-from curation.benchmarks.facts import fact, facts_of, within
-from curation.benchmarks.parameters import Parameter, declared_parameters
+from curation.benchmarks.benchmark import Benchmark, Parameter, benchmark_facts, declared_parameters, fact, within
 from curation.core.arguments import checked
 from curation.core.entry_points import constants_of, entry_points, loading, package_name
 from curation.core.errors import UsageError
@@ -54,20 +53,20 @@ def _plain() -> dict[str, EntryPoint]:
 
 @cache
 def _rooms() -> dict[str, str]:
-    """Return the module of each benchmark that a file ``NAME.toml`` declares.
-
-    Files of this package, and those that an entry point offers as ``PACKAGE.NAME``, without an object. They are in the
-    order of the key ``order`` in their files; files without one follow by name.
-    """
-    offered = {one.name: one.value for one in entry_points(GROUP) if not one.attr and _declares(one.value)}
-    own = {f.name.removesuffix(".toml") for f in files(__package__).iterdir() if f.name.endswith(".toml")}
-    rooms = offered | {name: f"{__package__}.{name}" for name in own}
-    return dict(sorted(rooms.items(), key=lambda pair: (_order(pair[1]), pair[0])))
+    """Return the module of each benchmark, whose file may be missing in another package."""
+    names = (file.name for file in files(__package__).iterdir())
+    package = {name.removesuffix(".toml"): f"{__package__}.{name.removesuffix('.toml')}" for name in names
+               if name.endswith(".toml")}  # fmt: skip
+    return {point.name: point.value for point in entry_points(GROUP)} | package
 
 
-def _order(room: str) -> float:
-    order = facts_of(room)["benchmark"].get("order")
-    return order if isinstance(order, int) else math.inf
+def _facts(name: str) -> dict[str, Any]:
+    """Return the facts of a benchmark, none of another package's that cannot be read."""
+    try:
+        return benchmark_facts(_module(name))
+    # Another package may raise anything while it is imported; that must not take the other benchmarks away.
+    except Exception:
+        return {}
 
 
 class Registry(NamedTuple):
@@ -77,7 +76,7 @@ class Registry(NamedTuple):
     unusable: Mapping[str, str]
 
 
-class _Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     summary: str
     page: str
     parts: tuple[tuple[str, str], ...]
@@ -107,53 +106,20 @@ class Evaluation(NamedTuple):
 
 @cache
 def registry() -> Registry:
-    """Return every benchmark: this package's in their order, then others by name."""
-    found: dict[str, Benchmark] = {}
-    unusable = {one.name: f"{one.value}: no file declares it" for one in entry_points(GROUP)
-                if not one.attr and one.name not in _rooms()}  # fmt: skip
+    """Return every benchmark in the order of the key ``order`` of their files; those without one follow by name."""
+    declarations: list[tuple[float, str, Benchmark]] = []
+    unusable: dict[str, str] = {}
     for name, room in _rooms().items():
         try:
-            benchmark = declared(name)
-            found[benchmark.name] = benchmark
+            order = benchmark_facts(room)["benchmark"].get("order", math.inf)
+            declarations.append((order, name, declared_benchmark(name)))
+        # Another package may raise anything while it is imported; that must not take the other benchmarks away.
         except Exception as error:
             if room == f"{__package__}.{name}":
                 raise
             unusable[name] = f"{room}: {error}"[:300]
-    for entry in _objects():
-        try:
-            found[entry.name] = _offered(entry, found)
-        # Whatever a stranger's module raises while it is imported must not take the other benchmarks away.
-        except Exception as error:
-            unusable[entry.name] = f"{entry.value}: {error}"[:300]
-    return Registry(found, unusable)
-
-
-def _declares(room: str) -> bool:
-    """Return whether a file declares a benchmark there; a package that is not there declares none."""
-    try:
-        return "benchmark" in facts_of(room)
-    # Whatever another package raises while it is imported must not take the other benchmarks away.
-    except Exception:
-        return False
-
-
-def _objects() -> list[EntryPoint]:
-    """Return the entry points that offer a benchmark as an object."""
-    return [one for one in entry_points(GROUP) if one.attr]
-
-
-def _offered(entry: EntryPoint, found: Mapping[str, Benchmark]) -> Benchmark:
-    offered = entry.load()
-    if not isinstance(offered, Benchmark):
-        raise TypeError(f"a Benchmark is expected, found {type(offered).__name__}")
-    if offered.name != entry.name:
-        raise ValueError(f"the benchmark is called {offered.name}, its entry point {entry.name}")
-    if entry.name in found:
-        raise ValueError("there is a benchmark of this name already")
-    # What it defers is imported now: once in use, a wrong name would take the other benchmarks away.
-    for field in fields(offered):
-        getattr(offered, field.name)
-    return offered
+    ordered = (benchmark for *_, benchmark in sorted(declarations, key=lambda row: row[:2]))
+    return Registry({benchmark.name: benchmark for benchmark in ordered}, unusable)
 
 
 def benchmarks() -> Mapping[str, Benchmark]:
@@ -186,36 +152,33 @@ def formats() -> Mapping[str, Format]:
     """Return every format that parts are written in, by name: those of detectors, then the authors' own layouts."""
     from curation.publishing.exporting import FORMATS
 
-    found = dict(FORMATS)
-    for benchmark in benchmarks().values():
-        found |= {form.name: form for form in benchmark.formats}
-    return found
+    return {**FORMATS} | {form.name: form for benchmark in benchmarks().values() for form in benchmark.formats}
 
 
 @cache
 def names(table: str = "benchmark") -> tuple[str, ...]:
     """Return the benchmarks whose file has a table of this name, sorted."""
-    return tuple(name for name in sorted(_rooms()) if table in facts_of(_module(name)))
+    return tuple(name for name in sorted(_rooms()) if table in _facts(name))
 
 
-def declared(name: str) -> Benchmark:
+def declared_benchmark(name: str) -> Benchmark:
     """Return a benchmark as its file declares it; its rule is imported when it is used."""
     module = _module(name)
-    facts = facts_of(module)
-    stated = fact(module, "benchmark", _Stated)
-    code: dict[str, Any] = {"slots": stated.slots, "parameters": declared_parameters(module)}
-    code |= {field: within(module, name) for field, name in stated.code.items()}
+    facts = benchmark_facts(module)
+    declaration = fact(module, "benchmark", _Declaration)
+    code: dict[str, Any] = {"slots": declaration.slots, "parameters": declared_parameters(module)}
+    code |= {field: within(module, name) for field, name in declaration.code.items()}
     if "recipes" not in code and "published" in facts:
         code["recipes"] = partial(_recipes, name)
     paper = facts["paper"] if "paper" in facts else next(iter(facts["papers"].values()))
     return Benchmark(
-        name=stated.name or name,
+        name=declaration.name or name,
         paper=msgspec.convert(paper, Paper),
-        summary=stated.summary,
-        parts=stated.parts,
-        page=stated.page,
-        disjoint=stated.disjoint,
-        shared=stated.shared,
+        summary=declaration.summary,
+        parts=declaration.parts,
+        page=declaration.page,
+        disjoint=declaration.disjoint,
+        shared=declaration.shared,
         **code,
     )
 
@@ -224,19 +187,19 @@ def _recipes(name: str) -> Mapping[str, Callable[[], Header]]:
     """Return the recipes of a benchmark that has no code."""
     from curation.benchmarks.published import drafts
 
-    return drafts(_module(name), aliases=facts_of(_module(name)).get("aliases"))
+    return drafts(_module(name), aliases=benchmark_facts(_module(name)).get("aliases"))
 
 
 def variants_of(name: str) -> tuple[Rules, ...]:
     """Return the variants that a file declares, the sound one first."""
     from curation.evaluation.open_world import CLEAN, TEXT
 
-    stated = msgspec.convert(facts_of(_module(name))["evaluation"], _Evaluation)
+    table = msgspec.convert(benchmark_facts(_module(name))["evaluation"], _Evaluation)
     return (
         CLEAN,
         *(
             replace(TEXT, name=key, **changes | {"meaning": changes["meaning"].format(text=TEXT.meaning)})
-            for key, changes in stated.variants.items()
+            for key, changes in table.variants.items()
         ),
     )
 
@@ -244,40 +207,33 @@ def variants_of(name: str) -> tuple[Rules, ...]:
 @cache
 def evaluation(name: str) -> Evaluation:
     """Return the evaluation that a file declares, of the engine that it names."""
-    table = facts_of(_module(name))["evaluation"]
+    table = benchmark_facts(_module(name))["evaluation"]
     if table.get("engine") == "own":
-        own = import_module(_module(name))
-        return Evaluation(own.evaluate, own.REPORT)
+        module = import_module(_module(name))
+        module = import_module(f"{module.__name__}.evaluation") if hasattr(module, "__path__") else module
+        return Evaluation(module.evaluate, module.REPORT)
     if "engine" in table:
         return Evaluation(*import_module(_ENGINES.get(table["engine"], table["engine"])).declared(name, table))
     from curation.evaluation.open_world import end_measures, evaluation_as, report_as
 
-    stated = msgspec.convert(table, _Evaluation)
-    report = report_as(name, more=end_measures(stated.source, stated.at_the_end), algorithm=stated.algorithm)
-    return Evaluation(evaluation_as(report, variants_of(name), stated.notes), report)
-
-
-@cache
-def _own() -> tuple[str, ...]:
-    """Return what this package evaluates, without importing any of it: benchmarks, then plain detection."""
-    packages = [package.name for package in files(__package__).iterdir() if (package / "evaluation.py").is_file()]
-    return (*sorted([*packages, *names("evaluation")]), *_plain())
+    options = msgspec.convert(table, _Evaluation)
+    report = report_as(name, more=end_measures(options.source, options.at_the_end), algorithm=options.algorithm)
+    return Evaluation(evaluation_as(report, variants_of(name), options.notes), report)
 
 
 def protocols() -> tuple[str, ...]:
-    """Return the names of all benchmarks that evaluate: this package's, plain detection, other packages'."""
-    offered = sorted(entry.name for entry in _objects() if _evaluates(entry.module))
-    return (*_own(), *(name for name in offered if name not in _own()))
+    """Return the names of all benchmarks that evaluate, then those of plain detection."""
+    return (*names("evaluation"), *_plain())
 
 
 def summary_of_protocol(protocol: str) -> str:
     """Return the line of help of a benchmark that evaluates: its file states it, or its module as ``SUMMARY``."""
     if protocol in _rooms():
-        return str(facts_of(_rooms()[protocol])["benchmark"]["summary"])
-    point = next(point for point in (*_plain().values(), *_objects()) if point.name == protocol)
+        return str(_facts(protocol)["benchmark"]["summary"])
+    point = _plain()[protocol]
     try:
         return str(constants_of(point).get("SUMMARY", f"offered by the package {package_name(point)}"))
-    # Whatever another package raises while it is imported must not take the other benchmarks away.
+    # Another package may raise anything while it is imported; that must not take the other benchmarks away.
     except Exception as error:
         return f"cannot be loaded: {type(error).__name__}"
 
@@ -313,8 +269,8 @@ def measures_of(protocol: str) -> Sequence[Measure]:
     """Return the ranked measures of a benchmark; none for one that is not known here."""
     from curation.evaluation.measures import ranked
 
-    found = _evaluation(protocol)
-    return () if found is None else ranked(found.REPORT.measures)
+    known = _evaluation(protocol)
+    return () if known is None else ranked(known.REPORT.measures)
 
 
 def _known(protocol: str) -> Any:
@@ -322,38 +278,20 @@ def _known(protocol: str) -> Any:
 
 
 def _evaluation(protocol: str) -> Any:
-    """Return what holds ``evaluate`` and ``REPORT`` of a benchmark; None for one that is not known here."""
-    point = _plain().get(protocol) or next((entry for entry in _objects() if entry.name == protocol), None)
+    """Return what holds ``evaluate`` and ``REPORT`` of a benchmark; None for an unknown one."""
+    point = _plain().get(protocol)
+    if point is None and protocol not in names("evaluation"):
+        return None
     module, package = (point.value, package_name(point)) if point else (_module(protocol), "")
     with loading(module, f"The evaluation {protocol}", package):
-        made = _imported_evaluation(protocol)
-        return made if made is None else Evaluation(made.evaluate, made.REPORT)
+        made = point.load() if point else evaluation(protocol)
+        return Evaluation(made.evaluate, made.REPORT)
 
 
-def _imported_evaluation(protocol: str) -> Any:
-    if protocol in _plain():
-        return _plain()[protocol].load()
-    if protocol in names("evaluation"):
-        return evaluation(protocol)
-    if protocol in _own():
-        return import_module(f"{_module(protocol)}.evaluation")
-    packages = (entry.module for entry in _objects() if entry.name == protocol)
-    return next((import_module(f"{package}.evaluation") for package in packages if _evaluates(package)), None)
-
-
-def _evaluates(package: str) -> bool:
-    """Return whether another package has an evaluation; one that cannot be imported has none."""
-    try:
-        return util.find_spec(f"{package}.evaluation") is not None
-    # Whatever another package raises while it is imported must not take the other benchmarks away.
-    except Exception:
-        return False
-
-
-def _refuse(what: str, name: str, known: Iterable[str], hint: str | None = None) -> NoReturn:
+def _refuse(subject: str, name: str, known: Iterable[str], hint: str | None = None) -> NoReturn:
     near = difflib.get_close_matches(name, known, 1)
     raise UsageError(
-        f"No such {what}",
+        f"No such {subject}",
         where=name[:200],
         expected=", ".join(known),
         hint=f"did you mean {near[0]}?" if near else hint,

@@ -1,4 +1,4 @@
-"""Which parts of a benchmark share no image, and the check of a manifest, or of a user's files, against that."""
+"""Which parts of a benchmark must not share images, and the check of a manifest or of files against this."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def is_published(header: Header) -> bool:
 
 
 def is_told_only(header: Header) -> bool:
-    """Return whether shared images are no failure: published ones, and those of a rule whose file states no sides."""
-    named = benchmarks().get(header.rule.protocol)
-    return is_published(header) or (named is not None and not named.disjoint)
+    """Return whether shared images are only reported: in published lists, and if the file of the rule has no sides."""
+    benchmark = benchmarks().get(header.rule.protocol)
+    return is_published(header) or (benchmark is not None and not benchmark.disjoint)
 
 
 def overlaps_of(
@@ -43,7 +43,9 @@ def overlaps_of(
 
 def published_text(header: Header) -> str:
     """Return how many images published lists share, as the file of their benchmark states it; empty if it does not."""
-    shared = next((one.shared[header.name] for one in benchmarks().values() if header.name in one.shared), {})
+    shared = next(
+        (benchmark.shared[header.name] for benchmark in benchmarks().values() if header.name in benchmark.shared), {}
+    )
     counts = ", ".join(f"{images:,} in {part}" for part, images in shared.items())
     return f"; a fact of the published lists: {counts}" if counts else "; a fact of the published lists"
 
@@ -51,8 +53,8 @@ def published_text(header: Header) -> str:
 def require_disjoint(manifest: Manifest, sources: Mapping[str, Source], *, stacklevel: int = 3) -> None:
     """Raise `ProtocolError` for images that parts are proven to share; warn of signs, and of what authors published."""
     for overlap in overlaps_of(manifest, sources, manifest.built_from)[0]:
-        told = manifest.header.origin == "as_published" or is_told_only(manifest.header) or overlap.stated
-        if overlap.proven and not told:
+        is_note = manifest.header.origin == "as_published" or is_told_only(manifest.header) or overlap.stated
+        if overlap.proven and not is_note:
             slots = [part.sources for part in manifest.header.parts if part.name in (*overlap.left, *overlap.right)]
             names = list(dict.fromkeys(name for several in slots for name in several))
             _refuse(overlap, names, sources)

@@ -16,7 +16,7 @@ from curation.core.errors import ManifestError, ProtocolError, SourceError, Usag
 from curation.core.tables import html_table
 from curation.manifest.built_from import BuiltFrom, built_from
 from curation.manifest.disjoint import COMPARED
-from curation.manifest.importing import read_published
+from curation.manifest.importing import read_published_ids
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import (
@@ -192,7 +192,7 @@ def verify(
     comparison = None
     if published is not None and part is not None:
         ids = held.ids(part)
-        comparison = compare_with_published(ids, read_published(published, ids))
+        comparison = compare_with_published(ids, read_published_ids(published, ids))
     return Verification(held, tuple(findings), str(published or ""), part or "", comparison, compared)
 
 
@@ -201,10 +201,10 @@ def _disjoint(
 ) -> tuple[list[Finding], tuple[str, ...]]:
     """Return the images that parts of two roles share, a failure if proven and not published, and what was compared."""
     header, findings = manifest.header, []
-    published, told = is_published(header), is_told_only(header)
+    published, is_note = is_published(header), is_told_only(header)
     overlaps, compared = overlaps_of(manifest, sources, paths)
     for overlap in overlaps:
-        outcome: Outcome = "failure" if overlap.proven and not (told or overlap.stated) else "note"
+        outcome: Outcome = "failure" if overlap.proven and not (is_note or overlap.stated) else "note"
         text = overlap.summary(5) + (published_text(header) if published else "")
         findings.append(Finding("disjoint", overlap.subject, outcome, "no shared image", text))
     return findings, compared

@@ -89,17 +89,17 @@ def built_from(
 ) -> BuiltFrom | None:
     """Return what to remember of the sources of a build; None where there is nothing to remember."""
     by_name = {key.partition("@")[0]: path for key, path in given.items()}
-    found = {slot.name: by_name.get(slot.name, by_name.get(slot.dataset)) for slot in slots}
+    path_of = {slot.name: by_name.get(slot.name, by_name.get(slot.dataset)) for slot in slots}
     paths = {
         name: str(Path(path).absolute())
-        for name, path in found.items()
+        for name, path in path_of.items()
         if isinstance(path, str | os.PathLike) and Path(path).exists()
     }
     return BuiltFrom(paths, reading.bad_boxes, contents=dict(contents or {})) if paths or contents else None
 
 
 def read_built_from(folder: Path) -> BuiltFrom | None:
-    """Return the sources that a folder remembers of its manifest; None where there is no such file.
+    """Return the sources that a folder remembers of its manifest; None without such a file.
 
     They count as inputs of the running command, whether it reads them or not.
 
@@ -129,7 +129,7 @@ def _read(path: Path, kind: type[Content], hint: str) -> Content | None:
 
 
 def open_remembered(
-    kept: BuiltFrom | None,
+    stored: BuiltFrom | None,
     header: Header,
     slots: Sequence[SourceSlot],
     given: Mapping[str, Any],
@@ -147,14 +147,14 @@ def open_remembered(
     from curation.sources.opening import open_slots
 
     opened = open_slots(given, slots, reading)
-    if kept is None:
+    if stored is None:
         return opened
-    as_built = Reading(cache=reading.cache, bad_boxes=kept.bad_boxes)
-    stated = {entry.name: {file.sha256 for file in entry.files} for entry in header.sources}
+    as_built = Reading(cache=reading.cache, bad_boxes=stored.bad_boxes)
+    digests_of = {entry.name: {file.sha256 for file in entry.files} for entry in header.sources}
     for slot in slots:
-        if slot.name in opened or slot.name not in kept.sources:
+        if slot.name in opened or slot.name not in stored.sources:
             continue
-        path = Path(kept.sources[slot.name])
+        path = Path(stored.sources[slot.name])
         hint = f"--source {slot.name}=PATH; or do without, and remove {BUILT_FROM_FILE} from the manifest's folder"
         where = f"source {slot.name}: {path}"
         if not path.exists():
@@ -162,12 +162,12 @@ def open_remembered(
         try:
             source = open_slots({slot.name: path}, [slot], as_built)[slot.name]
         except CurationError as error:
-            what = f"A file that the manifest was built from cannot be read: {error.what}"
-            raise SourceError(what, where=where, expected=error.expected, found=error.found, hint=hint) from error
-        found = {file.sha256 for file in source.files}
-        if stated[slot.name] and found != stated[slot.name] and not allow_changed:
-            expected, changed = (", ".join(sorted(digests))[:300] for digests in (stated[slot.name], found))
-            what = "A file that the manifest was built from has changed since"
-            raise SourceError(what, where=where, expected=expected, found=changed, hint=hint)
+            message = f"A file that the manifest was built from cannot be read: {error.what}"
+            raise SourceError(message, where=where, expected=error.expected, found=error.found, hint=hint) from error
+        file_digests = {file.sha256 for file in source.files}
+        if digests_of[slot.name] and file_digests != digests_of[slot.name] and not allow_changed:
+            expected, changed = (", ".join(sorted(digests))[:300] for digests in (digests_of[slot.name], file_digests))
+            message = "A file that the manifest was built from has changed since"
+            raise SourceError(message, where=where, expected=expected, found=changed, hint=hint)
         opened[slot.name] = source
     return {slot.name: opened[slot.name] for slot in slots if slot.name in opened}

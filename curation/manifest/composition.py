@@ -113,12 +113,12 @@ def _composed(manifest: Manifest, part: PartEntry, sources: Mapping[str, Source]
     if absent or part.name not in manifest.lists:
         distinct = None if part.images is None else part.images - part.repeats
         missing = f"{' '.join(absent)} is not given" if part.name in manifest.lists else "its list is not available"
-        stated = dict(part.boxes) or None
-        return PartComposition(part, distinct, part.annotated_images, of_role, stated, None, None, missing=missing)
+        box_counts = dict(part.boxes) or None
+        return PartComposition(part, distinct, part.annotated_images, of_role, box_counts, None, None, missing=missing)
     images = locate_images(manifest, part.name, sources)
     boxed = all(source.objects is not None for source in images.sources)
-    shown = _objects(part, classes, images) if boxed else _statements(part, classes, images)
-    labelled, hidden = shown[~shown.hidden], shown[shown.hidden]
+    objects = _objects(part, classes, images) if boxed else _statements(part, classes, images)
+    labelled, hidden = objects[~objects.hidden], objects[objects.hidden]
     hidden_images = hidden.groupby("role").image.nunique()
     return PartComposition(
         part=part,
@@ -128,7 +128,7 @@ def _composed(manifest: Manifest, part: PartEntry, sources: Mapping[str, Source]
         labelled=_counts(labelled) if boxed else None,
         hidden=_counts(hidden) if boxed else None,
         hidden_images={ROLES[role]: n for role, n in zip(hidden_images.index, hidden_images.tolist(), strict=True)},
-        by_class=_class_counts(classes, shown, boxed=boxed),
+        by_class=_class_counts(classes, objects, boxed=boxed),
         missing="" if boxed else "a source knows classes of images, and no boxes",
     )
 
@@ -157,9 +157,9 @@ def _counts(objects: pd.DataFrame) -> dict[str, int]:
     }
 
 
-def _class_counts(classes: Sequence[ClassEntry], shown: pd.DataFrame, *, boxed: bool) -> tuple[ClassCount, ...]:
-    found = shown.assign(labelled=~shown.hidden).groupby("label")
-    counts = found.agg(
+def _class_counts(classes: Sequence[ClassEntry], objects: pd.DataFrame, *, boxed: bool) -> tuple[ClassCount, ...]:
+    by_label = objects.assign(labelled=~objects.hidden).groupby("label")
+    counts = by_label.agg(
         images=("image", "nunique"), objects=("image", "size"), labelled=("labelled", "sum"), crowd=("crowd", "sum")
     )
     rows = counts.reindex(range(len(classes)), fill_value=0).astype(int).to_numpy().tolist()
@@ -245,14 +245,14 @@ def _part_data(part: PartComposition) -> dict[str, Any]:
 
 def _part_table(header: Header, compositions: Sequence[PartComposition]) -> Table:
     def seen(*kinds: str) -> list[str]:
-        found = [getattr(part, kind) or {} for part in compositions for kind in kinds]
-        return [role for role in _ROLES_SHOWN if any(counts.get(role) for counts in found)]
+        counted = [getattr(part, kind) or {} for part in compositions for kind in kinds]
+        return [role for role in _ROLES_SHOWN if any(counts.get(role) for counts in counted)]
 
-    shown, hidden = seen("labelled"), seen("hidden", "hidden_images")
-    columns = [*shown, *(name for role in hidden for name in (f"hidden {role}", "in images")), "crowd"]
+    labelled_roles, hidden = seen("labelled"), seen("hidden", "hidden_images")
+    columns = [*labelled_roles, *(name for role in hidden for name in (f"hidden {role}", "in images")), "crowd"]
     rows = []
     for part in compositions:
-        counts = [(part.labelled, role) for role in shown]
+        counts = [(part.labelled, role) for role in labelled_roles]
         counts += [(kind, role) for role in hidden for kind in (part.hidden, part.hidden_images)]
         counts.append((part.labelled, "crowd"))
         numbers = (None if kind is None else kind.get(role, 0) for kind, role in counts)
@@ -263,7 +263,7 @@ def _part_table(header: Header, compositions: Sequence[PartComposition]) -> Tabl
 
 def _class_table(header: Header, compositions: Sequence[PartComposition]) -> Table:
     """Return the labelled objects of each class: with tasks, in the parts of its own task, else in every part."""
-    found = {
+    labelled_counts = {
         (
             part.part.task if header.tasks else "",
             part.part.role if header.tasks else part.part.name,
@@ -272,14 +272,14 @@ def _class_table(header: Header, compositions: Sequence[PartComposition]) -> Tab
         for part in reversed(compositions)
         for entry in part.by_class
     }
-    seen = dict.fromkeys(column for _, column, _ in reversed(found))
+    seen = dict.fromkeys(column for _, column, _ in reversed(labelled_counts))
     columns = [split for split in _SPLITS if split in seen] if header.tasks else list(seen)
     task_of = {name: task.name for task in header.tasks for name in task.introduced}
     rows = []
     for entry in header.classes:
         task = task_of.get(entry.name, "")
         kind = (task or "-") if header.tasks else entry.role
-        counts = (count(found.get((task, column, entry.name))) for column in columns)
+        counts = (count(labelled_counts.get((task, column, entry.name))) for column in columns)
         rows.append((str(entry.index), entry.name, kind, *counts))
     title = "Objects of each class"
     if header.tasks:

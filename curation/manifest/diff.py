@@ -34,7 +34,7 @@ _STEPS: tuple[Verdict, ...] = ("none", "patch", "minor", "major")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ManifestChange:
     """One difference: what it is, and the version step it deserves.
 
     Attributes
@@ -53,12 +53,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class PartChange:
-    """How the list of one part changed.
+    """How the list of a part changed.
 
     Attributes
     ----------
     added, removed : tuple of str
-        Ids, sorted; an id whose repeats became more or fewer stands once for each line.
+        Ids, sorted; an id whose repeats became more or fewer is listed once for each line.
     moved_to : dict of str to int
         Of the removed ids, how many another part has gained, by that part.
     reordered : bool
@@ -89,7 +89,7 @@ class ManifestDiff:
     __repr__ = short_repr
 
     parts: tuple[PartChange, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[ManifestChange, ...]
     verdict: Verdict
     stated_step: Verdict | None
 
@@ -108,7 +108,7 @@ def diff_manifests(old: Manifest, new: Manifest) -> ManifestDiff:
         *_compare_header(old.header, new.header),
     ]
     if not changes and old.digest != new.digest:
-        changes.append(Change("patch", "header", "differs"))
+        changes.append(ManifestChange("patch", "header", "differs"))
     verdict = _STEPS[max((_STEPS.index(change.step) for change in changes), default=0)]
     return ManifestDiff(
         parts=parts, changes=tuple(changes), verdict=verdict, stated_step=_stated_step(old.header, new.header)
@@ -138,69 +138,75 @@ def _matched(old: Iterable[Named], new: Iterable[Named]) -> Iterator[tuple[str, 
         yield from ((name, before.get(name), after.get(name)) for name in sorted(names))
 
 
-def _compare_parts(old: Manifest, new: Manifest, lists: Mapping[str, PartChange]) -> Iterator[Change]:
+def _compare_parts(old: Manifest, new: Manifest, lists: Mapping[str, PartChange]) -> Iterator[ManifestChange]:
     for name, before, after in _matched(old.header.parts, new.header.parts):
         subject = f"part {name}"
         if after is None:
-            yield Change("major", subject, "is gone")
+            yield ManifestChange("major", subject, "is gone")
         elif before is None:
-            yield Change("minor", subject, "is new")
+            yield ManifestChange("minor", subject, "is new")
         else:
             yield from _compare_entries(subject, before, after, at_hand=name in lists)
     for name, part in lists.items():
-        what = f"{len(part.added)} ids added, {len(part.removed)} removed"
+        summary = f"{len(part.added)} ids added, {len(part.removed)} removed"
         if part.added or part.removed or part.reordered:
-            yield Change("major", f"part {name}", "the order of its ids is another" if part.reordered else what, part)
+            yield ManifestChange(
+                "major", f"part {name}", "the order of its ids is another" if part.reordered else summary, part
+            )
 
 
-def _compare_entries(subject: str, before: PartEntry, after: PartEntry, *, at_hand: bool) -> Iterator[Change]:
+def _compare_entries(subject: str, before: PartEntry, after: PartEntry, *, at_hand: bool) -> Iterator[ManifestChange]:
     if before.sha256 is None and after.sha256 is not None:
-        yield Change("minor", subject, "a declared part has got its list")
+        yield ManifestChange("minor", subject, "a declared part has got its list")
     elif before.sha256 is not None and after.sha256 is None:
-        yield Change("major", subject, "its list is gone")
+        yield ManifestChange("major", subject, "its list is gone")
     elif before.sha256 != after.sha256 and not at_hand:
-        yield Change("major", subject, "its list is another; not available, only its digest")
+        yield ManifestChange("major", subject, "its list is another; not available, only its digest")
     for field, wording in (("role", "role {} became {}"), ("order", "order {} became {}")):
         if (was := getattr(before, field)) != (now := getattr(after, field)):
-            yield Change("major", subject, wording.format(was, now))
+            yield ManifestChange("major", subject, wording.format(was, now))
     if before.view != after.view:
-        yield Change("major", subject, f"label view: {_fields_changed(before.view, after.view)}")
+        yield ManifestChange("major", subject, f"label view: {_fields_changed(before.view, after.view)}")
     words = [name for name in PartEntry.__struct_fields__ if name not in ("sha256", "images", "role", "view", "order")]
-    if before.sha256 is not None and (what := _fields_changed(before, after, words)):
-        yield Change("patch", subject, what)
+    if before.sha256 is not None and (changes := _fields_changed(before, after, words)):
+        yield ManifestChange("patch", subject, changes)
 
 
-def _compare_classes(old: Header, new: Header) -> Iterator[Change]:
+def _compare_classes(old: Header, new: Header) -> Iterator[ManifestChange]:
     for name, before, after in _matched(old.classes, new.classes):
         subject = f"class {name}"
         if before is None or after is None:
-            yield Change("minor", subject, f"is new ({after.role})") if after else Change("major", subject, "is gone")
+            yield (
+                ManifestChange("minor", subject, f"is new ({after.role})")
+                if after
+                else ManifestChange("major", subject, "is gone")
+            )
             continue
         if (before.role, before.index) != (after.role, after.index):
-            yield Change("major", subject, f"{before.role} {before.index} became {after.role} {after.index}")
+            yield ManifestChange("major", subject, f"{before.role} {before.index} became {after.role} {after.index}")
         if lost := set(before.aliases) - set(after.aliases):
-            yield Change("major", subject, f"lost the alias {min(lost)!r}")
+            yield ManifestChange("major", subject, f"lost the alias {min(lost)!r}")
         elif before.aliases != after.aliases:
-            yield Change("minor", subject, "has new aliases")
+            yield ManifestChange("minor", subject, "has new aliases")
 
 
-def _compare_header(old: Header, new: Header) -> Iterator[Change]:
+def _compare_header(old: Header, new: Header) -> Iterator[ManifestChange]:
     """Return the differences beside parts and classes."""
     if old.tasks != new.tasks:
-        yield Change("major", "tasks", "the classes that a task introduces, or their order, are others")
+        yield ManifestChange("major", "tasks", "the classes that a task introduces, or their order, are others")
     for name in sorted({*Header.__struct_fields__} - {"parts", "classes", "tasks"}):
         before, after = getattr(old, name), getattr(new, name)
         if before == after:
             continue
         if name == "rule":
-            what = _fields_changed(old.rule, new.rule)
+            summary = _fields_changed(old.rule, new.rule)
         elif name == "sources":
-            what = _sources_changed(old, new)
+            summary = _sources_changed(old, new)
         else:
-            what = _became(before, after) if isinstance(before, str) and isinstance(after, str) else "differs"
-        yield Change("patch", name, what)
+            summary = _became(before, after) if isinstance(before, str) and isinstance(after, str) else "differs"
+        yield ManifestChange("patch", name, summary)
     if [entry.name for entry in old.classes] != [entry.name for entry in new.classes]:
-        yield Change("patch", "classes", "the list of classes is another")
+        yield ManifestChange("patch", "classes", "the list of classes is another")
 
 
 def _sources_changed(old: Header, new: Header) -> str:

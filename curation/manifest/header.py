@@ -2,7 +2,7 @@
 
 The header is plain data without floats (a threshold is a decimal string), so that its canonical form, and with it
 the manifest's digest, is the same on every machine. `schema.json` beside this file describes the same structure.
-What a field may hold stands at the field; what fields must be to each other, in `curation.manifest.validation`.
+A field declares what it may hold; how fields depend on each other is checked in `curation.manifest.validation`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class ClassEntry(_Record, frozen=True):
 
 
 class LabelView(_Record, frozen=True):
-    """What becomes of the boxes of each role when a part is written out or scored.
+    """How the boxes of each role are treated when a part is written out or scored.
 
     ``keep``: as they are; ``rename:unknown``: box kept, class becomes unknown; ``drop``: box removed; ``ignore``: box
     kept and flagged, neither positive nor negative. ``depiction`` speaks of drawings of an object (Open Images).

@@ -22,7 +22,7 @@ from curation.core.json_text import decode_json
 from curation.core.reading import filled_lines, read_plain
 from curation.manifest.header import Figure, FileEntry, Header, PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest
-from curation.manifest.validation import check_header, check_ids
+from curation.manifest.validation import check_header, check_list_ids
 from curation.sources.published_list import ListedImages, bare_id, natives_of, only_list
 from curation.sources.published_list import read_published as read_list
 
@@ -46,7 +46,7 @@ class ListSlice:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedFile:
+class AuthorsList:
     """An authors' list as its file holds it: path, bytes, and their digest ``sha256:<hex>``."""
 
     path: Path
@@ -54,13 +54,13 @@ class PublishedFile:
     sha256: str
 
     @classmethod
-    def read(cls, path: Path) -> PublishedFile:
+    def read(cls, path: Path) -> AuthorsList:
         """Return the bytes and the digest of an authors' list.
 
         Raises
         ------
         MissingFileError
-            There is no regular file of this name, or it cannot be read.
+            The path is not a regular file, or cannot be read.
         ManifestError
             It is larger than any list of ids.
         """
@@ -94,12 +94,12 @@ class PublishedFile:
         """
         words = _words(self.data, self.path)
         if len(words) != self.rows:
-            what, found = "A published list has empty lines", f"{len(words)} ids on {self.rows} lines"
-            raise ManifestError(what, where=str(self.path), expected="one id a line", found=found)
+            message, counts = "A published list has empty lines", f"{len(words)} ids on {self.rows} lines"
+            raise ManifestError(message, where=str(self.path), expected="one id a line", found=counts)
         return tuple(words)
 
 
-def import_lists(header: Header, folder: Path) -> Manifest:
+def complete_lists(header: Header, folder: Path) -> Manifest:
     """Return the manifest of a header with its lists, read from the authors' files below a folder.
 
     The digest is that of the header alone: nothing in it changes. File order and repeats are kept. A list is known by
@@ -122,16 +122,16 @@ def import_lists(header: Header, folder: Path) -> Manifest:
     PathEscapeError
         A file of this name is a link that leads outside the folder.
     ManifestError
-        The header does not say which file a part is, or a file is no list of ids.
+        The header does not say which file a part is, or a file is not a list of ids.
     """
-    slices, stated = list_slices(header), {file.name: file for file in _lists_source(header).files}
-    if unpinned := sorted({piece.file for piece in slices.values()} - stated.keys()):
-        where, found = f"{_title(header)}: sources[{LISTS}].files", ", ".join(stated) or "none"
-        what = "The header states no digest of a published list"
-        raise ManifestError(what, where=where, expected=", ".join(unpinned), found=found)
+    slices, entry_of = list_slices(header), {file.name: file for file in _lists_source(header).files}
+    if unpinned := sorted({piece.file for piece in slices.values()} - entry_of.keys()):
+        where, names = f"{_title(header)}: sources[{LISTS}].files", ", ".join(entry_of) or "none"
+        message = "The header states no digest of a published list"
+        raise ManifestError(message, where=where, expected=", ".join(unpinned), found=names)
     files = {}
-    read = _read_all(header, folder, stated)
-    for name, entry in stated.items():
+    read = _read_all(header, folder, entry_of)
+    for name, entry in entry_of.items():
         fitting = [file for file in read[name] if file.sha256 == entry.sha256]
         if not fitting:
             raise _mismatch(header, entry, read[name])
@@ -147,7 +147,7 @@ def import_lists(header: Header, folder: Path) -> Manifest:
                 found=f"{len(ids)} ids, {digest}",
                 hint="the header is at fault, not the file: fetch it again",
             )
-        check_ids(ids, part, where=where)
+        check_list_ids(ids, part, where=where)
     return Manifest(header=header, lists=lists)
 
 
@@ -157,22 +157,24 @@ def pin_lists(draft: Header, folder: Path) -> Manifest:
     Parameters
     ----------
     draft : Header
-        As `import_lists` takes it, but no file, list or figure is stated yet. A figure named ``PART.images`` or
+        As `complete_lists` takes it, but no file, list or figure is stated yet. A figure named ``PART.images`` or
         ``PART.distinct_images`` gets what the list has; its explanation stays where that differs from the paper.
 
     Raises
     ------
     CurationError
-        As in `import_lists`; several files of one name are an error here, as no digest tells which is meant.
+        As in `complete_lists`; several files with the same name are an error here, as no digest selects one.
     """
     slices = list_slices(draft)
     files = {}
-    for name, found in _read_all(draft, folder, dict.fromkeys((piece.file for piece in slices.values()), None)).items():
-        if len(found) > 1:
-            what = f"Several files are named {name}, and no digest selects one"
-            hint, paths = "give the folder that holds one of them as --lists", [str(file.path) for file in found]
-            raise UsageError(what, where=str(folder), found=", ".join(paths[:_SHOWN]), hint=hint)
-        files[name] = found[0]
+    for name, candidates in _read_all(
+        draft, folder, dict.fromkeys((piece.file for piece in slices.values()), None)
+    ).items():
+        if len(candidates) > 1:
+            message = f"Several files are named {name}, and no digest selects one"
+            hint, paths = "give the folder that holds one of them as --lists", [str(file.path) for file in candidates]
+            raise UsageError(message, where=str(folder), found=", ".join(paths[:_SHOWN]), hint=hint)
+        files[name] = candidates[0]
     lists = _part_ids(draft, slices, files)
     entries = tuple(
         FileEntry(name=name, sha256=file.sha256, size=len(file.data), rows=file.rows)
@@ -196,7 +198,7 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
     UsageError
         The header is not one of published lists.
     ManifestError
-        It says of a part no file, or nothing of the form ``FILE`` or ``FILE:FIRST-LAST``.
+        It names no file for a part, or does not use the form ``FILE`` or ``FILE:FIRST-LAST``.
     """
     if header.origin != "as_published" or header.rule.protocol != PROTOCOL:
         raise UsageError(
@@ -213,46 +215,46 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
         text = header.rule.parameters.get(part.name)
         match = _SLICE.fullmatch(text) if isinstance(text, str) else None
         if match is None:
-            what = f"The header does not say which file part {part.name!r} is"
-            where, found = f"{_title(header)}: rule.parameters.{part.name}", repr(text)[:100]
-            raise ManifestError(what, where=where, expected="a file name, or FILE:FIRST-LAST", found=found)
+            message = f"The header does not say which file part {part.name!r} is"
+            where, value = f"{_title(header)}: rule.parameters.{part.name}", repr(text)[:100]
+            raise ManifestError(message, where=where, expected="a file name, or FILE:FIRST-LAST", found=value)
         file, first, last = match.groups()
         slices[part.name] = ListSlice(file, int(first), int(last)) if first else ListSlice(file)
     return slices
 
 
-def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | None]) -> dict[str, list[PublishedFile]]:
+def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | None]) -> dict[str, list[AuthorsList]]:
     """Return every file below a folder that has one of some names, or is the pinned one by its digest; none missing."""
     if not folder.is_dir():
         raise missing_path("The folder of the lists does not exist", folder)
-    root, found, others = os.path.realpath(folder), {name: list[PublishedFile]() for name in pinned}, list[Path]()
+    root, files_of, others = os.path.realpath(folder), {name: list[AuthorsList]() for name in pinned}, list[Path]()
     for below, folders, files in os.walk(folder):
         folders.sort()
         for path in (Path(below, name) for name in sorted(files)):
             inside = Path(os.path.realpath(path)).is_relative_to(root)
-            if path.name in found:
+            if path.name in files_of:
                 if not inside:
-                    what = "A published list is a link that leads outside the folder"
-                    raise PathEscapeError(what, where=str(path), expected=f"below {folder}")
-                found[path.name].append(PublishedFile.read(path))
+                    message = "A published list is a link that leads outside the folder"
+                    raise PathEscapeError(message, where=str(path), expected=f"below {folder}")
+                files_of[path.name].append(AuthorsList.read(path))
             elif inside and path.is_file():
                 others.append(path)
     for name, entry in pinned.items():
-        if entry is not None and all(file.sha256 != entry.sha256 for file in found[name]):
-            same_size = (PublishedFile.read(path) for path in others if path.stat().st_size == entry.size)
-            found[name] += [file for file in same_size if file.sha256 == entry.sha256][:1]
-    if missing := [name for name, files in found.items() if not files]:
+        if entry is not None and all(file.sha256 != entry.sha256 for file in files_of[name]):
+            same_size = (AuthorsList.read(path) for path in others if path.stat().st_size == entry.size)
+            files_of[name] += [file for file in same_size if file.sha256 == entry.sha256][:1]
+    if missing := [name for name, files in files_of.items() if not files]:
         raise MissingFileError(
-            f"{len(missing)} of the {len(found)} published lists are missing",
+            f"{len(missing)} of the {len(files_of)} published lists are missing",
             where=str(folder),
             expected=", ".join(missing),
-            found=", ".join(name for name in found if found[name]) or "none of them, under any name",
+            found=", ".join(name for name in files_of if files_of[name]) or "none of them, under any name",
             hint=f"the lists are those of {_lists_source(header).note}",
         )
-    return found
+    return files_of
 
 
-def _mismatch(header: Header, entry: FileEntry, files: Sequence[PublishedFile]) -> DigestMismatchError:
+def _mismatch(header: Header, entry: FileEntry, files: Sequence[AuthorsList]) -> DigestMismatchError:
     """Return the error about files of which none has the stated bytes; another file of the header is named."""
     called = {file.sha256: f": this is {file.name}" for file in _lists_source(header).files}
     described = []
@@ -271,7 +273,7 @@ def _mismatch(header: Header, entry: FileEntry, files: Sequence[PublishedFile]) 
 
 
 def _part_ids(
-    header: Header, slices: Mapping[str, ListSlice], files: Mapping[str, PublishedFile]
+    header: Header, slices: Mapping[str, ListSlice], files: Mapping[str, AuthorsList]
 ) -> dict[str, tuple[str, ...]]:
     namespaces = {entry.name: entry.namespace for entry in header.sources}
     read: dict[tuple[str, str], Sequence[str]] = {}
@@ -296,14 +298,15 @@ def _sliced(
 ) -> tuple[str, ...]:
     last = len(words) if cut.last is None else cut.last
     if cut.last is not None and not cut.first <= last <= len(words):
-        what = f"Part {part.name!r} refers to lines that its file does not have"
+        message = f"Part {part.name!r} refers to lines that its file does not have"
         where, expected = f"{_title(header)}: rule.parameters.{part.name}", f"lines within 1-{len(words)} of {cut.file}"
-        raise ManifestError(what, where=where, expected=expected, found=f"{cut.first}-{last}")
+        raise ManifestError(message, where=where, expected=expected, found=f"{cut.first}-{last}")
     ids = []
     for number, word in enumerate(words[cut.first - 1 : last], start=cut.first):
         if (text := namespaced_by_form(word, namespaces)) is None:
-            what, where = "A line of the published list is not an image id of its sources", f"{cut.file}, line {number}"
-            raise ManifestError(what, where=where, expected=f"an id of {namespaces}", found=repr(word[:80]))
+            message = "A line of the published list is not an image id of its sources"
+            where = f"{cut.file}, line {number}"
+            raise ManifestError(message, where=where, expected=f"an id of {namespaces}", found=repr(word[:80]))
         ids.append(text)
     return tuple(ids)
 
@@ -325,8 +328,8 @@ def _obtained(figure: Figure, lists: Mapping[str, Sequence[str]]) -> Figure:
 def _lists_source(header: Header) -> SourceEntry:
     sources = {source.name: source for source in header.sources}
     if LISTS not in sources:
-        where, found = f"{_title(header)}: sources", ", ".join(sources) or "none"
-        raise ManifestError("The header names no published lists", where=where, expected=LISTS, found=found)
+        where, names = f"{_title(header)}: sources", ", ".join(sources) or "none"
+        raise ManifestError("The header names no published lists", where=where, expected=LISTS, found=names)
     return sources[LISTS]
 
 
@@ -346,7 +349,7 @@ def namespaced_by_form(text: str, namespaces: Iterable[str]) -> str | None:
     return f"{fitting[0]}:{text}" if len(fitting) == 1 else None
 
 
-def read_published(path: Path, ids: Sequence[str]) -> list[str]:
+def read_published_ids(path: Path, ids: Sequence[str]) -> list[str]:
     """Return the ids of a published list in file order, namespaced as the part they are to be compared with.
 
     Parameters
@@ -376,20 +379,20 @@ def read_published(path: Path, ids: Sequence[str]) -> list[str]:
 
 
 def _words(data: bytes, path: Path) -> list[str]:
-    what = "The published list is not UTF-8 text"
-    lines = filled_lines(data, str(path), ManifestError, what, encoding="utf-8")
+    message = "The published list is not UTF-8 text"
+    lines = filled_lines(data, str(path), ManifestError, message, encoding="utf-8")
     for number, word in lines:
         if len(word.split()) > 1 or len(word) > 300 or not word.isprintable():
-            what, where = "A line of the published list is not one image id", f"{path}, line {number}"
-            raise ManifestError(what, where=where, expected="one id a line", found=repr(word[:80]))
+            message, where = "A line of the published list is not one image id", f"{path}, line {number}"
+            raise ManifestError(message, where=where, expected="one id a line", found=repr(word[:80]))
     return [word for _, word in lines]
 
 
 def _from_json(data: bytes, path: Path) -> list[str | int]:
-    what = "The published list is neither an array of ids nor COCO JSON"
+    message = "The published list is neither an array of ids nor COCO JSON"
     if data.lstrip()[:1] != b"{":
-        return decode_json(data, list[str | int], ManifestError, what, where=str(path))
-    images = decode_json(data, ListedImages, ManifestError, what, where=str(path)).images
+        return decode_json(data, list[str | int], ManifestError, message, where=str(path))
+    images = decode_json(data, ListedImages, ManifestError, message, where=str(path)).images
     return [PurePosixPath(image.file_name).name or image.id for image in images]
 
 

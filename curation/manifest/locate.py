@@ -28,12 +28,12 @@ _ALIKE = 0.7
 
 def manifest_folders(roots: list[Path] | None = None) -> dict[str, Path]:
     """Return every available manifest, ``NAME@VERSION`` to folder, sorted; an earlier root goes before a later one."""
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for root in manifest_roots() if roots is None else roots:
         for folder in _folders_below(root):
             name = folder.relative_to(root)
-            found.setdefault(f"{name.parent.as_posix()}@{name.name}", folder)
-    return dict(sorted(found.items()))
+            folders.setdefault(f"{name.parent.as_posix()}@{name.name}", folder)
+    return dict(sorted(folders.items()))
 
 
 def find_manifest(target: str) -> Path:
@@ -67,8 +67,8 @@ def find_manifest(target: str) -> Path:
         return current
     where = target[:200]
     if candidates:
-        found = ", ".join(list(candidates)[:10])
-        raise ManifestError("Several manifests match this name", where=where, expected="one of them", found=found)
+        names = ", ".join(list(candidates)[:10])
+        raise ManifestError("Several manifests match this name", where=where, expected="one of them", found=names)
     if path.is_file():
         hint = f"curation inspect {target[:200]} shows what an annotation file holds, curation build makes a manifest"
         raise ManifestError("A manifest is a folder, and this is a file", where=where, expected="a folder", hint=hint)
@@ -153,8 +153,8 @@ def superseded_by(header: Header, at_hand: Mapping[str, tuple[str, Header]]) -> 
         require_earlier(current, [where])
         digest, current = at_hand.get(f"{current.name}@{link.version}", ("", None))
         if current is not None and digest != link.digest:
-            what = "A manifest supersedes a version by a digest that is not that version's"
-            raise DigestMismatchError(what, where=f"{where} {link.version}", expected=digest, found=link.digest)
+            message = "A manifest supersedes a version by a digest that is not that version's"
+            raise DigestMismatchError(message, where=f"{where} {link.version}", expected=digest, found=link.digest)
         chain.append(Superseded(link.version, link.digest, link.reason, current is not None))
     return tuple(chain)
 
@@ -178,14 +178,14 @@ def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
     """
     for folder in folders:
         if not folder.is_dir():
-            what, found = "The folder of manifests does not exist", "a file" if folder.exists() else None
-            raise UsageError(what, where=str(folder), expected="a folder of manifests", found=found)
+            message, kind = "The folder of manifests does not exist", "a file" if folder.exists() else None
+            raise UsageError(message, where=str(folder), expected="a folder of manifests", found=kind)
     at_hand: dict[str, tuple[str, Header]] = {}
     folder_of = manifest_folders(manifest_roots(folders))
     for name, folder in folder_of.items():
         try:
-            stated = read_stated(folder)
-            at_hand[name] = stated.digest, stated
+            stored = read_stated(folder)
+            at_hand[name] = stored.digest, stored
         except CurationError as error:
             warnings.warn(f"{folder}: {error.what}", CurationWarning, stacklevel=2)
     return [

@@ -34,7 +34,13 @@ from curation.core.wording import cut
 from curation.core.writing import publishing_folder, write_bytes
 from curation.manifest.built_from import BuiltFrom, open_remembered, read_built_from
 from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry, header_as_data
-from curation.manifest.validation import check_header, check_lists, check_name, needs_every_list, require_earlier
+from curation.manifest.validation import (
+    check_header,
+    check_lists,
+    check_manifest_name,
+    needs_every_list,
+    require_earlier,
+)
 from curation.sources.source_specs import Reading, Sources, SourceSlot
 
 if TYPE_CHECKING:
@@ -88,7 +94,7 @@ class Manifest:
                 expected="a Header and a mapping; curation.load reads a manifest, curation.build makes one",
                 found=f"{shown(self.header)}; {shown(self.lists)}",
             )
-        check_name(self.header)
+        check_manifest_name(self.header)
         object.__setattr__(self, "lists", _Lists(self.lists))
 
     def __repr__(self) -> str:
@@ -154,8 +160,8 @@ class Manifest:
     def part(self, name: str) -> PartEntry:
         """Return the entry of a part; an unknown name is a `ManifestError` that lists the parts."""
         if name not in self.parts:
-            expected, found = ", ".join(self.parts), repr(name[:80])
-            raise ManifestError("The manifest has no such part", where=self.title, expected=expected, found=found)
+            expected, text = ", ".join(self.parts), repr(name[:80])
+            raise ManifestError("The manifest has no such part", where=self.title, expected=expected, found=text)
         return self.header.parts[self.parts.index(name)]
 
     @checked
@@ -223,8 +229,8 @@ class Manifest:
         except SourceError as error:
             if sources:
                 raise
-            told = f"{error.what} ({error.where}): photos are looked up by id, not by the file names that it states"
-            warnings.warn(told, CurationWarning, stacklevel=4)
+            warning = f"{error.what} ({error.where}): photos are looked up by id, not by the file names that it states"
+            warnings.warn(warning, CurationWarning, stacklevel=4)
             return ()
 
     @checked
@@ -325,16 +331,16 @@ def _require_same(manifest: Manifest, folder: Path) -> None:
     try:
         present = read_manifest(folder)
     except (ManifestError, MissingFileError) as error:
-        what = "The output folder holds a damaged manifest"
-        raise UsageError(what, where=str(folder), found=error.what, hint=other) from error
+        message = "The output folder holds a damaged manifest"
+        raise UsageError(message, where=str(folder), found=error.what, hint=other) from error
     if present.digest != manifest.digest:
-        what = "The output folder holds another manifest, and a published manifest is never edited"
-        found = f"{present.title}, {present.digest}"
-        raise UsageError(what, where=str(folder), expected=manifest.digest, found=found, hint=hint)
+        message = "The output folder holds another manifest, and a published manifest is never edited"
+        present_state = f"{present.title}, {present.digest}"
+        raise UsageError(message, where=str(folder), expected=manifest.digest, found=present_state, hint=hint)
     if present.lists.keys() != manifest.lists.keys():
-        what = "The output folder holds the same manifest with other lists available"
-        expected, found = f"{len(manifest.lists)} lists", f"{len(present.lists)} lists"
-        raise UsageError(what, where=str(folder), expected=expected, found=found, hint=hint)
+        message = "The output folder holds the same manifest with other lists available"
+        expected, present_state = f"{len(manifest.lists)} lists", f"{len(present.lists)} lists"
+        raise UsageError(message, where=str(folder), expected=expected, found=present_state, hint=hint)
 
 
 def manifest_data(manifest: Manifest) -> dict[str, Any]:
@@ -361,7 +367,7 @@ def read_manifest(path: Path) -> Manifest:
     Raises
     ------
     MissingFileError
-        There is no manifest at this place.
+        The folder holds no manifest.
     VersionChainError
         It supersedes itself or a later version, or a version beside it does.
     ManifestError
@@ -386,7 +392,7 @@ def read_stated(folder: Path) -> StoredHeader:
     Raises
     ------
     MissingFileError
-        There is no manifest at this place.
+        The folder holds no manifest.
     ManifestError
         The header is not JSON, or has other fields or types than the schema.
     """
@@ -402,9 +408,9 @@ def _stored(data: bytes, where: str) -> StoredHeader:
         raise ManifestError("The manifest is not readable JSON", where=where, found=str(error)[:300]) from None
     version = fields.get("schema_version", b"none")
     if bytes(version) != b"%d" % SCHEMA_VERSION:
-        what, hint = ("Unsupported schema version of the manifest", "pip install --upgrade curation")
+        message, hint = ("Unsupported schema version of the manifest", "pip install --upgrade curation")
         raise ManifestError(
-            what, where=where, expected=str(SCHEMA_VERSION), found=bytes(version)[:20].decode(), hint=hint
+            message, where=where, expected=str(SCHEMA_VERSION), found=bytes(version)[:20].decode(), hint=hint
         )
     if "overlay" in fields:
         raise ManifestError(
@@ -417,8 +423,8 @@ def _stored(data: bytes, where: str) -> StoredHeader:
     try:
         return msgspec.json.decode(data, type=StoredHeader)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        what, expected = ("Malformed manifest", "the fields of curation/manifest/schema.json")
-        raise ManifestError(what, where=where, expected=expected, found=str(error)[:300]) from None
+        message, expected = ("Malformed manifest", "the fields of curation/manifest/schema.json")
+        raise ManifestError(message, where=where, expected=expected, found=str(error)[:300]) from None
 
 
 def _read_header(path: Path) -> Header:
@@ -437,8 +443,8 @@ def _read_header(path: Path) -> Header:
             hint="fetch the file again; a changed header needs a new version",
         )
     # Same value in other bytes: a repeated key, a missing default, a space. One byte string for one manifest.
-    what = "The manifest is not in canonical form"
-    _require_bytes(data, sha256_of_bytes(header_bytes(manifest)), where, what)
+    message = "The manifest is not in canonical form"
+    _require_bytes(data, sha256_of_bytes(header_bytes(manifest)), where, message)
     return header
 
 
@@ -457,7 +463,7 @@ def _check_chain(header: Header, folder: Path) -> None:
         try:
             earlier = _read_header(chain[-1] / HEADER_FILE)
         except (ManifestError, MissingFileError):
-            return  # What is damaged there is told when it is read itself.
+            return  # Damage there is reported when that manifest is read.
         if (earlier.name, earlier.version) != (header.name, link.version) or earlier.supersedes is None:
             return
         require_earlier(earlier, [*map(str, chain), str(folder.parent / earlier.supersedes.version)])
@@ -471,20 +477,20 @@ def _lists_at_hand(header: Header, folder: Path) -> set[str]:
     present = {entry.name for entry in lists.iterdir()} if lists.is_dir() else set()
     needed = {f"{name}.txt" for name in needs_every_list(header, present)}
     if missing := sorted(needed - present):
-        what = "An id list of the manifest is missing"
-        raise ManifestError(what, where=str(lists / missing[0]), hint="fetch the folder again")
+        message = "An id list of the manifest is missing"
+        raise ManifestError(message, where=str(lists / missing[0]), hint="fetch the folder again")
     if extra := sorted(present - expected):
-        what = "The id folder holds a file that the manifest does not name"
-        named = ", ".join(sorted(expected)) or "no file"
-        raise ManifestError(what, where=str(lists), expected=named, found=repr(extra[0][:100]))
+        message = "The id folder holds a file that the manifest does not name"
+        list_names = ", ".join(sorted(expected)) or "no file"
+        raise ManifestError(message, where=str(lists), expected=list_names, found=repr(extra[0][:100]))
     return {name.removesuffix(".txt") for name in present}
 
 
 def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
     path = inside(folder, f"{LIST_FOLDER}/{part.name}.txt")
     data = read_bytes(path, kind="id list", most=MAX_LIST_BYTES, error=ManifestError)
-    what = "An id list does not match its digest in the manifest"
-    _require_bytes(data, part.sha256, str(path), what)
+    message = "An id list does not match its digest in the manifest"
+    _require_bytes(data, part.sha256, str(path), message)
     text = utf8_text(data, str(path), ManifestError, "An id list is not UTF-8", encoding="utf-8")
     if text and not text.endswith("\n"):
         raise ManifestError("An id list has no final line feed", where=str(path), found=repr(text[-40:]))
@@ -505,8 +511,8 @@ def manifest_roots(more: Iterable[Path] = ()) -> list[Path]:
 
     They are ``./manifests``, those of ``$CURATION_MANIFESTS``, `more`, and last what comes with this package.
     """
-    named = [Path(folder) for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
-    return [Path("manifests"), *named, *more, packaged_manifests()]
+    from_variable = [Path(folder) for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
+    return [Path("manifests"), *from_variable, *more, packaged_manifests()]
 
 
 def is_approximate(header: Header) -> bool:

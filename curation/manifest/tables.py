@@ -34,12 +34,12 @@ def manifest_tables(manifest: Manifest) -> list[Table]:
 
 
 def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
-    """Return the paper's figures beside those obtained, with the explanation of each difference, told once in a row."""
+    """Return the figures of the paper beside those obtained; adjacent rows do not repeat an explanation."""
     rows, last = [], ""
     for figure in figures:
         remark = figure.explanation or ("same" if figure.paper == figure.obtained else "")
-        shown = "as above" if remark == last not in ("", "same") else remark
-        rows.append((figure.name, count(figure.paper), count(figure.obtained), shown))
+        cell = "as above" if remark == last not in ("", "same") else remark
+        rows.append((figure.name, count(figure.paper), count(figure.obtained), cell))
         last = remark
     return Table(title, ("figure", "paper", "obtained", "remark"), tuple(rows))
 
@@ -47,7 +47,7 @@ def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
 def part_table(header: Header, *, digest_length: int = 19) -> Table:
     """Return one row a part: role, task, images, annotated images, objects by role, start of the digest.
 
-    Without tasks there is no such column.
+    Without tasks this column is absent.
     """
     rows = []
     for part in header.parts:
@@ -62,10 +62,10 @@ def part_table(header: Header, *, digest_length: int = 19) -> Table:
 def _identity(manifest: Manifest) -> Table:
     header = manifest.header
     paper = header.paper
-    told = "none" if paper is None else f"{paper.title}. {paper.authors}. {paper.venue} {paper.year}"
+    paper_text = "none" if paper is None else f"{paper.title}. {paper.authors}. {paper.venue} {paper.year}"
     rows = [
         ("title", header.title),
-        ("paper", told),
+        ("paper", paper_text),
         ("taxonomy", header.taxonomy),
         ("origin", header.origin),
         ("digest", manifest.digest),

@@ -29,13 +29,13 @@ from curation.manifest.header import (
 _LONGEST_NAME = 120
 
 
-def check_name(header: Header) -> None:
+def check_manifest_name(header: Header) -> None:
     """Raise `ManifestError` unless the name and version of a manifest can be those of folders.
 
     A name that climbs (``..``) would lead out of the folder in which the manifest is written.
     """
-    named = isinstance(header.name, str) and len(header.name) <= _LONGEST_NAME and re.fullmatch(NAME, header.name)
-    if not named:
+    valid = isinstance(header.name, str) and len(header.name) <= _LONGEST_NAME and re.fullmatch(NAME, header.name)
+    if not valid:
         expected = "lower-case words joined by -, at most one /, such as mylab/parts"
         raise _inconsistent("name", expected, ascii(header.name)[:80])
     if not (isinstance(header.version, str) and re.fullmatch(VERSION, header.version)):
@@ -56,8 +56,8 @@ def check_header(header: Header, *, where: str) -> None:
         expected, _, field = str(error).rpartition(" - at ")
         raise _inconsistent(f"{where}: {field}", expected) from None
     require_earlier(header, [where])
-    for field, expected, found in _contradictions(header):
-        raise _inconsistent(f"{where}: {field}", expected, found)
+    for field, expected, value in _contradictions(header):
+        raise _inconsistent(f"{where}: {field}", expected, value)
 
 
 def _inconsistent(where: str, expected: str, found: object = None) -> ManifestError:
@@ -110,8 +110,8 @@ def _contradictions(header: Header) -> Iterator[tuple[str, str, object]]:
 
 def _outside_superclass(header: Header) -> Iterator[tuple[str, str, object]]:
     """OSOD-III: known and unknown classes together are the super-class, but for those listed as left out."""
-    stated = header.rule.parameters
-    members, left_out = stated.get("superclass_members"), stated.get("superclass_left_out", ())
+    parameters = header.rule.parameters
+    members, left_out = parameters.get("superclass_members"), parameters.get("superclass_left_out", ())
     if not isinstance(members, tuple) or not isinstance(left_out, tuple):
         yield "rule.parameters.superclass_members", "the classes of the super-class", "none"
         return
@@ -121,7 +121,7 @@ def _outside_superclass(header: Header) -> Iterator[tuple[str, str, object]]:
     if missing := sorted({*map(str, members)} - played - set(left_out)):
         expected = "a role for every class of the super-class, or its name in rule.parameters.superclass_left_out"
         yield "classes", expected, missing[:5]
-    if left_out and not stated.get("superclass_left_out_because"):
+    if left_out and not parameters.get("superclass_left_out_because"):
         yield "rule.parameters.superclass_left_out_because", "a reason", "none"
 
 
@@ -138,13 +138,13 @@ def check_lists(header: Header, lists: Lists, *, where: str) -> None:
         raise _inconsistent(f"{where}: lists", ", ".join(sorted(pinned)) or "none", sorted(lists))
     for name, ids in lists.items():
         part, file = pinned[name], f"{where}: ids/{name}.txt"
-        check_ids(ids, part, where=file)
+        check_list_ids(ids, part, where=file)
         if (digest := sha256_of_lines(ids)) != part.sha256:
-            what = "A list is not the one whose digest its manifest states"
-            raise DigestMismatchError(what, where=file, expected=part.sha256, found=digest)
+            message = "A list is not the one whose digest its manifest states"
+            raise DigestMismatchError(message, where=file, expected=part.sha256, found=digest)
         if part.subset_of in lists and (outside := set(ids) - set(lists[part.subset_of])):
-            what = f"Part {name!r} is not inside part {part.subset_of!r} as its entry says"
-            raise ManifestError(what, where=where, found=f"{len(outside)} ids outside, first {min(outside)}")
+            message = f"Part {name!r} is not inside part {part.subset_of!r} as its entry says"
+            raise ManifestError(message, where=where, found=f"{len(outside)} ids outside, first {min(outside)}")
 
 
 def needs_every_list(header: Header, present: Iterable[str]) -> set[str]:
@@ -160,28 +160,28 @@ def needs_every_list(header: Header, present: Iterable[str]) -> set[str]:
 _PLAIN_LINES = re.compile(r"(?:[a-z][a-z0-9_]{0,31}:[!-~](?:[ -~]{0,253}[!-~])?\n)*+")
 
 
-def check_ids(ids: Sequence[str], part: PartEntry, *, where: str) -> None:
+def check_list_ids(ids: Sequence[str], part: PartEntry, *, where: str) -> None:
     """Raise `ManifestError` unless a list has the stated length, well-formed unique ids, and the stated order."""
     if not _PLAIN_LINES.fullmatch("".join(f"{text}\n" for text in ids)) or any("\n" in text for text in ids):
         for line, text in enumerate(ids, start=1):
             try:
                 parse_image_id(text)
             except CurationError as error:
-                found = error.found or repr(text[:80])
+                text_found = error.found or repr(text[:80])
                 raise ManifestError(
-                    error.what, where=f"{where}, line {line}", expected=error.expected, found=found
+                    error.what, where=f"{where}, line {line}", expected=error.expected, found=text_found
                 ) from None
     repeated = [image for image, times in Counter(ids).items() if times > 1]
     if repeated and not part.repeats:
         raise ManifestError("A list names an image twice", where=where, found=repeated[0])
     counts = {"images": (part.images, len(ids)), "repeats": (part.repeats, len(ids) - len(set(ids)))}
-    for field, (stated, count) in counts.items():
-        if stated != count:
-            raise _inconsistent(f"{where}: {field}", str(stated), count)
+    for field, (stated_count, count) in counts.items():
+        if stated_count != count:
+            raise _inconsistent(f"{where}: {field}", str(stated_count), count)
     if part.order == "code_point" and list(ids) != sorted(ids):
         line = next(line for line in range(1, len(ids)) if ids[line] < ids[line - 1])
-        found = f"{ids[line]} on line {line + 1} after {ids[line - 1]}"
-        raise ManifestError("A list is not sorted by code point", where=where, found=found)
+        text_found = f"{ids[line]} on line {line + 1} after {ids[line - 1]}"
+        raise ManifestError("A list is not sorted by code point", where=where, found=text_found)
 
 
 def require_earlier(header: Header, chain: Sequence[str]) -> None:

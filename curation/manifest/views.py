@@ -1,4 +1,4 @@
-"""Label views applied: which objects of a source belong to a part, in which role, and what becomes of them."""
+"""Label views applied: which objects of a source belong to a part, in which role, and how they are treated."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PartObjects:
     label : ndarray of int32, shape (m,)
         Position in the header's `classes`.
     role : ndarray of int8, shape (m,)
-        Position in `ROLES`: the role of the class, whatever becomes of the object.
+        Position in `ROLES`: the role of the class, however the object is treated.
     category_id : ndarray of int32, shape (m,)
         The class's index, or -1 where the view renames the object to unknown.
     ignore : ndarray of bool, shape (m,)
@@ -150,10 +150,10 @@ def positions_of(ids: Sequence[str], sources: Sequence[Source]) -> tuple[Int32s,
     position = np.full(len(ids), -1, np.int32)
     for number, raw in enumerate(sources):
         position_of = {f"{raw.namespace}:{native}": index for index, native in enumerate(raw.images.native.tolist())}
-        found = np.array([position_of.get(text, -1) for text in ids], np.int32)
-        fresh = (found >= 0) & (position < 0)
+        positions = np.array([position_of.get(text, -1) for text in ids], np.int32)
+        fresh = (positions >= 0) & (position < 0)
         source[fresh] = number
-        position[fresh] = found[fresh]
+        position[fresh] = positions[fresh]
     return source, position
 
 
@@ -183,11 +183,11 @@ def every_object(classes: Sequence[ClassEntry], images: PartImages) -> dict[str,
 
 def treated(treatment: str, view: LabelView, objects: Mapping[str, npt.NDArray[Any]]) -> Bools:
     """Return which objects a treatment reaches through their role or one of their flags."""
-    found: Bools = np.array([getattr(view, name) == treatment for name in ROLES], np.bool_)[objects["role"]]
+    is_treated: Bools = np.array([getattr(view, name) == treatment for name in ROLES], np.bool_)[objects["role"]]
     for flag in ("crowd", "difficult", "depiction"):
         if getattr(view, flag) == treatment:
-            found |= objects[flag]
-    return found
+            is_treated |= objects[flag]
+    return is_treated
 
 
 def stated_pairs(classes: Sequence[ClassEntry], images: PartImages) -> tuple[Int32s, Int32s]:

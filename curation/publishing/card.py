@@ -15,8 +15,17 @@ from curation.core.pages import page
 from curation.core.tables import tex
 from curation.manifest.header import Header, Paper, ParameterValue, classes_in
 from curation.publishing.croissant import derived
-from curation.publishing.licences import STATED
-from curation.publishing.member import HUB, PARTS_CONFIG, Configs, Member, Request, Statement, keywords, title_of
+from curation.publishing.member import (
+    HUB,
+    PARTS_CONFIG,
+    STATED,
+    Configs,
+    Member,
+    Request,
+    Statement,
+    keywords,
+    title_of,
+)
 from curation.publishing.parquet import PlannedTable
 from curation.publishing.tables import COLUMNS
 
@@ -58,7 +67,7 @@ def card_text(request: Request, configs: Configs, date: str = "") -> str:
         Of publication, ISO 8601; ``""`` for none.
     """
     members, repository, tag = request.members, request.repository, request.tag
-    stated = {**derived(members), **request.statements}
+    statements = {**derived(members), **request.statements}
     text = page(
         "card.md",
         data=card_header(card_data(repository, members, configs)),
@@ -71,8 +80,8 @@ def card_text(request: Request, configs: Configs, date: str = "") -> str:
         parts_config=PARTS_CONFIG,
         columns=_columns(request.tables),
         results=request.results,
-        stated=lambda name: _texts(stated.get(name)),
-        limits=_limits(members, _texts(stated.get("dataLimitations"))),
+        stated=lambda name: _texts(statements.get(name)),
+        limits=_limits(members, _texts(statements.get("dataLimitations"))),
         differing=sum(row.paper != row.obtained for member in members for row in member.manifest.header.figures),
         not_for=_NOT_FOR,
         hub=HUB,
@@ -83,7 +92,7 @@ def card_text(request: Request, configs: Configs, date: str = "") -> str:
         origins=_ORIGINS,
         spdx=STATED,
         class_roles=lambda header, part: Counter(entry.role for entry in classes_in(header, part)),
-        shown=_shown,
+        shown=_parameter_text,
     )
     return text.rstrip("\n") + "\n"
 
@@ -167,11 +176,11 @@ def links(paper: Paper) -> dict[str, str]:
     {'arXiv:2201.00471': 'https://arxiv.org/abs/2201.00471'}
     """
     known, text = _PAPERS.get(paper.title, {}), f"{paper.venue} {paper.bibtex[:_LONGEST_BIBTEX]}"
-    stated = {"arxiv": _ARXIV.search(text), "doi": _DOI.search(text)}
-    found = {kind: known.get(kind) or (match[match.re.groups] if match else "") for kind, match in stated.items()}
+    matches = {"arxiv": _ARXIV.search(text), "doi": _DOI.search(text)}
+    numbers = {kind: known.get(kind) or (match[match.re.groups] if match else "") for kind, match in matches.items()}
     addresses = {
-        f"arXiv:{found['arxiv']}": f"https://arxiv.org/abs/{found['arxiv']}",
-        f"doi:{found['doi']}": f"https://doi.org/{found['doi']}",
+        f"arXiv:{numbers['arxiv']}": f"https://arxiv.org/abs/{numbers['arxiv']}",
+        f"doi:{numbers['doi']}": f"https://doi.org/{numbers['doi']}",
     }
     return {label: address for label, address in addresses.items() if not label.endswith(":")}
 
@@ -181,7 +190,7 @@ def _texts(value: Statement | None) -> tuple[str, ...]:
 
 
 def _limits(members: Sequence[Member], texts: Sequence[str]) -> list[str]:
-    """Return the limits that the card does not state elsewhere: notes have a section of their own, figures a table."""
+    """Return the limits that the card does not state elsewhere: notes have a section, figures a table."""
     headers = [member.manifest.header for member in members]
     elsewhere = {f"{header.name} {header.version}: {note}" for header in headers for note in header.notes}
     figures = tuple(
@@ -209,7 +218,7 @@ def _loading(repository: str, tag: str, configs: Configs) -> str:
     )
 
 
-def _shown(value: ParameterValue) -> str:
+def _parameter_text(value: ParameterValue) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
     if len(text) > _LONGEST_VALUE:
         return f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"

@@ -72,14 +72,16 @@ def croissant_bytes(
     headers = [member.manifest.header for member in members]
     ctx = mlc.Context(conforms_to="http://mlcommons.org/croissant/1.1", rdf=mlc.Rdf(context=dict(_DECLARED["context"])))
     owner, _, name = repository.partition("/")
-    named = "; ".join(f"{header.name} {header.version} ({' '.join(header.title.split())})" for header in headers)
+    manifest_names = "; ".join(
+        f"{header.name} {header.version} ({' '.join(header.title.split())})" for header in headers
+    )
     urls = {terms.url for member in members for terms in member.terms().values() if terms.url}
-    stated = {key: request.statements.get(key) for key in PROPERTIES}
+    statements = {key: request.statements.get(key) for key in PROPERTIES}
     data = mlc.Metadata(
         ctx=ctx,
         conforms_to=["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
         name=name,
-        description=f"{_DECLARED['description']}: {named}.",
+        description=f"{_DECLARED['description']}: {manifest_names}.",
         url=HUB + repository,
         version=tag,
         license=[HUB + repository, *sorted(urls)],
@@ -114,12 +116,12 @@ def croissant_bytes(
         extra_properties={
             "alternateName": title_of(members),
             "isLiveDataset": False,
-            **{f"rai:{key}": list(value) if isinstance(value, tuple) else value for key, value in stated.items()},
+            **{f"rai:{key}": list(value) if isinstance(value, tuple) else value for key, value in statements.items()},
             "prov:wasDerivedFrom": _entities(members),
             "prov:wasGeneratedBy": [activity for member in members for activity in _activities(member, date)],
         },
     )
-    # The library makes a moment of a day.
+    # The library turns a day into a moment.
     plain = {**data.to_json(), **({"datePublished": date} if date else {})}
     return (json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
@@ -132,8 +134,10 @@ def described_digest(digests: Mapping[str, str], statements: Mapping[str, Statem
     digests : mapping of str to str
         The identity of each file, by path.
     """
-    said = {key: list(value) if isinstance(value, tuple) else value for key, value in sorted(statements.items())}
-    return sha256_of_value({"files": dict(sorted(digests.items())), "statements": said})
+    plain_statements = {
+        key: list(value) if isinstance(value, tuple) else value for key, value in sorted(statements.items())
+    }
+    return sha256_of_value({"files": dict(sorted(digests.items())), "statements": plain_statements})
 
 
 def _field(ctx: Any, parent: str, path: str, field: pa.Field, column: str = "") -> mlcroissant.Field:
@@ -159,11 +163,11 @@ def _field(ctx: Any, parent: str, path: str, field: pa.Field, column: str = "") 
 
 def _entities(members: Sequence[Member]) -> list[dict[str, Any]]:
     """Return where the data come from: one flat entity an owner's address, as editors of RAI read it, with digests."""
-    found: dict[str, dict[str, Any]] = {}
+    by_owner: dict[str, dict[str, Any]] = {}
     for member in members:
         for entry in member.manifest.header.sources:
             terms, label = member.terms()[entry.name], f"{entry.dataset} {entry.part}".strip()
-            entity = found.setdefault(
+            entity = by_owner.setdefault(
                 terms.url or label,
                 {
                     "@type": "prov:Entity",
@@ -176,10 +180,10 @@ def _entities(members: Sequence[Member]) -> list[dict[str, Any]]:
             )
             entity["prov:label"].append(label)
             entity["identifier"] += [file.sha256 for file in entry.files]
-    for entity in found.values():
+    for entity in by_owner.values():
         entity["prov:label"] = ", ".join(dict.fromkeys(entity["prov:label"]))
         entity["identifier"] = list(dict.fromkeys(entity["identifier"]))
-    return list(found.values())
+    return list(by_owner.values())
 
 
 def _agent(kind: str, name: str) -> dict[str, str]:
@@ -233,7 +237,7 @@ def check_croissant(path: Path) -> tuple[str, ...]:
     logging.set_verbosity(logging.ERROR)
     try:
         with warnings.catch_warnings():
-            # The library's parser warns of its own deprecated parts.
+            # The library's parser warns of deprecated parts of the library.
             warnings.simplefilter("ignore", DeprecationWarning)
             issues = mlc.Dataset(str(path)).metadata.ctx.issues
     except mlc.ValidationError as error:
@@ -255,20 +259,20 @@ def _let_pass(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def missing(stated: set[str]) -> list[str]:
-    """Return the required properties that nobody stated."""
+    """Return the required properties that are not stated."""
     return [name for name in REQUIRED if name not in stated]
 
 
 def derived(members: Sequence[Member]) -> dict[str, Statement]:
-    """Return what the manifests themselves say of responsible use, by property; what they do not say is absent."""
+    """Return the properties of responsible use that the manifests state; others are absent."""
     headers = [member.manifest.header for member in members]
-    # By dataset: of data whose licence the publisher states, the photos of the dataset of that name say nothing.
+    # By dataset: of data whose licence the publisher states, the photos of the dataset of that name prove nothing.
     persons = {
         (family(entry.dataset), member.terms()[entry.name].persons)
         for member in members
         for entry in member.manifest.header.sources
     }
-    found: dict[str, Statement] = {
+    statements: dict[str, Statement] = {
         "dataLimitations": tuple(dict.fromkeys(text for header in headers for text in _limitations(header))),
         "dataUseCases": tuple(dict.fromkeys(map(_use_case, headers))),
         "dataCollectionType": "Secondary Data analysis",
@@ -278,9 +282,9 @@ def derived(members: Sequence[Member]) -> dict[str, Statement]:
         "dataReleaseMaintenancePlan": _DECLARED["maintenance"],
     }
     if all(text for _, text in persons):
-        found["hasSyntheticData"] = False
-        found["personalSensitiveInformation"] = tuple(f"{name}: {text}" for name, text in sorted(persons))
-    return {name: value for name, value in found.items() if value != ()}
+        statements["hasSyntheticData"] = False
+        statements["personalSensitiveInformation"] = tuple(f"{name}: {text}" for name, text in sorted(persons))
+    return {name: value for name, value in statements.items() if value != ()}
 
 
 def _limitations(header: Header) -> Iterator[str]:

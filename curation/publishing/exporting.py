@@ -1,4 +1,4 @@
-"""`export`: parts of a manifest in a format that detectors read, or in the layout of the authors' own files."""
+"""`write_export`: parts of a manifest in a format that detectors read, or in the layout of the authors' own files."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from curation.core.canonical import sha256_of_bytes
-from curation.core.errors import UsageError
+from curation.core.errors import ExportError, UsageError
 from curation.core.files import read_bytes
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import plan_coco
-from curation.publishing.formats.id_lists import NEEDS_SOURCES, plan_lists
+from curation.publishing.formats.content import ContentImages, gather_images
 from curation.publishing.formats.plan import FormatOptions as FormatOptions
-from curation.publishing.formats.plan import Plan, WrittenFile, joined_plans, write_plan
+from curation.publishing.formats.plan import Plan, PlannedFile, WrittenFile, joined_plans, lines, safe_name, write_plan
 from curation.publishing.formats.voc import plan_voc
 from curation.publishing.formats.yolo import plan_yolo
 from curation.publishing.photos import photo_sizes
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ExportRequest:
     """What a format is asked to write.
 
     Attributes
@@ -78,7 +78,7 @@ class Format:
     """
 
     name: str
-    plan: Callable[[Request], Plan]
+    plan: Callable[[ExportRequest], Plan]
     options: tuple[str, ...] = ()
     file: str = ""
     each: Literal["already", "file", "folder", "never"] = "already"
@@ -86,23 +86,85 @@ class Format:
     tables: Callable[[Member, FormatOptions], list[PlannedTable]] | None = None
 
 
-def _plan_yolo(asked: Request) -> Plan:
-    sizes = photo_sizes(asked.manifest, asked.parts, asked.sources, asked.photos) if asked.photos else None
-    return plan_yolo(asked.manifest, asked.parts, asked.sources, unknown=asked.options.unknown or "last", sizes=sizes)
+def _plan_yolo(request: ExportRequest) -> Plan:
+    sizes = photo_sizes(request.manifest, request.parts, request.sources, request.photos) if request.photos else None
+    return plan_yolo(
+        request.manifest, request.parts, request.sources, unknown=request.options.unknown or "last", sizes=sizes
+    )
+
+
+IdForm = Literal["namespaced", "native", "file_name", "number"]
+NEEDS_SOURCES = ("file_name", "number")
+
+
+def plan_lists(
+    manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source] | None = None, form: IdForm = "namespaced"
+) -> Plan:
+    """Return the plan of a list for each part, in the order of the part; a line that names an image again is kept.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source, optional
+        Only needed for ``file_name`` and ``number``; where given for another form, the ids must exist there.
+    form : {"namespaced", "native", "file_name", "number"}
+        ``coco:000000000139``, ``000000000139``, ``000000000139.jpg`` or ``139``.
+
+    Raises
+    ------
+    ExportError
+        The form needs a source; an image has no file name, or a hostile one; no part or one twice.
+    ManifestError, MissingListError
+        See `curation.manifest.views.locate_images`.
+    """
+    if not parts or len(set(parts)) < len(parts):
+        raise ExportError("Each part is exported once", expected="one or more parts", found=", ".join(parts))
+    if form in NEEDS_SOURCES and not sources:
+        raise ExportError(
+            f"The id form {form!r} needs the sources",
+            where="--set id_form",
+            expected=" ".join(f"--source {slot}=PATH" for slot in manifest.part(parts[0]).sources),
+        )
+    lists = {part: _list_lines(manifest, part, sources, form) for part in parts}
+    return Plan(
+        files=tuple(PlannedFile(f"{part}.txt", lines(texts)) for part, texts in lists.items()),
+        records=sum(map(len, lists.values())),
+        counts={"images": sum(map(len, lists.values()))},
+    )
+
+
+def _list_lines(manifest: Manifest, part: str, sources: Mapping[str, Source] | None, form: IdForm) -> Sequence[str]:
+    ids = manifest.ids(part)
+    images = gather_images(manifest, [part], sources) if sources else None
+    if images is not None and form in NEEDS_SOURCES:
+        names = _file_names(images) if form == "file_name" else map(str, images.numbers.tolist())
+        text_of = dict(zip(images.ids, names, strict=True))
+        return [text_of[image] for image in ids]
+    return ids if form == "namespaced" else [image.partition(":")[2] for image in ids]
+
+
+def _file_names(images: ContentImages) -> list[str]:
+    names: list[str] = images.file_names.tolist()
+    for name, image in zip(names, images.ids, strict=True):
+        if not name:
+            raise ExportError("The source gives no file name for an image", where=image, hint="--set id_form=native")
+        safe_name(name, image)
+    return names
 
 
 COCO = Format(
     "coco",
-    lambda asked: plan_coco(asked.manifest, asked.parts, asked.sources, asked.options),
+    lambda request: plan_coco(request.manifest, request.parts, request.sources, request.options),
     ("category_ids", "unknown_id"),
     file=".json",
     each="file",
 )
-VOC = Format("voc", lambda asked: plan_voc(asked.manifest, asked.parts, asked.sources), each="folder")
+VOC = Format("voc", lambda request: plan_voc(request.manifest, request.parts, request.sources), each="folder")
 YOLO = Format("yolo", _plan_yolo, ("unknown", "photos"), each="folder")
 ID_LISTS = Format(
     "txt",
-    lambda asked: plan_lists(asked.manifest, asked.parts, asked.sources, asked.options.id_form or "namespaced"),
+    lambda request: plan_lists(
+        request.manifest, request.parts, request.sources, request.options.id_form or "namespaced"
+    ),
     ("id_form",),
     file=".txt",
 )
@@ -142,7 +204,7 @@ class Exported:
         return {**self.summary, "out": str(self.out), "files": [dataclasses.asdict(file) for file in self.files]}
 
 
-def export(
+def write_export(
     manifest: Manifest,
     parts: Sequence[str],
     form: str,
@@ -163,7 +225,7 @@ def export(
     parts : sequence of str
         Names, patterns such as ``t*-test``, or ``all``; several go into one output.
     form : str
-        Name of one of `formats`.
+        A name in `formats`.
     sources : mapping of str to Any
         By ``NAME[@PART]``: see `curation.sources.opening.open_slots`. What the parts do not need is not read.
     out : Path
@@ -206,7 +268,7 @@ def export(
             "Several parts in this format are several files, and --out names one", where=str(out), hint="--out DIR"
         )
     opened, usable = _sources(chosen, manifest, parts, sources, options, reading or Reading())
-    request = Request(manifest, tuple(parts), usable, options, photos, sources)
+    request = ExportRequest(manifest, tuple(parts), usable, options, photos, sources)
     if each and chosen.each in ("file", "folder"):
         plans = {part: chosen.plan(dataclasses.replace(request, parts=(part,))) for part in parts}
         plan = joined_plans(plans, folders=chosen.each == "folder")
@@ -277,7 +339,7 @@ def _sources(
     form: Format,
     manifest: Manifest,
     parts: Sequence[str],
-    given: Mapping[str, Any],
+    raw_sources: Mapping[str, Any],
     options: FormatOptions,
     reading: Reading,
 ) -> tuple[dict[str, Source], dict[str, Source]]:
@@ -293,9 +355,9 @@ def _sources(
         # Tasks train on some files and test on others: one part's files do not tell whether classes have own ids.
         useful |= every
     chosen = [slot for slot in manifest.slots if slot.name in useful]
-    wanted = {name for slot in chosen for name in (slot.name, slot.dataset)}
-    idle = {name for slot in manifest.slots for name in (slot.name, slot.dataset)} - wanted
-    useful_given = {key: value for key, value in given.items() if key.partition("@")[0] not in idle}
+    names_needed = {name for slot in chosen for name in (slot.name, slot.dataset)}
+    idle = {name for slot in manifest.slots for name in (slot.name, slot.dataset)} - names_needed
+    useful_given = {key: value for key, value in raw_sources.items() if key.partition("@")[0] not in idle}
     optional = form is ID_LISTS and options.id_form not in NEEDS_SOURCES
     # Ids alone need no source: what a build remembers is not read for them.
     sources = (
@@ -318,18 +380,19 @@ def _differences(entry: SourceEntry, sources: Mapping[str, Source]) -> list[str]
     if entry.name not in sources:
         return []
     source, notes = sources[entry.name], []
-    stated, given = ({file.sha256 for file in files} for files in (entry.files, source.files))
+    header_digests, read_digests = ({file.sha256 for file in files} for files in (entry.files, source.files))
     # A manifest made from lists, not from annotations, states no file of its images.
-    if stated and stated != given:
+    if header_digests and header_digests != read_digests:
         notes.append(
             f"source {entry.name} is not the very file that the manifest was made from, so boxes may differ from its "
-            f"counts (`curation verify` shows them): {', '.join(sorted(given))} instead of {', '.join(sorted(stated))}"
+            f"counts (`curation verify` shows them): {', '.join(sorted(read_digests))} instead of "
+            f"{', '.join(sorted(header_digests))}"
         )
     left_out = sorted(source.dropped.items())
     return notes + [f"source {entry.name}: the reader left out {count} {reason}" for reason, count in left_out if count]
 
 
-def _summary(request: Request, form: str, plan: Plan) -> dict[str, Any]:
+def _summary(request: ExportRequest, form: str, plan: Plan) -> dict[str, Any]:
     header = request.manifest.header
     chosen = {name: value for name, value in _values(request.options).items() if value}
     # A file is stated by its digest: its path is this machine's.

@@ -40,14 +40,14 @@ def load(target: str | Path) -> Manifest:
     except ManifestError:
         if Path(str(target)).exists() or not _PUBLISHED.fullmatch(str(target)):
             raise
-        found = _from_hub(str(target))
-        if found is None:
+        manifest = _from_hub(str(target))
+        if manifest is None:
             raise
-        return found
+        return manifest
 
 
 def _from_hub(target: str) -> Manifest | None:
-    """Return the one manifest of a publication, None where the hub cannot be asked or has none of the name."""
+    """Return the manifest of a publication, None if the hub does not answer or does not have it."""
     from curation.publishing.hub import pull
 
     name, _, version = target.partition("@")

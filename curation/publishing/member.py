@@ -1,25 +1,141 @@
-"""`Member`: one manifest of a publication with all that is published of it."""
+"""`Member`: a manifest of a publication with all that is published of it, and the licence terms of its sources."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import cast
+from functools import cache
+from pathlib import Path
+from typing import Literal, cast
+
+import msgspec
 
 from curation.core.errors import CurationError, PublishError
 from curation.manifest.header import Header, SourceEntry
-from curation.manifest.manifest import Manifest
+from curation.manifest.manifest import HEADER_FILE, Manifest, packaged_manifests, read_stated
 from curation.manifest.validation import check_header
 from curation.manifest.verify import same_bytes, verify_sources
-from curation.publishing.licences import Terms, require_labels, terms_of
 from curation.publishing.parquet import PlannedTable
 from curation.review.decisions.decision import Decision, sort_key
 from curation.review.decisions.resolution import Rule, decisions_digest, recorded_digest, recorded_form, resolve
 from curation.sources.datasets import family
 from curation.sources.source import Source
+
+Permission = Literal["yes", "no", "unstated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of a dataset.
+
+    Attributes
+    ----------
+    annotations, media : str
+        SPDX identifier of the licence, else its name.
+    labels : {"yes", "no", "unstated"}
+        Whether boxes and class labels may be passed on. ``unstated``: the owner names no licence for them; they are
+        written where the publisher gives the source, and the card mentions it.
+    url : str
+        Where the terms are stated.
+    reason : str
+        Why labels may not be passed on, ``""`` where they may.
+    creator : str
+        Whom the licence of the annotations asks to name, ``""`` where it asks for none.
+    annotators : tuple of str
+        Who made the annotations, in the words of a hub's card (``crowdsourced``, ``expert-generated``, …); empty where
+        that is not known.
+    persons : str
+        What of persons the photos show, where all of them are photos and none was generated; ``""`` where unknown.
+    """
+
+    annotations: str
+    media: str
+    labels: Permission
+    url: str
+    reason: str = ""
+    creator: str = ""
+    annotators: tuple[str, ...] = ()
+    persons: str = ""
+
+
+_DECLARED = tomllib.loads((Path(__file__).parent / "licences.toml").read_text(encoding="utf-8"))
+
+
+TERMS = msgspec.convert(_DECLARED["terms"], dict[str, Terms])
+"""By family of datasets (see `curation.sources.datasets.family`)."""
+STATED: Mapping[str, bool] = _DECLARED["stated"]
+"""Licences that a publisher can state for data of his own, and whether they let it be passed on freely."""
+
+_UNKNOWN = Terms("not stated", "not stated", "unstated", url="")
+
+
+def terms_of(entry: SourceEntry, licences: Mapping[str, str] | None = None) -> Terms:
+    """Return the terms of a source: those of the table for a dataset that it knows by digest, exact name or namespace.
+
+    Parameters
+    ----------
+    licences : mapping of str to str, optional
+        SPDX identifiers by the name of the source, for the publisher's own data. They go before the table, unless the
+        files of the source are those of a dataset of the table, or that dataset's labels may not be passed on.
+
+    Raises
+    ------
+    PublishError
+        The statement contradicts the licence of a known dataset, or the licence is not one of `STATED`.
+    """
+    proved = next((dataset for file in entry.files if (dataset := _packaged_files().get(file.sha256))), "")
+    names = (proved, entry.dataset, entry.namespace)
+    known = next((TERMS[family(name)] for name in names if family(name) in TERMS), None)
+    licence = (licences or {}).get(entry.name)
+    if licence is None or (known is not None and licence == known.annotations):
+        return known or _UNKNOWN
+    if known is not None and (proved or known.labels == "no"):
+        proof = f"{proved}, proved by digest" if proved else f"the dataset is called {entry.dataset}"
+        raise PublishError(
+            f"The licence of this dataset is fixed ({proof})",
+            where=f"--licence {entry.name}={licence[:60]}",
+            expected=f"annotations {known.annotations}, photos {known.media} ({known.url})",
+            hint=f"drop --licence {entry.name}={licence[:60]}"
+            + ("" if proved else "; data of your own need a name of their own"),
+        )
+    if licence not in STATED:
+        raise PublishError(
+            "The licence is not one that this program knows",
+            where=f"--licence {entry.name}",
+            expected=", ".join(STATED),
+            found=ascii(licence[:60]),
+        )
+    free = STATED[licence]
+    return Terms(
+        annotations=licence,
+        media=licence,
+        labels="yes" if free else "no",
+        url=f"https://spdx.org/licenses/{licence}.html",
+        reason="" if free else f"{licence} forbids commercial use or changes",
+    )
+
+
+@cache
+def _packaged_files() -> Mapping[str, str]:
+    """Return the dataset of each raw file that packaged manifests were made from, by its digest."""
+    headers = (read_stated(path.parent) for path in sorted(packaged_manifests().rglob(HEADER_FILE)))
+    return {file.sha256: entry.dataset for header in headers for entry in header.sources for file in entry.files}
+
+
+def require_labels(entry: SourceEntry, terms: Terms) -> None:
+    """Raise `PublishError` where the labels of a source may not be passed on."""
+    if terms.labels == "no":
+        raise PublishError(
+            "The annotations of this source may not be passed on, so no boxes and no labels of it are written",
+            where=f"--source {entry.name} ({entry.dataset})",
+            found=f"{terms.annotations}: {terms.reason} ({terms.url})",
+            hint=f"leave out --source {entry.name}: the ids alone are published",
+        )
+
 
 Statement = str | bool | tuple[str, ...]
 """On responsible use."""
@@ -46,9 +162,9 @@ def config_names(headers: Sequence[Header]) -> list[str]:
     names = [
         name if times[name] == 1 else f"{name}-{header.version}" for name, header in zip(plain, headers, strict=True)
     ]
-    # Evidence has a config of its own beside that of its manifest.
-    taken = Counter([*names, PARTS_CONFIG, *(f"{name}-{DECISIONS}" for name in names)])
-    if repeated := [name for name in names if taken[name] > 1]:
+    # Evidence has a separate config beside that of its manifest.
+    occurrences = Counter([*names, PARTS_CONFIG, *(f"{name}-{DECISIONS}" for name in names)])
+    if repeated := [name for name in names if occurrences[name] > 1]:
         raise PublishError(
             "Two manifests would share a config",
             where=repeated[0],
@@ -74,7 +190,7 @@ def split_names(parts: Sequence[str]) -> dict[str, str]:
 EVIDENCE_FILE = "decisions.jsonl"
 
 
-def evidence_of(manifest: Manifest, decisions: Iterable[Decision]) -> tuple[Decision, ...]:
+def decisions_behind(manifest: Manifest, decisions: Iterable[Decision]) -> tuple[Decision, ...]:
     """Return the decisions that made a manifest, sorted, each once.
 
     They are those given, or what the manifest's rule for conflicts makes of them.
@@ -89,7 +205,7 @@ def evidence_of(manifest: Manifest, decisions: Iterable[Decision]) -> tuple[Deci
     if header.decisions is None:
         raise PublishError("The manifest was not reviewed, so there is no evidence to publish", where=where)
     rows = tuple(decisions)
-    found, candidates = decisions_digest(rows), [rows]
+    digest, candidates = decisions_digest(rows), [rows]
     # Where the rule needs what is not known here (who is senior), the decisions have to be resolved ones.
     with suppress(CurationError):
         rule = cast("Rule", header.rule.parameters.get("review_rule", "error"))
@@ -101,7 +217,7 @@ def evidence_of(manifest: Manifest, decisions: Iterable[Decision]) -> tuple[Deci
         "The decisions are not those behind the manifest",
         where=where,
         expected=header.decisions,
-        found=f"{len(rows)} decisions, {found}",
+        found=f"{len(rows)} decisions, {digest}",
         hint="curation review summary FILE --rule RULE --out RESOLVED.jsonl, and --decisions RESOLVED.jsonl",
     )
 
@@ -161,7 +277,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Results that a card shows: the file of records as it is, and its tables as Markdown."""
+    """Results that a card shows: the bytes of the file of records, and its tables as Markdown."""
 
     data: bytes
     text: str
@@ -183,7 +299,7 @@ class Request:
     layout : {"curation", "findmeifyoucan"}
         Whose columns these tables have.
     date : str
-        Of publication, ISO 8601; it is no part of the identity of a publication.
+        Of publication, ISO 8601; the identity of a publication does not depend on it.
     statements : mapping of str to text, texts or bool
         On responsible use (see `curation.publishing.croissant`).
     results : Results or None

@@ -64,7 +64,7 @@ class PlannedTable:
 
 
 def write_parquet(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> str:
-    """Write tables as the row groups of one file, and return the digest of their content (see `content_digest`)."""
+    """Write tables as the row groups of a file, and return the digest of their content (see `table_digest`)."""
     from pyarrow import parquet
 
     rows = _ContentDigest(schema)
@@ -78,7 +78,7 @@ def write_parquet(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> 
     return rows.digest
 
 
-def content_digest(tables: Iterable[pa.Table], schema: pa.Schema) -> str:
+def table_digest(tables: Iterable[pa.Table], schema: pa.Schema) -> str:
     """Return ``sha256:…`` of columns and rows: the same whichever version of a library wrote the file.
 
     It is the digest of the canonical JSON ``{"columns": [[name, type], …], "data": [[path, sha256], …], "rows": n}``.
@@ -205,8 +205,8 @@ def _numbers(array: pa.Array) -> npt.NDArray[Any]:
     from pyarrow import types
 
     plain = array.cast("uint8") if types.is_boolean(array.type) else array
-    found: npt.NDArray[Any] = plain.fill_null(0).to_numpy(zero_copy_only=False)
-    return np.ascontiguousarray(found.astype(found.dtype.newbyteorder("<")))
+    values: npt.NDArray[Any] = plain.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.ascontiguousarray(values.astype(values.dtype.newbyteorder("<")))
 
 
 def _type_name(kind: pa.DataType) -> str:

@@ -35,7 +35,7 @@ def photo_sizes(
     MissingExtraError
         Pillow is not installed.
     MissingFileError, ExportError, PathEscapeError
-        A photo is not there, is no image, or its name leads out of the folder.
+        A photo is missing, is not an image, or its name leads out of the folder.
     """
     from tqdm import tqdm
 
@@ -54,7 +54,7 @@ def write_image_sizes(photos: Path, table: Path) -> int:
     """Write ``image_id,width,height`` of every photo in a folder as CSV, sorted by id, and return how many there are.
 
     With Open Images' boxes in shares of the image, the table puts them into pixels when it lies beside them under the
-    name ``PART-image-sizes.csv``. The id is the file's name without suffix; what is no jpg or png is passed over.
+    name ``PART-image-sizes.csv``. The id is the file's name without suffix; files other than jpg and png are skipped.
 
     Raises
     ------
@@ -65,14 +65,14 @@ def write_image_sizes(photos: Path, table: Path) -> int:
     """
     from tqdm import tqdm
 
-    found = {path.stem: path for path in photos.glob("*") if path.suffix.lower() in _PHOTOS}
-    if not found:
+    photo_of = {path.stem: path for path in photos.glob("*") if path.suffix.lower() in _PHOTOS}
+    if not photo_of:
         raise MissingFileError(
             "The folder holds no photos", where=str(photos), expected="files such as 00166893b16a03ab.jpg"
         )
     lines = ["image_id,width,height\n"]
-    for name in tqdm(sorted(found), desc="photo sizes", unit=" photos", disable=None):
-        width, height = size_of_photo(found[name], ExportError)
+    for name in tqdm(sorted(photo_of), desc="photo sizes", unit=" photos", disable=None):
+        width, height = size_of_photo(photo_of[name], ExportError)
         lines.append(f"{name},{width},{height}\n")
     write_text(table, "".join(lines))
-    return len(found)
+    return len(photo_of)

@@ -15,8 +15,8 @@ from curation.core.errors import CanonicalFormError, CurationError, PublicationM
 from curation.core.files import inside, read_bytes
 from curation.manifest.header import DIGEST, VERSION
 from curation.manifest.manifest import Manifest, read_manifest
-from curation.publishing.formats.plan import json_bytes
-from curation.publishing.parquet import content_digest, read_parquet, schema_of
+from curation.publishing.formats.plan import indented_json
+from curation.publishing.parquet import read_parquet, schema_of, table_digest
 
 RECORD_FILE = "publication.json"
 MAX_RECORD_BYTES = 64 << 20
@@ -51,7 +51,7 @@ class PublishedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def identity(self) -> str:
-        """The digest that two publications of one content share."""
+        """The digest that two publications with the same content share."""
         return self.content or self.sha256
 
 
@@ -105,7 +105,7 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def record_bytes(publication: Publication) -> bytes:
     """Return the bytes of ``publication.json``."""
     data = msgspec.to_builtins(publication)
-    return json_bytes({"digest": publication.digest, **data, "files": dict(sorted(data["files"].items()))})
+    return indented_json({"digest": publication.digest, **data, "files": dict(sorted(data["files"].items()))})
 
 
 def parse_record(data: bytes, *, where: str) -> Publication:
@@ -120,7 +120,7 @@ def parse_record(data: bytes, *, where: str) -> Publication:
         _distrust(where, "the record is too large", f"at most {MAX_RECORD_BYTES} bytes", str(len(data)))
     try:
         content = msgspec.json.decode(data, type=dict[str, Any])
-        stated = content.pop("digest", None)
+        stated_digest = content.pop("digest", None)
         publication = msgspec.convert(content, Publication)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         _distrust(where, "it is not a record of a publication", "", str(error)[:300])
@@ -129,8 +129,8 @@ def parse_record(data: bytes, *, where: str) -> Publication:
         digest = publication.digest
     except CanonicalFormError as error:
         _distrust(where, error.what, error.expected or "", error.found or "")
-    if stated != digest:
-        _distrust(where, "the record does not match its digest", str(stated)[:100], digest)
+    if stated_digest != digest:
+        _distrust(where, "the record does not match its digest", str(stated_digest)[:100], digest)
     return publication
 
 
@@ -204,26 +204,26 @@ def verify_repository(folder: Path) -> Publication:
                 f"{size} bytes, {digest}",
             )
         if file.content and path.endswith(".parquet"):
-            found = content_digest(read_parquet(local), schema_of(local))
-            if found != file.content:
-                _refuse("The content of a table is not what was published", path, file.content, found)
+            digest_of_rows = table_digest(read_parquet(local), schema_of(local))
+            if digest_of_rows != file.content:
+                _refuse("The content of a table is not what was published", path, file.content, digest_of_rows)
     for manifest in publication.manifests:
         _verify_manifest(folder, manifest)
     return publication
 
 
-def _verify_manifest(folder: Path, stated: PublishedManifest) -> None:
-    manifest = read_manifest(inside(folder, stated.folder))
+def _verify_manifest(folder: Path, record: PublishedManifest) -> None:
+    manifest = read_manifest(inside(folder, record.folder))
     header = manifest.header
-    found = (header.name, header.version, manifest.digest)
-    if found != (stated.name, stated.version, stated.digest):
+    identity = (header.name, header.version, manifest.digest)
+    if identity != (record.name, record.version, record.digest):
         _refuse(
             "A manifest is not the one that was published",
-            stated.folder,
-            f"{stated.name} {stated.version} {stated.digest}",
-            " ".join(found),
+            record.folder,
+            f"{record.name} {record.version} {record.digest}",
+            " ".join(identity),
         )
-    for part in stated.parts:
+    for part in record.parts:
         if part.table:
             _verify_rows(folder, manifest, part.name, part.table)
 

@@ -109,7 +109,7 @@ def write_repository(request: Request, folder: Path) -> Written:
             put(f"{member.folder}/{EVIDENCE_FILE}", json_lines(member.evidence))
     if request.results is not None:
         put(RESULTS_FILE, request.results.data)
-    # The day of a publication is no part of what it says: the same content on another day is the same version.
+    # The day of a publication is not part of its content: the same content on another day is the same version.
     card = partial(card_text, request, _configs([table for table in tables if not table.empty]))
     content = sha256_of_bytes(card(date="").encode()) if request.date else ""
     put(CARD_FILE, card(date=request.date).encode(), content)
@@ -124,7 +124,7 @@ def write_repository(request: Request, folder: Path) -> Written:
         repository=request.repository,
         tag=request.tag,
         layout=request.layout,
-        manifests=tuple(_published(member, own=request.layout == "curation") for member in request.members),
+        manifests=tuple(_published(member, with_splits=request.layout == "curation") for member in request.members),
         files=dict(sorted(published.items())),
     )
     (folder / RECORD_FILE).write_bytes(record_bytes(publication))
@@ -145,8 +145,8 @@ def _configs(tables: Sequence[PlannedTable]) -> dict[str, dict[str, str]]:
     return configs
 
 
-def _published(member: Member, *, own: bool) -> PublishedManifest:
-    header, splits = member.manifest.header, member.splits if own else {}
+def _published(member: Member, *, with_splits: bool) -> PublishedManifest:
+    header, splits = member.manifest.header, member.splits if with_splits else {}
     parts = tuple(
         PublishedPart(
             name=part.name,

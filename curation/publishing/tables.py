@@ -87,7 +87,7 @@ def _part_table(member: Member, part: str, split: str) -> PlannedTable:
     filled += ["decisions"] * (member.evidence is not None)
 
     def rows() -> Iterator[pa.Table]:
-        yield part_table(member.manifest, part, sources, member.evidence)
+        yield published_table(member.manifest, part, sources, member.evidence)
 
     return PlannedTable(member.config, split, part_schema(), rows, tuple(filled), not member.manifest.lists[part])
 
@@ -137,7 +137,7 @@ def part_schema() -> pa.Schema:
     )
 
 
-def part_table(
+def published_table(
     manifest: Manifest,
     part: str,
     sources: Mapping[str, Source] | None = None,
@@ -169,8 +169,8 @@ def part_table(
         once = replace(manifest, lists={part: tuple(dict.fromkeys(ids))})
         row_of = {image: row for row, image in enumerate(once.lists[part])}
         rows = pa.array([row_of[image] for image in ids], pa.int64())
-        found = _labelled(once, part, sources, schema)
-        columns |= {name: column.take(rows) for name, column in found.items()}
+        labelled = _labelled(once, part, sources, schema)
+        columns |= {name: column.take(rows) for name, column in labelled.items()}
     if evidence is not None:
         columns["decisions"] = _evidence(ids, evidence, entry)
     return pa.table({name: columns.get(name, [None] * len(ids)) for name in schema.names}, schema)
@@ -191,14 +191,16 @@ def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source], sche
     classes = classes_in(manifest.header, entry)
     if all(source.objects is not None for source in located.sources):
         rows, fields = _objects(view_objects(manifest, part, sources), classes, unknown_index(manifest.header))
-        shown = "objects"
+        column_name = "objects"
     else:
         rows, fields = _labels(manifest.ids(part), located, classes, entry, unknown_index(manifest.header))
-        shown = "labels"
+        column_name = "labels"
     bounds = np.searchsorted(rows, np.arange(len(located) + 1)).astype(np.int32)
-    kind = schema.field(shown).type
+    kind = schema.field(column_name).type
     inner = [pa.array(fields[field.name], field.type) for field in kind.value_type]
-    columns[shown] = pa.ListArray.from_arrays(bounds, pa.StructArray.from_arrays(inner, fields=list(kind.value_type)))
+    columns[column_name] = pa.ListArray.from_arrays(
+        bounds, pa.StructArray.from_arrays(inner, fields=list(kind.value_type))
+    )
     roles, ends = fields["role"], bounds.tolist()
     each = [sorted(set(roles[start:end])) for start, end in pairwise(ends)]
     columns["roles"] = pa.array(each, pa.list_(pa.string()))
@@ -232,34 +234,34 @@ def _labels(
     """Return the image of each class shown under the view, in the order of the manifest's classes, and its record."""
     images, labels = stated_pairs(classes, located)
     if (labels < 0).any():
-        what, found = "An image shows a class that has no role in the manifest", ids[int(images[labels < 0][0])]
-        raise PublishError(what, where=f"part {entry.name}", found=found)
+        message, image = "An image shows a class that has no role in the manifest", ids[int(images[labels < 0][0])]
+        raise PublishError(message, where=f"part {entry.name}", found=image)
     pairs = np.unique(np.stack([images, labels], axis=1), axis=0).tolist()
     treatments = [getattr(entry.view, cls.role) for cls in classes]
-    shown = [pair for pair in pairs if treatments[pair[1]] != "drop"]
+    visible = [pair for pair in pairs if treatments[pair[1]] != "drop"]
     renamed = [treatment == "rename:unknown" for treatment in treatments]
     names = [UNKNOWN_NAME if new else cls.name for new, cls in zip(renamed, classes, strict=True)]
     numbers = [unknown if new else cls.index for new, cls in zip(renamed, classes, strict=True)]
     fields = {
-        "category": [names[position] for _, position in shown],
-        "category_id": [numbers[position] for _, position in shown],
-        "role": [classes[position].role for _, position in shown],
-        "ignore": [treatments[position] == "ignore" for _, position in shown],
+        "category": [names[position] for _, position in visible],
+        "category_id": [numbers[position] for _, position in visible],
+        "role": [classes[position].role for _, position in visible],
+        "ignore": [treatments[position] == "ignore" for _, position in visible],
     }
-    return np.array([row for row, _ in shown], np.int64), fields
+    return np.array([row for row, _ in visible], np.int64), fields
 
 
 def _slots(header: Header, entry: PartEntry, ids: Sequence[str]) -> list[str | None]:
     """Return the source of each image by its namespace; null where two sources of the part share it."""
-    own = (source for source in header.sources if source.name in entry.sources)
-    of_namespace = grouped(own, lambda source: source.namespace)
-    only = {namespace: found[0].name for namespace, found in of_namespace.items() if len(found) == 1}
+    part_sources = (source for source in header.sources if source.name in entry.sources)
+    of_namespace = grouped(part_sources, lambda source: source.namespace)
+    only = {namespace: entries[0].name for namespace, entries in of_namespace.items() if len(entries) == 1}
     return [only.get(image.partition(":")[0]) for image in ids]
 
 
 def _evidence(ids: Sequence[str], evidence: Sequence[Decision], entry: PartEntry) -> list[list[dict[str, str]]]:
     """Return the verdicts on each image, those that speak of another part aside."""
     # A decision may speak of a part, or of the pool of images that the namespace names.
-    own = (item for item in evidence if item.dataset in ("", entry.name, item.image_id.partition(":")[0]))
-    of_image = grouped(own, lambda item: item.image_id)
+    relevant = (item for item in evidence if item.dataset in ("", entry.name, item.image_id.partition(":")[0]))
+    of_image = grouped(relevant, lambda item: item.image_id)
     return [[{name: getattr(item, name) for name in EVIDENCE} for item in of_image.get(image, ())] for image in ids]

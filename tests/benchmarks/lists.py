@@ -38,11 +38,11 @@ def identify(folder: Path, clock: Clock) -> None:
 def imagenet(folder: Path, clock: Clock) -> None:
     """Make the lists of P1, P2 and P3 with their digests, from names in no order."""
     from curation.benchmarks.imagenet import TRAIN, build
-    from curation.benchmarks.registry import declared
+    from curation.benchmarks.registry import declared_benchmark
     from curation.sources.imagenet import read_imagenet
 
     source = read_imagenet(folder / "imagenet.txt", part="train")
-    parameters = declared("imagenet").parameters
+    parameters = declared_benchmark("imagenet").parameters
     with clock:
         for protocol in ("p1", "p2", "p3"):
             values = {one.name: one.read(protocol if one.name == "protocol" else one.default) for one in parameters}

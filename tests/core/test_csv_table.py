@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,3 +72,10 @@ def test_decisions_as_csv_say_the_same_when_read_again(tmp_path: Path, capsys: p
     assert f",'{FORMULA},''anna," in (tmp_path / "d.csv").read_text()
     before, after = (read_decisions(tmp_path / name).decisions for name in ("d.jsonl", "d.csv"))
     assert before == after
+
+
+def test_long_columns_of_numbers_are_written_as_short_ones() -> None:
+    random = np.random.default_rng(1)
+    numbers = (random.random(4000) * 10.0 ** random.integers(-20, 25, 4000)).tolist()
+    numbers += [0.0, -0.0, 1e-4, 9.9e-5, 1e16, 9999999999999998.0, math.inf, -math.inf, math.nan, -1.5, 5e-324]
+    assert as_csv(("n",), [(number,) for number in numbers]) == "\n".join(["n", *map(repr, numbers), ""])

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 
 from curation.benchmarks.elephant.evaluation import background_histogram, confusion_figure, error_bars, wilderness_curve
 from curation.benchmarks.elephant.measures import KINDS
-from curation.benchmarks.findmeifyoucan.evaluation import score_histograms as ood_histograms
+from curation.benchmarks.findmeifyoucan.evaluation import ood_histograms as ood_histograms
 from curation.benchmarks.osod3.evaluation import threshold_figure
 from curation.cli import main
 from curation.core.figures import PAGE, SMALL, small_multiples

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from curation.benchmarks.elephant.evaluation import Evaluated
-from curation.benchmarks.elephant.measures import ALL_CLASSES, INTERPOLATED, KINDS, TABLES, Shared
+from curation.benchmarks.elephant.measures import ALL_CLASSES, INTERPOLATED, KINDS, TABLES, SharedRows
 from curation.evaluation.measures import Measured, Value
 
 Row = Mapping[str, Any]
@@ -80,11 +80,11 @@ def of_measured(found: Measured) -> dict[str, Any]:
     return variant_section(tables)
 
 
-def of_owod(found: Shared) -> dict[str, Any]:
+def of_owod(found: SharedRows) -> dict[str, Any]:
     return owod(found.tables, found.values)
 
 
-def of_errors(found: Shared) -> dict[str, Any]:
+def of_errors(found: SharedRows) -> dict[str, Any]:
     return errors(found.tables["open_set_errors"], found.values)
 
 

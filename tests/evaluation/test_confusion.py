@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.measures import at_ratio_1, column_names, diagnose, overlaps
+from curation.benchmarks.elephant.measures import at_ratio_1, class_overlaps, column_names, error_kinds
 from curation.evaluation.matching import OperatingPoints
 from curation.evaluation.problem import GroundTruth, Scene
 from tests.evaluation import elephant_rows
@@ -34,8 +34,8 @@ def points_at(*limits: float) -> OperatingPoints:
 
 
 def confusion(scene: Scene, points: OperatingPoints) -> dict[str, Any]:
-    rows = diagnose(scene, match(scene.closed, scene.inside), points, at_ratio_1(scene), similar=[])
-    return elephant_rows.confusion(overlaps(scene, points, at_ratio_1(scene)), rows)
+    rows = error_kinds(scene, match(scene.closed, scene.inside), points, at_ratio_1(scene), similar=[])
+    return elephant_rows.confusion(class_overlaps(scene, points, at_ratio_1(scene)), rows)
 
 
 CLOSED = truth_of([(0, 0, BOX, "", False), (1, 1, BOX, "", True)], 2)
@@ -57,7 +57,7 @@ def test_true_classes_are_those_of_both_parts() -> None:
     columns = column_names(Scene(CLOSED, detections_of([]), WILD, detections_of([])))
     assert columns == ("cat", "dog", "bear", "unknown", "zebra")
     scene = Scene(CLOSED, detections_of([(0, 0, BOX, 0.9)]), WILD, detections_of([]))
-    rows = overlaps(scene, points_at(0.5, 0.5), at_ratio_1(scene))
+    rows = class_overlaps(scene, points_at(0.5, 0.5), at_ratio_1(scene))
     at_ratio = [(row["detected"], row["true"], row["detections"]) for row in rows if row["part"] == "ratio 1.0"]
     assert at_ratio == [("cat", "cat", 1)]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from curation.benchmarks.leaderboard import FORMS, Group, Leaderboard, csv, grouped, latex, leaderboard, markdown
+from curation.benchmarks.leaderboard import FORMS, Group, Leaderboard, csv, latex, leaderboard, markdown, ranked_groups
 from curation.cli import main
 from curation.core.errors import LeaderboardError, UsageError
 from tests.evaluation.leaderboard_cases import MANIFEST, numbered, row_data, write_rows
@@ -30,7 +30,7 @@ def ranks(group: Group) -> list[tuple[str, int | None]]:
 def test_lower_is_better_where_it_is_and_equal_numbers_share_a_rank(tmp_path: Path) -> None:
     values = {"a": 0.3, "b": 0.1, "c": 0.3, "d": 0.7, "e": None, "f": 0}
     rows = numbered(tmp_path, *(row_data(name, value) for name, value in values.items()))
-    group = only(grouped(rows, AWI))
+    group = only(ranked_groups(rows, AWI))
     assert ranks(group) == [("f", 1), ("b", 2), ("a", 3), ("c", 3), ("d", 5), ("e", None)]
 
 
@@ -39,7 +39,7 @@ def test_higher_is_better_where_it_is(tmp_path: Path) -> None:
         metric = {"value": value, "unit": "%", "better": "higher"}
         return row_data(name, metrics={"mAP11": metric})
 
-    group = only(grouped(numbered(tmp_path, row("a", 0.1), row("b", 0.9), row("c", 0.4))))
+    group = only(ranked_groups(numbered(tmp_path, row("a", 0.1), row("b", 0.9), row("c", 0.4))))
     assert (group.metric, ranks(group)) == ("mAP11", [("b", 1), ("c", 2), ("a", 3)])
 
 
@@ -49,11 +49,11 @@ def test_the_order_of_the_lines_has_no_effect(tmp_path: Path) -> None:
         for name, value in (("a", 0.5), ("b", 0.5), ("c", None), ("d", 0.1))
         for variant in ("paper", "official")
     ]
-    expected = [ranks(group) for group in grouped(numbered(tmp_path, *data), AWI)]
+    expected = [ranks(group) for group in ranked_groups(numbered(tmp_path, *data), AWI)]
     rng = random.Random(3)
     for _ in range(5):
         rng.shuffle(data)
-        assert [ranks(group) for group in grouped(numbered(tmp_path, *data), AWI)] == expected
+        assert [ranks(group) for group in ranked_groups(numbered(tmp_path, *data), AWI)] == expected
 
 
 OTHERS = {
@@ -71,7 +71,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_rows_of_another_ground_are_never_ranked_together(tmp_path: Path, other: dict[str, Any]) -> None:
-    groups = grouped(numbered(tmp_path, row_data("a", 0.1), row_data("b", 0.2, **other)), AWI)
+    groups = ranked_groups(numbered(tmp_path, row_data("a", 0.1), row_data("b", 0.2, **other)), AWI)
     assert sorted(ranks(group) for group in groups) == [[("a", 1)], [("b", 1)]]
 
 
@@ -79,34 +79,34 @@ def test_without_a_manifest_the_truth_tells_rows_apart(tmp_path: Path) -> None:
     plain = {"manifest": None, "pinned": False}
     other = plain | {"truth": "sha256:" + "3" * 64}
     rows = numbered(tmp_path, row_data("a", **plain), row_data("b", **plain), row_data("c", **other))
-    assert sorted(len(group.rows) for group in grouped(rows)) == [1, 2]
+    assert sorted(len(group.rows) for group in ranked_groups(rows)) == [1, 2]
 
 
 def test_with_a_manifest_another_truth_is_told(tmp_path: Path) -> None:
     rows = numbered(tmp_path, row_data("a"), row_data("b", truth="sha256:" + "3" * 64))
-    assert "2 different sets of ground-truth files" in only(grouped(rows)).notes()[0]
+    assert "2 different sets of ground-truth files" in only(ranked_groups(rows)).notes()[0]
 
 
 def test_an_evaluation_that_stands_twice_is_shown_once_and_told(tmp_path: Path) -> None:
     again = row_data("a", 0.25 + 1e-13)
-    group = only(grouped(numbered(tmp_path, row_data("a", 0.25), row_data("b", 0.5), again), AWI))
+    group = only(ranked_groups(numbered(tmp_path, row_data("a", 0.25), row_data("b", 0.5), again), AWI))
     assert ranks(group) == [("a", 1), ("b", 2)]
     assert group.notes() == ["line 3 says again what line 1 says: shown once"]
     same_name = row_data("a", 0.25, predictions="sha256:" + "7" * 64)
-    group = only(grouped(numbered(tmp_path, row_data("a", 0.25), same_name), AWI))
+    group = only(ranked_groups(numbered(tmp_path, row_data("a", 0.25), same_name), AWI))
     assert (ranks(group), group.repeated) == ([("a", 1), ("a", 1)], ())
 
 
 def test_one_method_may_be_read_at_two_points(tmp_path: Path) -> None:
     one, other = (row_data("a", value, operating_point={"t_star": str(value)}) for value in (0.25, 0.26))
-    group = only(grouped(numbered(tmp_path, other, one), AWI))
+    group = only(ranked_groups(numbered(tmp_path, other, one), AWI))
     assert (ranks(group), group.repeated) == ([("a", 1), ("a", 2)], ())
 
 
 @pytest.mark.parametrize("value", [0.26, None])
 def test_two_lines_that_contradict_each_other_are_refused(tmp_path: Path, value: float | None) -> None:
     with pytest.raises(LeaderboardError, match="different numbers") as found:
-        grouped(numbered(tmp_path, row_data("a", 0.25), row_data("a", value)))
+        ranked_groups(numbered(tmp_path, row_data("a", 0.25), row_data("a", value)))
     assert found.value.where == "lines 1 and 2: a, AWI@0.3"
 
 
@@ -116,16 +116,16 @@ def test_rows_that_disagree_on_a_number_of_their_own_are_refused(tmp_path: Path)
         for name, unit, better in (("a", "count", "lower"), ("b", "count", "higher"))
     ]
     with pytest.raises(LeaderboardError, match="disagree"):
-        grouped(numbered(tmp_path, *rows))
+        ranked_groups(numbered(tmp_path, *rows))
 
 
 def test_groups_without_a_metric_are_left_out_and_keep_their_numbers(tmp_path: Path) -> None:
     new = row_data("b", protocol="a-new-one", metrics={"x": {"value": 1, "unit": "count", "better": "lower"}})
     rows = numbered(tmp_path, new, row_data("a"))
-    assert [group.number for group in grouped(rows)] == [1, 2]
-    assert [group.number for group in grouped(rows, AWI)] == [2]
+    assert [group.number for group in ranked_groups(rows)] == [1, 2]
+    assert [group.number for group in ranked_groups(rows, AWI)] == [2]
     with pytest.raises(UsageError, match="No row has this metric"):
-        grouped(rows, "mAP")
+        ranked_groups(rows, "mAP")
 
 
 def test_by_default_the_first_number_that_is_defined_ranks(tmp_path: Path) -> None:
@@ -135,12 +135,12 @@ def test_by_default_the_first_number_that_is_defined_ranks(tmp_path: Path) -> No
         row_data(name, protocol="imagenet", metrics={"AUROC": found, "CCR@0.001": undefined, "CCR@1": found})
         for name in "ab"
     ]
-    group = only(grouped(numbered(tmp_path, *rows)))
+    group = only(ranked_groups(numbered(tmp_path, *rows)))
     assert (group.metric, list(group.metrics)) == ("CCR@1", ["CCR@0.001", "CCR@1", "AUROC"])
 
 
 def test_a_file_without_rows_has_no_group() -> None:
-    assert grouped([]) == []
+    assert ranked_groups([]) == []
 
 
 def rows() -> list[dict[str, Any]]:

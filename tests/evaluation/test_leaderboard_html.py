@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.leaderboard import Leaderboard, grouped, shown_value
+from curation.benchmarks.leaderboard import Leaderboard, ranked_groups, shown_value
 from tests.evaluation.leaderboard_cases import MANIFEST, numbered, row_data
 
 HOSTILE = '</td><script>alert(1)</script><img src=x onerror="a()">\'&amp;'
@@ -34,7 +34,7 @@ class Reader(HTMLParser):
 
 
 def page(tmp_path: Path, *rows: dict[str, object]) -> Reader:
-    board = Leaderboard(HOSTILE, "sha256:" + "0" * 64, "", tuple(grouped(numbered(tmp_path, *rows))))
+    board = Leaderboard(HOSTILE, "sha256:" + "0" * 64, "", tuple(ranked_groups(numbered(tmp_path, *rows))))
     reader = Reader()
     reader.feed(board.html())
     reader.close()
@@ -64,14 +64,14 @@ def test_hostile_texts_are_texts_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_nothing_comes_from_elsewhere(tmp_path: Path) -> None:
-    page_text = Leaderboard("f", "d", "", tuple(grouped(numbered(tmp_path, row_data("a"))))).html()
+    page_text = Leaderboard("f", "d", "", tuple(ranked_groups(numbered(tmp_path, row_data("a"))))).html()
     assert not any(word in page_text for word in ("src=", "href=", "url(", "@import", "http", "fetch", "import("))
 
 
 @pytest.mark.browser
 def test_a_click_on_a_head_sorts_and_undefined_numbers_stay_last(tmp_path: Path, browser_page: Any) -> None:
     rows = [row_data("a", 0.25), row_data("b", None), row_data("c", 0.1), row_data("d", 10.0)]
-    board = Leaderboard("f", "d", "", tuple(grouped(numbered(tmp_path, *rows))))
+    board = Leaderboard("f", "d", "", tuple(ranked_groups(numbered(tmp_path, *rows))))
     (tmp_path / "board.html").write_text(board.html(), encoding="utf-8")
     browser_page.goto((tmp_path / "board.html").as_uri())
     names = browser_page.locator("td.first")

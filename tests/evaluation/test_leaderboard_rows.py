@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from curation.benchmarks.leaderboard import grouped, leaderboard
+from curation.benchmarks.leaderboard import leaderboard, ranked_groups
 from curation.benchmarks.registry import report_of
 from curation.core.errors import LeaderboardError, UsageError
 from curation.evaluation import leaderboard_rows
@@ -192,7 +192,7 @@ def test_a_line_that_is_no_row_is_one_error_that_names_it(tmp_path: Path, line: 
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(row_data("a")) + "\n" + line + "\n")
     with pytest.raises(LeaderboardError, match=message) as found:
-        grouped(read_rows(path).rows)
+        ranked_groups(read_rows(path).rows)
     assert "line 2" in str(found.value.where)
     assert str(found.value).replace("\n", "").isprintable()
 

@@ -16,8 +16,8 @@ from curation.benchmarks.osod3.evaluation import (
     Outside,
     TruthView,
     average_precisions,
-    classes_of,
     evaluate_case,
+    open_set_classes,
     open_set_truth,
     over_cases,
     thresholds_of,
@@ -44,7 +44,7 @@ def scored(
     **options: Any,
 ) -> dict[str, Any]:
     source = open_path(paths["gt"], dataset="coco", part="test", cache=False)
-    truth = open_set_truth(source, classes_of(paths["classes"], "test"), outside=outside, view=view)
+    truth = open_set_truth(source, open_set_classes(paths["classes"], "test"), outside=outside, view=view)
     read = read_task_detections(paths["detections"], truth.task, source)
     found = evaluate_case(truth, read.detections, tuple(VARIANTS.values()), thresholds_of(thetas), **options)
     return of_measured(found)
@@ -169,11 +169,11 @@ def test_the_view_of_a_manifest(inner: str) -> None:
 def test_a_manifest_of_another_problem_is_refused() -> None:
     sources = {f"openimages-{part}": manifests.open_images(part, 300, 1) for part in ("train", "validation", "test")}
     manifest = manifests.built(sources, superclass="vehicle")
-    assert classes_of(manifest, "t1").taxonomy == "OSOD-III"
+    assert open_set_classes(manifest, "t1").taxonomy == "OSOD-III"
     for taxonomy in ("OWOD", "closed-set", "OSC"):
         header = msgspec.structs.replace(manifest.header, taxonomy=taxonomy)
         with pytest.raises(EvaluationError, match="open-set detection problem"):
-            classes_of(Manifest(header=header, lists=manifest.lists), "t1")
+            open_set_classes(Manifest(header=header, lists=manifest.lists), "t1")
 
 
 def test_edges(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="ascending"):
         scored(paths, thetas=("0.5", "0.1"))
     source = open_path(paths["gt"], dataset="coco", part="test", cache=False)
-    truth = open_set_truth(source, classes_of(paths["classes"], "x"))
+    truth = open_set_truth(source, open_set_classes(paths["classes"], "x"))
     read = read_task_detections(paths["detections"], truth.task, source).detections
     assert average_precisions(truth, read)["AP_unk"] == pytest.approx(22.7228, abs=1e-4)
 

@@ -342,12 +342,8 @@ def lists_of_species(folder: Path) -> Iterator[str]:
     for rotation in (1, 2, 3, 4):
         yield build("openimages", f"vehicle-{rotation}", vehicles, f"rotation={rotation}")
         yield build("cub", f"cub-{rotation}", f"rotation={rotation}")
-    for generator in ("python", "numpy"):
-        yield build("openimages", f"vehicle-{generator}", vehicles, f"generator={generator}", "seed=7")
-        yield build("cub", f"cub-{generator}", f"generator={generator}", "seed=7", "val_fraction=0.25")
     rules = ("inner_nodes=ignore", "group_of=ignore", "depiction=drop")
     yield build("openimages", "vehicle-rules", vehicles, *rules)
-    yield build("cub", "cub-train-only", "cub_source=train_only", "test_fraction=0.3")
     for case in ("unknown1", "unknown2", "unknown12"):
         yield build("mtsd", f"signs-{case}", f"case={case}")
     for weighting in ("binary", "jaccard", "pmi"):
@@ -362,13 +358,12 @@ def lists_of_species(folder: Path) -> Iterator[str]:
 
 
 def lists_of_imagenet(folder: Path) -> Iterator[str]:
-    """The three protocols by both formulas, from names and from counts of photos, and a protocol of one's own."""
+    """The three protocols, from names and from counts of photos, and a protocol of one's own."""
     paths = {slot: path.name for slot, path in imagenet_lists.files(folder).items()}
     sources = "--no-cache " + " ".join(f"--source {slot}={path}" for slot, path in paths.items())
     for protocol in imagenet_lists.PROTOCOLS:
-        for formula in imagenet_lists.FORMULAS:
-            words = f"--set protocol={protocol} --set formula={formula}"
-            yield f"build imagenet {sources} {words} --out {protocol}-{formula} --json"
+        words = f"--set protocol={protocol} --set formula=sklearn-1.0"
+        yield f"build imagenet {sources} {words} --out {protocol}-sklearn-1.0 --json"
     yield f"build imagenet {sources} --set protocol=p2 --set hierarchy=dag --set seed=7 --out dag --json"
     (folder / "cats.toml").write_text('name = "cats"\nknown = ["n02127808"]\nunknown = ["n02131653"]\ncut = "KN"\n')
     yield f"build imagenet {sources} --set protocol=cats.toml --out cats --json"

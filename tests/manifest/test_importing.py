@@ -17,7 +17,7 @@ from curation.core.errors import (
     UsageError,
 )
 from curation.manifest.header import Figure, Header, PartEntry, Rule, SourceEntry
-from curation.manifest.importing import LISTS, import_lists, list_slices, pin_lists
+from curation.manifest.importing import LISTS, complete_lists, list_slices, pin_lists
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 
 MIXED = "000012\n2008_000008\n000000000012\n000012\n000000000009\n"
@@ -82,7 +82,7 @@ def train(folder: Path) -> Path:
 
 
 def test_order_repeats_and_line_ranges_are_kept(header: Header, folder: Path) -> None:
-    lists = import_lists(header, folder).lists
+    lists = complete_lists(header, folder).lists
     assert lists["test"] == IDS
     assert lists["train"] == ("coco:000000000139", "coco:000000000009", "coco:000000000025")
     assert lists["val"] == lists["train"][1:3]
@@ -100,7 +100,7 @@ def test_the_header_states_what_the_lists_have(header: Header) -> None:
 def test_the_digest_is_that_of_the_header_alone(header: Header, folder: Path, tmp_path: Path) -> None:
     alone, whole = tmp_path / "alone", tmp_path / "whole"
     write_manifest(Manifest(header=header, lists={}), alone)
-    write_manifest(import_lists(read_manifest(alone).header, folder), whole)
+    write_manifest(complete_lists(read_manifest(alone).header, folder), whole)
     assert read_manifest(alone).digest == read_manifest(whole).digest
     assert (alone / "manifest.json").read_bytes() == (whole / "manifest.json").read_bytes()
     assert not (alone / "ids").exists()
@@ -110,13 +110,13 @@ def test_the_digest_is_that_of_the_header_alone(header: Header, folder: Path, tm
 def test_a_header_is_not_completed_in_its_own_place(header: Header, folder: Path, tmp_path: Path) -> None:
     write_manifest(Manifest(header=header, lists={}), tmp_path / "m")
     with pytest.raises(UsageError, match="other lists available"):
-        write_manifest(import_lists(header, folder), tmp_path / "m")
+        write_manifest(complete_lists(header, folder), tmp_path / "m")
 
 
 def test_of_two_files_of_one_name_the_pinned_one_is_read(draft: Header, header: Header, folder: Path) -> None:
     (folder / "old").mkdir()
     (folder / "old" / "test.txt").write_text(TRAIN)
-    assert import_lists(header, folder).lists["test"] == IDS
+    assert complete_lists(header, folder).lists["test"] == IDS
     with pytest.raises(UsageError, match=r"named test\.txt") as error:
         pin_lists(draft, folder)
     assert "old/test.txt" in str(error.value.found)
@@ -125,17 +125,17 @@ def test_of_two_files_of_one_name_the_pinned_one_is_read(draft: Header, header: 
 def test_missing_files_are_all_named(header: Header, folder: Path, tmp_path: Path) -> None:
     train(folder).unlink()
     with pytest.raises(MissingFileError) as error:
-        import_lists(header, folder)
+        complete_lists(header, folder)
     assert (error.value.expected, error.value.found) == ("train.txt", "test.txt")
     assert "a place" in str(error.value.hint)
     with pytest.raises(MissingFileError, match="does not exist"):
-        import_lists(header, tmp_path / "nowhere")
+        complete_lists(header, tmp_path / "nowhere")
 
 
 def test_another_list_of_the_same_name_is_refused(header: Header, folder: Path) -> None:
     train(folder).write_text("000000000025\n")
     with pytest.raises(DigestMismatchError) as error:
-        import_lists(header, folder)
+        complete_lists(header, folder)
     assert sha256_of_bytes(TRAIN.encode()) in str(error.value.expected)
     assert sha256_of_bytes(b"000000000025\n") in str(error.value.found)
     assert "curation identify" in str(error.value.hint)
@@ -145,7 +145,7 @@ def test_another_list_of_the_same_name_is_refused(header: Header, folder: Path) 
 def test_changed_line_ends_are_recognised(header: Header, folder: Path) -> None:
     train(folder).write_bytes(TRAIN.replace("\n", "\r\n").encode())
     with pytest.raises(DigestMismatchError) as error:
-        import_lists(header, folder)
+        complete_lists(header, folder)
     assert "CRLF" in str(error.value.found)
 
 
@@ -154,7 +154,7 @@ def test_other_lines_of_a_right_file(header: Header, folder: Path) -> None:
         header, rule=msgspec.structs.replace(header.rule, parameters={**header.rule.parameters, "val": "train.txt:1-2"})
     )
     with pytest.raises(DigestMismatchError, match="part 'val'"):
-        import_lists(moved, folder)
+        complete_lists(moved, folder)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_rule_that_names_no_file(header: Header, folder: Path, text: object) -
         ),
     )
     with pytest.raises(ManifestError, match="'val'") as error:
-        import_lists(broken, folder)
+        complete_lists(broken, folder)
     assert "rule.parameters.val" in str(error.value.where)
 
 
@@ -187,11 +187,11 @@ def test_lines_beyond_the_file(draft: Header, folder: Path, lines: str) -> None:
 def test_a_header_without_parameters_or_pinned_files(draft: Header, header: Header, folder: Path) -> None:
     empty = msgspec.structs.replace(header, rule=msgspec.structs.replace(header.rule, parameters={}))
     with pytest.raises(ManifestError, match="does not say which file"):
-        import_lists(empty, folder)
+        complete_lists(empty, folder)
     with pytest.raises(ManifestError, match="states no digest"):
-        import_lists(draft, folder)
+        complete_lists(draft, folder)
     with pytest.raises(ManifestError, match="names no published lists"):
-        import_lists(msgspec.structs.replace(header, sources=header.sources[1:]), folder)
+        complete_lists(msgspec.structs.replace(header, sources=header.sources[1:]), folder)
 
 
 def test_another_kind_of_manifest(manifest: Manifest, folder: Path) -> None:
@@ -222,14 +222,14 @@ def test_a_file_that_is_no_list_of_ids(draft: Header, header: Header, folder: Pa
         pin_lists(draft, folder)
     assert len(str(error.value)) < 1500
     with pytest.raises(DigestMismatchError):
-        import_lists(header, folder)
+        complete_lists(header, folder)
 
 
 def test_a_gigabyte_is_refused_unread(header: Header, folder: Path) -> None:
     with train(folder).open("wb") as stream:
         stream.truncate(1 << 30)
     with pytest.raises(ManifestError, match="too large"):
-        import_lists(header, folder)
+        complete_lists(header, folder)
 
 
 def test_a_link_out_of_the_folder(header: Header, folder: Path, tmp_path: Path) -> None:
@@ -237,19 +237,19 @@ def test_a_link_out_of_the_folder(header: Header, folder: Path, tmp_path: Path) 
     train(folder).unlink()
     train(folder).symlink_to(tmp_path / "elsewhere.txt")
     with pytest.raises(PathEscapeError):
-        import_lists(header, folder)
+        complete_lists(header, folder)
     train(folder).unlink()
     (folder / "kept.txt").write_text(TRAIN)
     train(folder).symlink_to(folder / "kept.txt")
-    assert len(import_lists(header, folder).lists["train"]) == 3
+    assert len(complete_lists(header, folder).lists["train"]) == 3
 
 
 def test_something_else_of_this_name(header: Header, folder: Path) -> None:
     train(folder).unlink()
     os.mkfifo(train(folder))
     with pytest.raises(CurationError, match="not a file"):
-        import_lists(header, folder)
+        complete_lists(header, folder)
     train(folder).unlink()
     train(folder).mkdir()
     with pytest.raises(MissingFileError, match="missing"):
-        import_lists(header, folder)
+        complete_lists(header, folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from curation.core.errors import CurationError, ManifestError, MissingFileError
-from curation.manifest.importing import PublishedFile, namespaced_by_form, read_published
+from curation.manifest.importing import AuthorsList, namespaced_by_form, read_published_ids
 
 COCO = ["coco:000000000009", "coco:000000397133"]
 VOC = ["voc2007:000012", "voc2007:009963"]
@@ -34,7 +34,7 @@ VOC12 = ["voc2012:2008_000008"]
 def test_text(tmp_path: Path, text: str, ids: list[str], expected: list[str]) -> None:
     path = tmp_path / "list.txt"
     path.write_bytes(text.encode())
-    assert read_published(path, ids) == expected
+    assert read_published_ids(path, ids) == expected
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_text(tmp_path: Path, text: str, ids: list[str], expected: list[str]) ->
 def test_json(tmp_path: Path, value: object, ids: list[str], expected: list[str]) -> None:
     path = tmp_path / "list.json"
     path.write_text(json.dumps(value))
-    assert read_published(path, ids) == expected
+    assert read_published_ids(path, ids) == expected
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_other_files_are_refused_by_name(tmp_path: Path, name: str, data: bytes,
     path = tmp_path / name
     path.write_bytes(data)
     with pytest.raises(error) as caught:
-        read_published(path, VOC)
+        read_published_ids(path, VOC)
     assert name in str(caught.value)
 
 
 def test_absent_file(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="published list"):
-        read_published(tmp_path / "no.txt", VOC)
+        read_published_ids(tmp_path / "no.txt", VOC)
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,13 @@ def test_name_space_by_form(text: str, namespaces: list[str], expected: str | No
 def test_a_file_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "list.txt"
     path.write_bytes(b"b\r\na\nb")
-    published = PublishedFile.read(path)
+    published = AuthorsList.read(path)
     assert published.lines() == ("b", "a", "b")
     assert published.sha256 == "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
     path.write_bytes(b"")
-    assert PublishedFile.read(path).lines() == ()
+    assert AuthorsList.read(path).lines() == ()
     path.write_bytes(b"a\n\nb\n")
     with pytest.raises(ManifestError, match="empty lines"):
-        PublishedFile.read(path).lines()
+        AuthorsList.read(path).lines()
     with pytest.raises(MissingFileError):
-        PublishedFile.read(tmp_path)
+        AuthorsList.read(tmp_path)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.osod3.problems import INNER_NODES, SUPERCLASSES
+from curation.benchmarks.osod3.lists import INNER_NODES, SUPERCLASSES
 from curation.benchmarks.registry import find_benchmark
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source

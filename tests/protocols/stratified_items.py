@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from curation.benchmarks.imagenet import Formula, split_sizes
+from curation.benchmarks.imagenet import split_sizes
 from curation.sources.source import Int64s
 
 
-def stratified_split(
-    classes: Sequence[str], *, train_size: float = 0.8, seed: int = 42, formula: Formula = "sklearn-1.0"
-) -> tuple[Int64s, Int64s]:
+def stratified_split(classes: Sequence[str], *, train_size: float = 0.8, seed: int = 42) -> tuple[Int64s, Int64s]:
     """Return the positions of the training and of the validation items, in the order scikit-learn returns them.
 
     Classes are taken sorted, items of a class in input order: the order of the classes in the input has no influence,
@@ -20,7 +18,7 @@ def stratified_split(
     """
     labels, sizes = _groups(classes)
     order = np.argsort(labels, kind="stable")
-    train, val = split_sizes(sizes, train_size=train_size, seed=seed, formula=formula)
+    train, val = split_sizes(sizes, train_size=train_size, seed=seed)
     return order[train], order[val]
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.lists import FIGURES, TRAINING_FIGURES, build, default_name, level_count
-from curation.benchmarks.parameters import declared_parameters
+from curation.benchmarks.benchmark import declared_parameters
+from curation.benchmarks.elephant.lists import FIGURES, TRAINING_FIGURES, build, elephant_manifest_name, level_count
 from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
 from curation.benchmarks.parts import UNKNOWN_TO_VOC as UNKNOWN
 from curation.benchmarks.parts import voc_classes as class_entries
@@ -261,8 +261,8 @@ def test_set_order_needs_numbers(draw: Draw) -> None:
     ],
 )
 def test_default_names(draw: Draw, part: str, name: str) -> None:
-    assert default_name(draw("coco", part, COCO)) == name
-    assert default_name(draw("coco", part, COCO, presence=True)) == f"{name}-approximate"
+    assert elephant_manifest_name(draw("coco", part, COCO)) == name
+    assert elephant_manifest_name(draw("coco", part, COCO, presence=True)) == f"{name}-approximate"
 
 
 @pytest.mark.parametrize("part", ["train2017", "val2017"])

@@ -10,7 +10,7 @@ import pytest
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.elephant.lists import build
 from curation.benchmarks.registry import find_benchmark
-from curation.manifest.importing import read_published
+from curation.manifest.importing import read_published_ids
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import compare_with_published, verify_sources
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
@@ -81,7 +81,7 @@ def check_wr_of_val2017_depends_on_the_order_in_which_the_set_is_filled(shared: 
 @real_files("coco")
 def check_closed_part_is_the_official_test_list(shared: Path) -> None:
     ids = val2017(shared).ids("closed")
-    compared = compare_with_published(ids, read_published(shared / "data/voc2007/ImageSets/test.txt", ids))
+    compared = compare_with_published(ids, read_published_ids(shared / "data/voc2007/ImageSets/test.txt", ids))
     assert compared.equal
     assert compared.same_order
     assert compared.shared == 4952

@@ -11,14 +11,14 @@ from curation.benchmarks.findmeifyoucan.pairs import (
     BDD,
     EXAMPLE,
     VOC,
-    Pair,
-    Pool,
+    OodPair,
+    OodPool,
     Wanted,
     decisions_of,
     disregarded,
     id_class_of,
+    id_class_overlaps,
     is_pinned_only,
-    overlaps,
     pair_of,
     read_pair,
     read_recorded,
@@ -120,8 +120,10 @@ def test_a_file_of_another_form_is_refused(tmp_path: Path) -> None:
 COCO_POOL, OI_POOL = VOC.pools
 
 
-def near_lists(pair: Pair) -> list[str]:
-    return [one for pool in pair.pools for one in overlaps(pair, pool, "near list", dict.fromkeys(pool.near, 0))]
+def near_lists(pair: OodPair) -> list[str]:
+    return [
+        one for pool in pair.pools for one in id_class_overlaps(pair, pool, "near list", dict.fromkeys(pool.near, 0))
+    ]
 
 
 def test_dog_in_the_published_near_list_is_flagged_and_nothing_else() -> None:
@@ -152,7 +154,7 @@ def test_aliases_are_told_from_names() -> None:
 
 def test_objects_in_a_split_are_counted_most_first() -> None:
     counts = {"Dog": 2, "Duck": 7, "Fox": 30, "Bird": 0}
-    assert overlaps(VOC, OI_POOL, "openimages-near", {name: n for name, n in counts.items() if n}) == [
+    assert id_class_overlaps(VOC, OI_POOL, "openimages-near", {name: n for name, n in counts.items() if n}) == [
         "openimages, openimages-near: 'Duck' (7 objects) is a kind of the ID class 'bird'.",
         "openimages, openimages-near: 'Dog' (2 objects) is the ID class 'dog'.",
     ]
@@ -161,11 +163,11 @@ def test_objects_in_a_split_are_counted_most_first() -> None:
 def test_without_a_synset_map_names_alone_count() -> None:
     plain = msgspec.structs.replace(VOC, synsets="")
     assert set(id_class_of(plain, OI_POOL, ["Duck", "Dog"])) == {"Dog"}
-    own = Pair(
+    own = OodPair(
         name="lab/pets",
         id_classes=("dog",),
         synsets="voc",
-        pools=(Pool(name="zoo", dataset="zoo", near={"DOG": "dog", "wolf": "dog"}),),
+        pools=(OodPool(name="zoo", dataset="zoo", near={"DOG": "dog", "wolf": "dog"}),),
     )
     assert [one.split("'")[1] for one in near_lists(own)] == ["DOG"]
 

@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.findmeifyoucan.lists import (
+    annotations_by_category,
     candidates,
-    category_counts,
     located,
-    positions_in,
+    require_positions,
     split_pool,
     start_by_rule,
     wanted_categories,
 )
-from curation.benchmarks.findmeifyoucan.pairs import VOC, Pool, Wanted
+from curation.benchmarks.findmeifyoucan.pairs import VOC, OodPool, Wanted
+from curation.benchmarks.parts import images_with
 from curation.benchmarks.registry import find_benchmark
-from curation.benchmarks.selection import images_with
 from curation.core.errors import CurationError, PresenceOnlyError, ProtocolError
 from curation.review.decisions.resolution import recorded_form
 from curation.sources.source import Objects, Source
@@ -66,18 +66,26 @@ def test_the_rule_is_that_of_vos_written_out(draw, shown: list[list[str]], id_na
 
 
 def test_counts_and_wanted_categories() -> None:
-    pool = Pool(name="x", dataset="x", wanted_near=Wanted(more_than=20), wanted_far=Wanted(more_than=40, less_than=250))
+    pool = OodPool(
+        name="x", dataset="x", wanted_near=Wanted(more_than=20), wanted_far=Wanted(more_than=40, less_than=250)
+    )
     far = {"kite": 40, "banana": 41, "clock": 249, "book": 250}
     near = {"kite": 21, "banana": 300, "clock": 20, "zebra": 9000}
     for_near, for_far = wanted_categories(pool, near, far)
     assert for_far == ("banana", "clock")
     assert for_near == ("kite", "zebra")
-    assert wanted_categories(Pool(name="x", dataset="x"), near, far) == ((), ())
+    assert wanted_categories(OodPool(name="x", dataset="x"), near, far) == ((), ())
 
 
 def test_category_counts_are_of_these_images_alone(draw) -> None:
     source = draw("coco", "val2017", {1: ["zebra", "zebra"], 2: ["kite"], 3: ["zebra"]}, names=NAMES)
-    assert category_counts(source, np.array([0, 1])) == {"person": 0, "dog": 0, "zebra": 2, "kite": 1, "truck": 0}
+    assert annotations_by_category(source, np.array([0, 1])) == {
+        "person": 0,
+        "dog": 0,
+        "zebra": 2,
+        "kite": 1,
+        "truck": 0,
+    }
 
 
 def test_images_that_a_source_lacks_are_named(draw) -> None:
@@ -85,7 +93,7 @@ def test_images_that_a_source_lacks_are_named(draw) -> None:
     ids = ["coco:000000000002", "coco:000000000003"]
     assert located(source, ids)[0].tolist() == [1]
     with pytest.raises(ProtocolError, match="1 of the 2 images of the list") as caught:
-        positions_in(source, ids, "the list", "coco-val2017")
+        require_positions(source, ids, "the list", "coco-val2017")
     assert caught.value.found == "coco:000000000003"
 
 

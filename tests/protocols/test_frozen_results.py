@@ -8,16 +8,22 @@ import numpy as np
 import pytest
 
 import curation
-from curation.benchmarks.osod3.score_vectors import (
-    Labelled,
+from curation.benchmarks.osod3.methods import (
+    LabelledBoxes,
+    NaiveOptions,
     ScoreVectors,
+    calibrate,
+    confirm,
+    expel,
     image_positions,
+    keep_across_kinds,
+    merge_passes,
+    merged_detections,
+    naive_unknown,
     read_labelled,
     read_score_vectors,
     write_results,
 )
-from curation.benchmarks.osod3.suppression import detections_of, keep_across_kinds, merge_passes
-from curation.benchmarks.osod3.unknown_boxes import NaiveOptions, calibrate, confirm, expel, naive_unknown
 from curation.core.errors import PredictionError
 from curation.evaluation.problem import KnownClasses
 from curation.evaluation.truth import ground_truth
@@ -75,7 +81,7 @@ def draw(folder: Path) -> None:
     write_json(folder / "training.json", training)
 
 
-Made = tuple[str, ScoreVectors, Labelled]
+Made = tuple[str, ScoreVectors, LabelledBoxes]
 
 
 def every_method(folder: Path, ids: dict[str, int]) -> Iterator[Made]:
@@ -89,7 +95,7 @@ def every_method(folder: Path, ids: dict[str, int]) -> Iterator[Made]:
         for text in ("1", "0.7", "0.5"):
             unknown = found.label == len(KNOWN)
             kept = keep_across_kinds(boxes.image, boxes.boxes, found.scores, unknown, float(text), reading)  # type: ignore[arg-type]
-            yield f"{reading}-{text}", boxes, Labelled(found.row[kept], found.label[kept], found.scores[kept])
+            yield f"{reading}-{text}", boxes, LabelledBoxes(found.row[kept], found.label[kept], found.scores[kept])
     source = curation.open_source("coco", folder / "training.json")
     truth = ground_truth(source, KnownClasses(KNOWN, tuple(range(len(KNOWN))), "training.json")).truth
     for text in ("0", "0.5", "1.2"):
@@ -103,10 +109,10 @@ def every_method(folder: Path, ids: dict[str, int]) -> Iterator[Made]:
         rows = confirm(
             first, scores.boxes, scores.objectness, second, again.boxes, again.objectness, theta=theta, top=3
         )
-        yield f"pad-{theta}", scores, Labelled(rows, np.full(len(rows), len(KNOWN)), scores.objectness[rows])
+        yield f"pad-{theta}", scores, LabelledBoxes(rows, np.full(len(rows), len(KNOWN)), scores.objectness[rows])
     merged = merge_passes([scores, again])
-    yield "merged", merged.vectors, detections_of(merged)
-    yield "merged-2", merged.vectors, detections_of(merged, floor=0.2, iou=0.3)
+    yield "merged", merged.vectors, merged_detections(merged)
+    yield "merged-2", merged.vectors, merged_detections(merged, floor=0.2, iou=0.3)
 
 
 def test_results_of_every_method(tmp_path: Path) -> None:

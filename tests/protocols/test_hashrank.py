@@ -6,7 +6,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.selection import hash_rank
+from curation.benchmarks.parts import hash_rank
 
 ids = st.lists(st.text(min_size=1, max_size=12), unique=True, max_size=40)
 

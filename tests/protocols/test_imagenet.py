@@ -148,7 +148,7 @@ def test_completing_a_declared_protocol_checks_the_figures_of_the_paper(given: G
 def test_names_tell_what_is_not_as_published() -> None:
     assert default_name(parameters()) == "imagenet/p1"
     assert default_name(parameters(protocol="p3", hierarchy="dag")) == "imagenet/p3-dag"
-    assert default_name(parameters(seed=7, formula="sklearn-0.24")) == "imagenet/p1-seed7-sklearn-0.24"
+    assert default_name(parameters(seed=7)) == "imagenet/p1-seed7"
 
 
 def test_a_protocol_of_ones_own(given: Given, tmp_path: Path) -> None:

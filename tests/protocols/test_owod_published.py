@@ -10,7 +10,7 @@ from curation.benchmarks.owod.splits import RECIPES
 from curation.benchmarks.registry import find_recipe
 from curation.core.errors import DigestMismatchError
 from curation.manifest.header import classes_in, unknown_index
-from curation.manifest.importing import import_lists, list_slices, pin_lists
+from curation.manifest.importing import complete_lists, list_slices, pin_lists
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.datasets import VOC_NAMES
 from tests.real_files import provided, real_files
@@ -28,7 +28,7 @@ def imported(shared: Path) -> Callable[[str], Manifest]:
     def complete(name: str) -> Manifest:
         if name not in made:
             committed = read_manifest(ROOT / name / "1.0.0")
-            made[name] = import_lists(committed.header, shared / "data/owod/published" / FOLDERS[name])
+            made[name] = complete_lists(committed.header, shared / "data/owod/published" / FOLDERS[name])
         return made[name]
 
     return complete
@@ -124,10 +124,10 @@ def check_between_the_benchmarks(imported: Callable[[str], Manifest]) -> None:
 @real_files("owod_lists")
 def check_the_lists_of_ore_do_not_pass_for_those_of_re_owod(shared: Path) -> None:
     with pytest.raises(DigestMismatchError):
-        import_lists(read_manifest(ROOT / RE_OWOD / "1.0.0").header, shared / "data/owod/published/ore")
+        complete_lists(read_manifest(ROOT / RE_OWOD / "1.0.0").header, shared / "data/owod/published/ore")
 
 
 @real_files("owod_lists")
 def check_a_folder_with_all_three_benchmarks(shared: Path, imported: Callable[[str], Manifest]) -> None:
     header = read_manifest(ROOT / ORE / "1.0.0").header
-    assert import_lists(header, shared / "data/owod/published").lists == imported(ORE).lists
+    assert complete_lists(header, shared / "data/owod/published").lists == imported(ORE).lists

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.benchmarks.owod.lists import exemplars, hash_ranks, hash_validation, listed_validation
-from curation.benchmarks.selection import shown
+from curation.benchmarks.parts import show_classes
 from curation.core.errors import ProtocolError
 from curation.manifest.header import ClassEntry
 from curation.sources.source import Source
@@ -51,19 +51,19 @@ rows_of = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 3), st.booleans(
 
 @given(rows_of, st.sets(st.integers(0, 3)), st.booleans())
 def test_selection_is_that_of_the_scripts(rows: list[tuple[int, int, bool]], labels: set[int], crowd: bool) -> None:
-    what = shown(make_source(12, rows), CLASSES, crowd=crowd)
+    what = show_classes(make_source(12, rows), CLASSES, crowd=crowd)
     assert what.of(sorted(labels)).tolist() == plain_selection(rows, labels, crowd=crowd)
 
 
 def test_an_image_stands_where_its_first_annotation_of_any_class_does() -> None:
     rows = [(3, 3, False), (0, 0, False), (3, 0, False)]
-    assert shown(make_source(5, rows), CLASSES).of([0]).tolist() == [3, 0]
+    assert show_classes(make_source(5, rows), CLASSES).of([0]).tolist() == [3, 0]
 
 
 def test_a_crowd_region_alone_selects_and_an_empty_image_never() -> None:
-    what = shown(make_source(3, [(1, 0, True)]), CLASSES)
+    what = show_classes(make_source(3, [(1, 0, True)]), CLASSES)
     assert what.of([0, 1, 2, 3]).tolist() == [1]
-    assert shown(make_source(3, [(1, 0, True)]), CLASSES, crowd=False).of([0]).tolist() == []
+    assert show_classes(make_source(3, [(1, 0, True)]), CLASSES, crowd=False).of([0]).tolist() == []
 
 
 def many(seed: int, n: int = 200) -> list[tuple[int, int, bool]]:
@@ -75,7 +75,7 @@ def many(seed: int, n: int = 200) -> list[tuple[int, int, bool]]:
 def test_validation_lists_are_inside_apart_and_independent_of_order(seed: int) -> None:
     rows = many(seed)
     source = make_source(200, rows)
-    what = shown(source, CLASSES)
+    what = show_classes(source, CLASSES)
     selections = [what.of([0]), what.of([1, 2]), what.of([3])]
     (rank,) = hash_ranks([what], "a")
     chosen = hash_validation(selections, rank, size=10)
@@ -89,7 +89,7 @@ def test_validation_lists_are_inside_apart_and_independent_of_order(seed: int) -
 
 def test_too_few_images_for_validation() -> None:
     source = make_source(5, [(0, 0, False), (1, 0, False)])
-    what = shown(source, CLASSES)
+    what = show_classes(source, CLASSES)
     with pytest.raises(ProtocolError, match="too few images") as caught:
         hash_validation([what.of([0])], hash_ranks([what], "a")[0], size=3)
     assert "at most 2" in str(caught.value)
@@ -109,7 +109,7 @@ def test_published_segments() -> None:
 @settings(max_examples=60)
 @given(rows_of, st.integers(1, 6))
 def test_exemplars_serve_every_class_as_far_as_the_images_go(rows: list[tuple[int, int, bool]], size: int) -> None:
-    what = shown(make_source(12, rows), CLASSES)
+    what = show_classes(make_source(12, rows), CLASSES)
     images = what.of([0, 1, 2])
     ranks = hash_ranks([what], "x")
     (chosen,), held = exemplars([(what, images)], [0, 1, 2], ranks, size=size)
@@ -129,8 +129,11 @@ def test_exemplars_serve_every_class_as_far_as_the_images_go(rows: list[tuple[in
 def test_exemplars_of_two_sources_are_those_of_both_together(
     rows: list[tuple[int, int, bool]], more: list[tuple[int, int, bool]], size: int
 ) -> None:
-    joined = shown(make_source(24, [*rows, *((12 + image, *rest) for image, *rest in more)]), CLASSES)
-    first, second = shown(make_source(12, rows), CLASSES), shown(_later(make_source(24, []), more), CLASSES)
+    joined = show_classes(make_source(24, [*rows, *((12 + image, *rest) for image, *rest in more)]), CLASSES)
+    first, second = (
+        show_classes(make_source(12, rows), CLASSES),
+        show_classes(_later(make_source(24, []), more), CLASSES),
+    )
     whats = [first, second]
     pools = [(what, what.order) for what in whats]
     labels = [0, 1, 2]

@@ -9,15 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.osod3.score_vectors import ScoreVectors, read_score_vectors
-from curation.benchmarks.osod3.suppression import detections_of, keep_across_kinds, keep_within_labels, merge_passes
-from curation.benchmarks.osod3.unknown_boxes import (
+from curation.benchmarks.osod3.methods import (
     ClassThresholds,
     NaiveOptions,
+    ScoreVectors,
     calibrate,
     confirm,
     expel,
+    keep_across_kinds,
+    keep_within_labels,
+    merge_passes,
+    merged_detections,
     naive_unknown,
+    read_score_vectors,
 )
 from curation.core.errors import PredictionError, UsageError
 from curation.evaluation.problem import GroundTruth
@@ -211,7 +215,7 @@ def test_the_order_of_passes_decides_no_tie() -> None:
         merged = merge_passes(passes)
         assert merged.vectors.region is not None
         assert merged.vectors.region.tolist() == [1, 2]
-        assert merged.vectors.boxes[detections_of(merged).row].tolist() == [[0, 0, 10, 10]] * 2
+        assert merged.vectors.boxes[merged_detections(merged).row].tolist() == [[0, 0, 10, 10]] * 2
 
 
 def test_a_region_missing_from_a_pass() -> None:
@@ -231,7 +235,7 @@ def test_a_region_missing_from_a_pass() -> None:
 def test_merged_boxes_are_not_labelled_by_nonsense(setting: dict[str, float]) -> None:
     merged = merge_passes([vectors([[0.2, 0.8]], region=np.array([7]))])
     with pytest.raises(UsageError, match="cannot be labelled"):
-        detections_of(merged, **setting)
+        merged_detections(merged, **setting)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from curation.core.errors import PublishError
-from curation.publishing.member import evidence_of
+from curation.publishing.member import decisions_behind
 from curation.review.decisions.decision import Decision
 from curation.review.decisions.files import json_lines, parse_jsonl
 from curation.review.decisions.resolution import decisions_digest, recorded_digest, recorded_form, resolve
@@ -36,8 +36,8 @@ def test_given_decisions_are_resolved_as_the_manifest_was() -> None:
     resolution = resolve(ROWS)
     assert len(resolution.decisions) == 2
     reviewed = changed(MANIFEST, decisions=resolution.digest)
-    assert evidence_of(reviewed, ROWS) == resolution.decisions
-    assert evidence_of(reviewed, resolution.decisions[::-1]) == resolution.decisions
+    assert decisions_behind(reviewed, ROWS) == resolution.decisions
+    assert decisions_behind(reviewed, resolution.decisions[::-1]) == resolution.decisions
 
 
 def test_the_rule_of_the_manifest_is_followed() -> None:
@@ -47,21 +47,21 @@ def test_the_rule_of_the_manifest_is_followed() -> None:
     parameters = {**rule.parameters, "review_rule": "majority"}
     named = type(rule)(protocol="hand", algorithm_version=1, parameters=parameters)
     reviewed = changed(MANIFEST, decisions=resolution.digest, rule=named)
-    assert evidence_of(reviewed, rows) == resolution.decisions
+    assert decisions_behind(reviewed, rows) == resolution.decisions
 
 
 def test_decisions_that_a_protocol_replayed_are_found_by_their_recorded_form() -> None:
     digest = recorded_digest(recorded_form(ROWS[1:]))
-    assert evidence_of(changed(MANIFEST, decisions=digest), ROWS[1:]) == tuple(resolve(ROWS[1:]).decisions)
+    assert decisions_behind(changed(MANIFEST, decisions=digest), ROWS[1:]) == tuple(resolve(ROWS[1:]).decisions)
 
 
 def test_other_decisions_are_refused() -> None:
     reviewed = changed(MANIFEST, decisions=decisions_digest(ROWS[1:]))
     with pytest.raises(PublishError, match="not those behind") as refused:
-        evidence_of(reviewed, ROWS[2:])
+        decisions_behind(reviewed, ROWS[2:])
     assert refused.value.expected == reviewed.header.decisions
     with pytest.raises(PublishError, match="not reviewed"):
-        evidence_of(MANIFEST, ROWS)
+        decisions_behind(MANIFEST, ROWS)
 
 
 def test_the_file_reads_back() -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from curation.benchmarks.findmeifyoucan.layout import (
-    Category,
+    PublishedCategory,
     findmeifyoucan_tables,
     open_images_categories,
     plan_findmeifyoucan,
@@ -225,12 +225,12 @@ def files(folder: Path, tree: object = TREE) -> tuple[Path, Path]:
 
 def test_numbers_follow_the_walk_and_a_repeated_class_keeps_its_first_number(tmp_path: Path) -> None:
     assert open_images_categories(*files(tmp_path)) == (
-        Category(1, "Animal", "Animal", "Animal"),
-        Category(2, "Mammal", "Animal", "Animal"),
-        Category(3, "Dog", "Mammal", "Animal"),
-        Category(4, "Bat", "Flier", "Animal"),
-        Category(5, "Flier", "Animal", "Animal"),
-        Category(6, "Coin", "Coin", "Coin"),
+        PublishedCategory(1, "Animal", "Animal", "Animal"),
+        PublishedCategory(2, "Mammal", "Animal", "Animal"),
+        PublishedCategory(3, "Dog", "Mammal", "Animal"),
+        PublishedCategory(4, "Bat", "Flier", "Animal"),
+        PublishedCategory(5, "Flier", "Animal", "Animal"),
+        PublishedCategory(6, "Coin", "Coin", "Coin"),
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ExportError, ManifestError, MissingListError
 from curation.manifest.manifest import Manifest
-from curation.publishing.formats.id_lists import plan_lists
+from curation.publishing.exporting import plan_lists
 from curation.publishing.formats.plan import Plan
 from curation.sources.source import Source
 

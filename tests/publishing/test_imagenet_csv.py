@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from curation.benchmarks.imagenet import TRAIN, VAL, build, plan_imagenet_csv
-from curation.benchmarks.registry import declared
+from curation.benchmarks.registry import declared_benchmark
 from curation.core.errors import ExportError
 from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest
@@ -23,7 +23,7 @@ from tests.real_files import real_files
 def made(train: Path, val: Path, **given: str) -> tuple[Manifest, dict[str, Source]]:
     sources = {TRAIN: read_imagenet(train, part="train"), VAL: read_imagenet(val, part="val")}
     values: dict[str, Any] = {
-        one.name: one.read(given.get(one.name, one.default)) for one in declared("imagenet").parameters
+        one.name: one.read(given.get(one.name, one.default)) for one in declared_benchmark("imagenet").parameters
     }
     return build(sources, values), sources
 

@@ -8,7 +8,7 @@ from curation.core.errors import PublishError
 from curation.core.ids import ImageId
 from curation.extensions.audit.target import known_exhaustive
 from curation.manifest.header import FileEntry, SourceEntry
-from curation.publishing.licences import STATED, TERMS, require_labels, terms_of
+from curation.publishing.member import STATED, TERMS, require_labels, terms_of
 from curation.sources.datasets import family, is_known, licence_facts, named_by_file, namespace_of, users_name
 
 REBUILT = "sha256:e33b6e99c79325e460f1141ac6c8eacf63efe2a8f79df22268c2710a54b41ab4"

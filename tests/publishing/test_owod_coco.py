@@ -17,8 +17,8 @@ import pytest
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import ExportError
 from curation.manifest.manifest import Manifest
+from curation.publishing.exporting import plan_lists
 from curation.publishing.formats.coco import plan_coco
-from curation.publishing.formats.id_lists import plan_lists
 from curation.publishing.formats.plan import FormatOptions, Plan, joined_plans
 from curation.publishing.formats.voc import plan_voc
 from curation.publishing.formats.yolo import plan_yolo

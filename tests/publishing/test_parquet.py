@@ -12,14 +12,14 @@ import pytest
 from pyarrow import parquet
 
 from curation.core.errors import PublicationMismatchError
-from curation.publishing.parquet import content_digest, read_parquet, schema_of, write_parquet
-from curation.publishing.tables import part_schema, part_table
+from curation.publishing.parquet import read_parquet, schema_of, table_digest, write_parquet
+from curation.publishing.tables import part_schema, published_table
 from tests.publishing.published_world import tiny
 
 
 def table() -> pa.Table:
     manifest, sources = tiny()
-    return part_table(manifest, "closed", sources)
+    return published_table(manifest, "closed", sources)
 
 
 def test_bytes_do_not_depend_on_hash_seed_or_threads(tmp_path: Path) -> None:
@@ -42,10 +42,10 @@ def test_the_content_is_what_was_written_however_it_is_cut_and_compressed(tmp_pa
 
     whole = table()
     digest = write_parquet(tmp_path / "a", [whole.slice(0, 1), whole.slice(1)], part_schema())
-    assert digest == content_digest([whole], part_schema())
+    assert digest == table_digest([whole], part_schema())
     parquet.write_table(whole, tmp_path / "b", compression="gzip", version="1.0")
     for name in ("a", "b"):
-        assert content_digest(read_parquet(tmp_path / name), schema_of(tmp_path / name)) == digest
+        assert table_digest(read_parquet(tmp_path / name), schema_of(tmp_path / name)) == digest
         assert pa.concat_tables(read_parquet(tmp_path / name)).equals(whole)
 
 
@@ -58,7 +58,7 @@ def test_any_change_gives_another_digest(change: str) -> None:
         "name": lambda: whole.rename_columns(["id", *whole.column_names[1:]]),
         "type": lambda: whole.set_column(2, "width", whole.column("width").cast(pa.int64())),
     }[change]()
-    assert content_digest([other], other.schema) != content_digest([whole], whole.schema)
+    assert table_digest([other], other.schema) != table_digest([whole], whole.schema)
 
 
 def test_no_rows_are_a_table_too(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_schema_that_lies_is_refused_and_does_not_end_the_process(tmp_path: Pa
 def test_types_that_no_publication_has_are_refused(column: pa.Array) -> None:
     table = pa.table({"image_id": column})
     with pytest.raises(PublicationMismatchError, match="a type that no publication has"):
-        content_digest([table], table.schema)
+        table_digest([table], table.schema)
 
 
 def test_texts_that_are_no_texts_are_refused(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_null_nothing_and_empty_are_not_the_same() -> None:
     kinds = [[None], [[]], [[None]], [[{"a": None}]], [[{"a": ""}]], []]
     schema = pa.schema([("x", pa.list_(pa.struct([("a", pa.string())])))])
     tables = [pa.Table.from_arrays([pa.array(rows, schema.field(0).type)], schema=schema) for rows in kinds]
-    assert len({content_digest([one], schema) for one in tables}) == len(kinds)
+    assert len({table_digest([one], schema) for one in tables}) == len(kinds)
 
 
 @pytest.mark.parametrize("nested", [False, True])

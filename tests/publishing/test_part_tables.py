@@ -13,7 +13,7 @@ from curation.core.errors import ManifestError
 from curation.manifest.header import ClassEntry, LabelView, TaskEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import plan_coco
-from curation.publishing.tables import part_schema, part_table
+from curation.publishing.tables import part_schema, published_table
 from curation.review.decisions.decision import Decision
 from curation.sources.source import Source
 from tests.publishing.published_world import CLOSED, WILDERNESS, changed, tiny
@@ -21,13 +21,13 @@ from tests.publishing.tiny_sources import make_manifest
 
 
 def rows(manifest: Manifest, part: str, *given: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = part_table(manifest, part, *given).to_pylist()
+    found: list[dict[str, Any]] = published_table(manifest, part, *given).to_pylist()
     return found
 
 
 def test_ids_alone_where_no_source_is_given() -> None:
     manifest = tiny()[0]
-    table = part_table(manifest, "closed")
+    table = published_table(manifest, "closed")
     assert table.column("image_id").to_pylist() == CLOSED
     assert table.column("source").to_pylist() == ["voc", "voc"]
     assert table.column("part_role").to_pylist() == ["test", "test"]
@@ -39,9 +39,9 @@ def test_every_part_has_the_same_columns_and_types() -> None:
     manifest, sources = tiny()
     evidence: list[Decision] = []
     tables = [
-        part_table(manifest, "closed"),
-        part_table(manifest, "closed", sources),
-        part_table(manifest, "wilderness", sources, evidence),
+        published_table(manifest, "closed"),
+        published_table(manifest, "closed", sources),
+        published_table(manifest, "wilderness", sources, evidence),
     ]
     assert all(table.schema.equals(part_schema(), check_metadata=True) for table in tables)
 
@@ -172,4 +172,4 @@ def test_decisions_stand_on_the_rows_that_they_speak_of() -> None:
 def test_an_image_that_no_source_holds_is_an_error() -> None:
     manifest, sources = tiny()
     with pytest.raises(ManifestError, match="in none of its sources"):
-        part_table(manifest, "closed", {**sources, "voc": sources["coco"]})
+        published_table(manifest, "closed", {**sources, "voc": sources["coco"]})

@@ -17,7 +17,7 @@ from curation.publishing.formats.plan import (
     first_repeated,
     lines,
     safe_name,
-    whole,
+    single_chunk,
     write_plan,
 )
 
@@ -33,8 +33,8 @@ def failing() -> Iterator[bytes]:
 
 def test_a_folder_holds_the_files_and_the_summary(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    files = [PlannedFile("a.txt", lines(["x", "ü"])), PlannedFile("d/1.x", whole("1"), "d/*.x")]
-    files += [PlannedFile("d/2.x", whole("22"), "d/*.x")]
+    files = [PlannedFile("a.txt", lines(["x", "ü"])), PlannedFile("d/1.x", single_chunk("1"), "d/*.x")]
+    files += [PlannedFile("d/2.x", single_chunk("22"), "d/*.x")]
     written = write_plan(plan_of(*files), out, single=False, summary={"format": "txt"})
     assert (out / "a.txt").read_bytes() == "x\nü\n".encode()
     assert (out / "d" / "2.x").read_bytes() == b"22"
@@ -60,7 +60,7 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
     file.write_text("precious")
     folder.mkdir()
     (folder / "thing").write_text("precious")
-    plan = plan_of(PlannedFile("a.json", whole("new")))
+    plan = plan_of(PlannedFile("a.json", single_chunk("new")))
     for out in (file, folder):
         with pytest.raises(CurationError, match="exists already"):
             write_plan(plan, out, single=out is file, summary={})
@@ -69,13 +69,13 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
-    write_plan(plan_of(PlannedFile("a.txt", whole("x"))), tmp_path, single=False, summary={})
+    write_plan(plan_of(PlannedFile("a.txt", single_chunk("x"))), tmp_path, single=False, summary={})
     assert (tmp_path / "a.txt").read_text() == "x"
 
 
 def test_a_plan_cannot_leave_its_folder(tmp_path: Path) -> None:
     with pytest.raises(PathEscapeError):
-        write_plan(plan_of(PlannedFile("../a", whole("x"))), tmp_path / "out", single=False, summary={})
+        write_plan(plan_of(PlannedFile("../a", single_chunk("x"))), tmp_path / "out", single=False, summary={})
     assert list(tmp_path.iterdir()) == []
 
 

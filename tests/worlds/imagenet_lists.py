@@ -16,7 +16,7 @@ from tests.worlds.drawing import Draws
 from tests.worlds.species import lists_told
 
 ROOT = Path(__file__).resolve().parents[2]
-PROTOCOLS, FORMULAS = ("p1", "p2", "p3"), ("sklearn-1.0", "sklearn-0.24")
+PROTOCOLS = ("p1", "p2", "p3")
 VAL_IMAGES = 2_000
 Ints = npt.NDArray[np.int64]
 
@@ -69,10 +69,10 @@ def files(folder: Path) -> dict[str, Path]:
     return paths
 
 
-def shares(sizes: Ints, draws: int, random: np.random.RandomState, formula: str) -> Ints:
+def shares(sizes: Ints, draws: int, random: np.random.RandomState) -> Ints:
     """Return how many of each class are drawn: section 2.3, `approx`."""
-    # The order of these two operations is part of the formula.
-    exact = sizes / sizes.sum() * draws if formula == "sklearn-1.0" else draws * sizes / sizes.sum()
+    # The order of these two operations decides on the rounding of some classes.
+    exact = sizes / sizes.sum() * draws
     floored = np.floor(exact)
     need = int(draws - floored.sum())
     left = exact - floored
@@ -86,15 +86,15 @@ def shares(sizes: Ints, draws: int, random: np.random.RandomState, formula: str)
     return floored.astype(np.int64)
 
 
-def split(labels: Sequence[str], formula: str, seed: int = 42) -> tuple[Ints, Ints]:
+def split(labels: Sequence[str], seed: int = 42) -> tuple[Ints, Ints]:
     """Return positions of training and validation images: section 2.3."""
     names = sorted(set(labels))
     n_train = int(0.8 * len(labels))
     own = [np.flatnonzero([one == name for one in labels]) for name in names]
     sizes = np.array([len(one) for one in own])
     random = np.random.RandomState(seed)
-    in_train = shares(sizes, n_train, random, formula)
-    in_val = shares(sizes - in_train, len(labels) - n_train, random, formula)
+    in_train = shares(sizes, n_train, random)
+    in_val = shares(sizes - in_train, len(labels) - n_train, random)
     train: list[int] = []
     val: list[int] = []
     for mine, n, m in zip(own, in_train, in_val, strict=True):
@@ -104,11 +104,11 @@ def split(labels: Sequence[str], formula: str, seed: int = 42) -> tuple[Ints, In
     return random.permutation(train), random.permutation(val)
 
 
-def lists(protocol: str, formula: str) -> dict[str, list[str]]:
+def lists(protocol: str) -> dict[str, list[str]]:
     """Return training and validation images in the splitter's order, and test images by role and class."""
     parts, names = roles(protocol), train_names()
     pool = [(wnid, name) for role in ("known", "negative") for wnid in parts[role] for name in names[wnid]]
-    train, val = split([wnid for wnid, _ in pool], formula)
+    train, val = split([wnid for wnid, _ in pool])
     test = [
         name
         for role in ("known", "negative", "unknown")
@@ -125,6 +125,4 @@ def lists(protocol: str, formula: str) -> dict[str, list[str]]:
 
 
 def expected() -> dict[str, Any]:
-    return {
-        f"{protocol}/{formula}": lists_told(lists(protocol, formula)) for protocol in PROTOCOLS for formula in FORMULAS
-    }
+    return {f"{protocol}/sklearn-1.0": lists_told(lists(protocol)) for protocol in PROTOCOLS}

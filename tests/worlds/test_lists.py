@@ -112,23 +112,15 @@ def test_osod3_lists_are_what_loops_select(name: str, roots: dict[str, Path], tm
         assert unknown == {one for cluster in chosen for one in cluster}
 
 
-@pytest.mark.parametrize("formula", imagenet_lists.FORMULAS)
 @pytest.mark.parametrize("protocol", imagenet_lists.PROTOCOLS)
-def test_imagenet_lists_are_those_of_the_published_splitter(protocol: str, formula: str, tmp_path: Path) -> None:
+def test_imagenet_lists_are_those_of_the_published_splitter(protocol: str, tmp_path: Path) -> None:
     words = [f"--source={slot}={path}" for slot, path in imagenet_lists.files(tmp_path).items()]
-    words += ["--set", f"protocol={protocol}", "--set", f"formula={formula}"]
+    words += ["--set", f"protocol={protocol}"]
     assert main(["build", "imagenet", "--no-cache", *words, "--out", str(tmp_path / "m")]) == 0
     ours = {path.stem: path.read_text().split() for path in (tmp_path / "m" / "ids").iterdir()}
     # In the paper's order: training and validation images as the splitter shuffles them.
-    assert ours == imagenet_lists.lists(protocol, formula)
-    assert species.lists_told(ours) == committed("imagenet_lists")[f"{protocol}/{formula}"]
-
-
-def test_the_imagenet_world_tells_the_formulas_apart() -> None:
-    expected = committed("imagenet_lists")
-    one, other = (expected[f"p3/{formula}"] for formula in imagenet_lists.FORMULAS)
-    assert one["train"]["sha256"] != other["train"]["sha256"]
-    assert one["train"]["images"] == other["train"]["images"]
+    assert ours == imagenet_lists.lists(protocol)
+    assert species.lists_told(ours) == committed("imagenet_lists")[f"{protocol}/sklearn-1.0"]
 
 
 @pytest.mark.parametrize("graph", graphs.GRAPHS)

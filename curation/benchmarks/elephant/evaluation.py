@@ -1,4 +1,4 @@
-"""Everything the Elephant paper measures, of one detector, as one result."""
+"""All measures of the Elephant paper for a detector, as a single result."""
 
 from __future__ import annotations
 
@@ -111,11 +111,11 @@ class ElephantOptions:
         UsageError
             One is none of 0.1 to 1.0, or given twice.
         """
-        given = _texts(self.recalls)
-        if len(set(given)) != len(given) or not set(given) <= set(_TENTHS):
-            where, expected = f"--set recalls={','.join(given)}"[:200], "different ones of " + ", ".join(_TENTHS)
+        recalls = _texts(self.recalls)
+        if len(set(recalls)) != len(recalls) or not set(recalls) <= set(_TENTHS):
+            where, expected = f"--set recalls={','.join(recalls)}"[:200], "different ones of " + ", ".join(_TENTHS)
             raise UsageError("The recalls are not usable", where=where, expected=expected)
-        return tuple(_TENTHS[recall] for recall in given)
+        return tuple(_TENTHS[recall] for recall in recalls)
 
 
 OPTIONS = ElephantOptions()
@@ -123,8 +123,8 @@ _MOST_LISTED = MOST_LISTED // 50
 """Each class is listed at some fifty levels of wilderness."""
 
 
-def _texts(given: Texts) -> tuple[str, ...]:
-    return tuple(given.split(",")) if isinstance(given, str) else given
+def _texts(value: Texts) -> tuple[str, ...]:
+    return tuple(value.split(",")) if isinstance(value, str) else value
 
 
 def evaluate(
@@ -172,10 +172,10 @@ def evaluate(
     inputs.require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
     truths: dict[str, Truth] = inputs.by_name(truth, "--truth", "part", PARTS, wanted=PARTS)
     files: dict[str, Path] = inputs.by_name(detections, "--detections", "part", PARTS, wanted=PARTS)
-    taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
+    loaded = load_manifest(manifest) if isinstance(manifest, str) else manifest
     sources = {part: reading.open(truths[part], part) for part in steps(PARTS, "reading ground truth")}
-    known = inputs.known_classes(sources["closed"], classes=classes, manifest=taken, category_ids=category_ids)
-    lists = _lists(taken, wilderness_part)
+    known = inputs.known_classes(sources["closed"], classes=classes, manifest=loaded, category_ids=category_ids)
+    lists = _lists(loaded, wilderness_part)
     parts = {part: ground_truth(sources[part], known, lists.get(part)) for part in PARTS}
     check_closed(parts["closed"])
     check_wilderness(parts["wilderness"])
@@ -184,15 +184,15 @@ def evaluate(
         for part, other in steps((PARTS, PARTS[::-1]), "reading detections")
     }
     listed, unlisted = inputs.classes_listed([(parts[part], read[part]) for part in PARTS], most=_MOST_LISTED)
-    (closed, inside), (wilderness, outside) = ((part.truth, found.detections) for part, found in listed)
+    (closed, inside), (wilderness, outside) = ((part.truth, evaluated.detections) for part, evaluated in listed)
     scene = Scene(closed, inside, wilderness, outside)
     facts = inputs.about(
         known,
         {part: {"truth": parts[part].file, "detections": read[part].file} for part in PARTS},
-        manifest=inputs.manifest_record(taken, wilderness_part=wilderness_part),
+        manifest=inputs.manifest_record(loaded, wilderness_part=wilderness_part),
         option_files={"classes": classes},
     )
-    found = evaluate_elephant(scene, options, part=wilderness_part, wr1=_wr1(taken, wilderness))
+    evaluated = evaluate_elephant(scene, options, part=wilderness_part, wr1=_wr1(loaded, wilderness))
     scored = [
         Scored(
             part=" + ".join(names),
@@ -205,7 +205,7 @@ def evaluate(
             pinned=classes is None,
             found=of_part,
         )
-        for variant, measured in found.variants.items()
+        for variant, measured in evaluated.variants.items()
         for names, slots, point, of_part in zip(
             (["closed"], ["closed", wilderness_part]),
             (["closed"], PARTS),
@@ -216,13 +216,17 @@ def evaluate(
     ]
     return Result(
         REPORT,
-        {**facts, "variants": {name: VARIANTS[name.partition("_")[0]] for name in found.variants}, **found.shared},
+        {
+            **facts,
+            "variants": {name: VARIANTS[name.partition("_")[0]] for name in evaluated.variants},
+            **evaluated.shared,
+        },
         scored=scored,
         columns=lambda: precision_recall(
             closed.classes, inside, assign(closed, inside, replace(PAPER, difficult=options.difficult))
         ),
         notes=unlisted,
-        outcomes=lambda: {PAPER.name: single_outcomes(scene, options, part=wilderness_part)},
+        outcomes=lambda: {PAPER.name: elephant_outcomes(scene, options, part=wilderness_part)},
     )
 
 
@@ -300,13 +304,13 @@ def evaluate_elephant(
     # Where the list is the whole part, the rows of its levels are enough.
     listed = None if wr1 is None or wr1.images.all() else wr1
     owod, errors = measures.owod(scene.parts), measures.open_set_errors(scene.parts, points)
-    found: dict[str, Measured] = {}
+    variants: dict[str, Measured] = {}
     for name, variant, difficult, counts in steps(list(_variants(options)), "variants"):
         if variant == OFFICIAL.name:
             measured = measures.official(scene, recalls_tenths=options.tenths, counts=counts, listed=listed)
         else:
             measured = measures.paper(scene, *matched(difficult), levels, listed)
-        found[name] = measured._replace(values=[*measured.values, *errors.values, *owod.values])
+        variants[name] = measured._replace(values=[*measured.values, *errors.values, *owod.values])
     gaps = measures.background_gap(closed, scene.inside, matches)
     bootstrap: dict[str, Any] = {"intervals": []}
     if options.bootstrap:
@@ -346,8 +350,8 @@ def evaluate_elephant(
         ],
         **errors.tables,
         **owod.tables,
-        "diagnosis": measures.diagnose(scene, matches, points, added),
-        "overlaps": measures.overlaps(scene, points, added),
+        "diagnosis": measures.error_kinds(scene, matches, points, added),
+        "overlaps": measures.class_overlaps(scene, points, added),
         "fbeta": measures.fbeta_operating_points(
             scene,
             matches,
@@ -359,7 +363,7 @@ def evaluate_elephant(
         "intervals": bootstrap.pop("intervals"),
     }
     return Evaluated(
-        found,
+        variants,
         {
             "variant": options.variant,
             "difficult": options.difficult,
@@ -377,32 +381,32 @@ def evaluate_elephant(
     )
 
 
-def single_outcomes(
+def elephant_outcomes(
     scene: Scene, options: ElephantOptions = OPTIONS, *, part: str = "wilderness"
 ) -> tuple[Outcomes, ...]:
-    """Return what became of each detection of both parts: matched as the paper says, A-OSE as it is counted here.
+    """Return the outcome of each detection of both parts: matched as the paper says, with our count of A-OSE.
 
-    ``kept_at`` tells which detections stand at or above the closed set's threshold of a recall; on the wilderness these
+    ``kept_at`` marks the detections at or above the closed set's threshold of a recall; on the wilderness these
     are the FP_o of wilderness impact.
     """
     rules = replace(PAPER, difficult=options.difficult)
     points = thresholds(assign(scene.closed, scene.inside, rules), scene.inside, options.tenths)
     limits = dict(zip(recall_names(points), points.threshold, strict=True))
     outcomes = []
-    for name, (truth, found) in zip(("closed", part), scene.parts, strict=True):
-        kept = {recall: found.scores >= limit[found.label] for recall, limit in limits.items()}
-        outcomes.append(outcomes_by_class(truth, found, rules, strict=OWOD.strict, part=name, kept_at=kept))
+    for name, (truth, detections) in zip(("closed", part), scene.parts, strict=True):
+        kept_at = {recall: detections.scores >= limit[detections.label] for recall, limit in limits.items()}
+        outcomes.append(outcomes_by_class(truth, detections, rules, strict=OWOD.strict, part=name, kept_at=kept_at))
     return tuple(outcomes)
 
 
 def _variants(options: ElephantOptions) -> Iterator[tuple[str, str, Difficult, LevelCounts]]:
     """Yield name, variant, treatment of difficult objects and rule for level counts of each one asked for."""
-    given, counted = options.difficult, options.level_counts
-    asked: list[tuple[str, Difficult, LevelCounts]] = [(options.variant, given, counted)]
+    difficult_rule, counted = options.difficult, options.level_counts
+    variants: list[tuple[str, Difficult, LevelCounts]] = [(options.variant, difficult_rule, counted)]
     if options.variant == "all":
-        asked = [("paper", "ignore", counted), ("paper", "count", counted)]
-        asked += [("official", given, "integer"), ("official", given, "float32")]
-    for variant, difficult, counts in asked:
+        variants = [("paper", "ignore", counted), ("paper", "count", counted)]
+        variants += [("official", difficult_rule, "integer"), ("official", difficult_rule, "float32")]
+    for variant, difficult, counts in variants:
         name = variant + ("_difficult_counted" if (variant, difficult) == ("paper", "count") else "")
         yield name + ("_float32_counts" if counts == "float32" else ""), variant, difficult, counts
 
@@ -479,11 +483,11 @@ def wilderness_curve(
         # One detector has a line a recall; several have a panel a recall.
         panels = [recalls] if alone else [[recall] for recall in recalls]
         figure, axes = style.small_multiples(len(panels) + 1, height=2.3)
-        for axis, shown in zip(axes[:-1], panels, strict=True):
-            lines = [(recall, detector) for recall in shown for detector in results]
+        for axis, panel in zip(axes[:-1], panels, strict=True):
+            lines = [(recall, detector) for recall in panel for detector in results]
             for number, (recall, detector) in enumerate(lines):
                 colour = SERIES[number % len(SERIES)]
-                colour = RECALL_COLOURS.get(recall, colour) if alone and set(shown) <= set(RECALL_COLOURS) else colour
+                colour = RECALL_COLOURS.get(recall, colour) if alone and set(panel) <= set(RECALL_COLOURS) else colour
                 if impacts[detector, recall]:
                     label = f"recall {recall}" if alone else plain(detector)
                     _draw_line(axis, levels[detector], impacts[detector, recall], number, label, colour)
@@ -494,7 +498,7 @@ def wilderness_curve(
                 ]
                 if band:
                     _draw_band(axis, levels[detector], band, colour)
-            axis.set_title("Wilderness impact" if alone else f"Impact at recall {shown[0]}")
+            axis.set_title("Wilderness impact" if alone else f"Impact at recall {panel[0]}")
             axis.set_ylim(bottom=0)
         if alone:
             axes[0].legend(loc="upper left")
@@ -569,11 +573,11 @@ def error_bars(diagnosis: Sequence[Record], detector: str, stem: Path, *, recall
     """
     require_content(diagnosis, stem, "diagnosis")
     drawn = [row for row in diagnosis if row["recall"] == recall and row["correct"] is not None]
-    bars = {part: shown for part in _PART_TITLES if (shown := [row for row in drawn if row["part"] == part])}
+    bars = {part: part_rows for part in _PART_TITLES if (part_rows := [row for row in drawn if row["part"] == part])}
     rows = [
         (detector, part, row["class"], recall, *(row[kind] for kind in KINDS))
-        for part, shown in bars.items()
-        for row in shown
+        for part, part_rows in bars.items()
+        for row in part_rows
     ]
 
     def draw() -> Canvas:
@@ -635,8 +639,8 @@ def confusion_figure(
 
         most = max(int(counts.max()), 10)
         figure, axis, fits = style.new_matrix(true, detected, "detected class")
-        shown = np.ma.masked_equal(counts.T, 0)
-        image = axis.imshow(shown, cmap="viridis_r", norm=LogNorm(1, most), aspect="auto", interpolation="none")
+        panel = np.ma.masked_equal(counts.T, 0)
+        image = axis.imshow(panel, cmap="viridis_r", norm=LogNorm(1, most), aspect="auto", interpolation="none")
         for row, column in np.argwhere(counts.T).tolist() if fits else ():
             count = int(counts[column, row])
             colour = "white" if count > most**0.45 else INK
@@ -655,7 +659,7 @@ def confusion_figure(
 
 
 def background_histogram(gaps: Sequence[Record], bins: Sequence[Record], stem: Path) -> list[Path]:
-    """Draw how far correct detections stand above the background score, one panel a class (Elephant paper, Fig. 8).
+    """Draw the gap between class and background score of correct detections, a panel a class (Elephant paper, Fig. 8).
 
     A class without correct detections has no panel; the table lists it.
 
@@ -665,8 +669,8 @@ def background_histogram(gaps: Sequence[Record], bins: Sequence[Record], stem: P
     """
     require_content(bins, stem, "background scores")
     names = dict.fromkeys(row["class"] for row in bins)
-    shown = [row for row in gaps if row["class"] in names]
-    drawn = [row for row in shown if row["n"]] or shown
+    class_gaps = [row for row in gaps if row["class"] in names]
+    drawn = [row for row in class_gaps if row["n"]] or class_gaps
 
     def draw() -> Canvas:
         figure, axes = style.small_multiples(len(drawn), most=5, height=1.45)
@@ -741,7 +745,7 @@ REPORT = Report(
     drawings=drawings,
     # 2: official: closed images without annotation leave N.
     # 3: average precision is in %.
-    # 4: measures of the closed set are rows of their own; wr1 is the manifest's list.
+    # 4: measures of the closed set have separate rows; wr1 is the manifest's list.
     algorithm=4,
     # Figures have CSV files of what is drawn of the others.
     files=("measures", *(table.name for table in TABLES), "fbeta", "open_set_errors", "diagnosis", "background_gaps"),

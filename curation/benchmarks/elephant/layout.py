@@ -21,7 +21,7 @@ from curation.core.ids import native_number
 from curation.core.json_text import decode_json
 from curation.manifest.header import UNKNOWN_ID, PartEntry
 from curation.manifest.manifest import Manifest
-from curation.publishing.exporting import Format, Request
+from curation.publishing.exporting import ExportRequest, Format
 from curation.publishing.formats.coco import corners, plain_number
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, gather
 from curation.publishing.formats.plan import Plan, PlannedFile, json_file, present
@@ -29,7 +29,7 @@ from curation.sources.datasets import family
 from curation.sources.source import Int64s, Source
 
 
-def _plan(request: Request) -> Plan:
+def _plan(request: ExportRequest) -> Plan:
     files = _annotation_files(request)
     strict = request.options.strict_layout
     return plan_elephant_json(request.manifest, request.parts, request.sources, files, strict_layout=strict)
@@ -38,18 +38,18 @@ def _plan(request: Request) -> Plan:
 FORMATS = (Format("elephant-json", _plan, ("strict_layout",), file=".json"),)
 
 
-def _annotation_files(request: Request) -> dict[str, Path]:
+def _annotation_files(request: ExportRequest) -> dict[str, Path]:
     """Return the annotation file of each source, where it is one file that can be found from where it was given."""
     files: dict[str, Path] = {}
     for entry in request.manifest.header.sources:
-        given = request.given.get(entry.name, request.given.get(entry.dataset))
-        if not isinstance(given, str | Path) or entry.name not in request.sources:
+        raw = request.given.get(entry.name, request.given.get(entry.dataset))
+        if not isinstance(raw, str | Path) or entry.name not in request.sources:
             continue
-        root = Path(given)
+        root = Path(raw)
         for record in request.sources[entry.name].files:
             candidates = [root, root / record.name, root / "annotations" / record.name]
-            if found := [path for path in candidates if path.is_file()]:
-                files[entry.name] = found[0]
+            if existing := [path for path in candidates if path.is_file()]:
+                files[entry.name] = existing[0]
     return files
 
 
@@ -61,7 +61,7 @@ def plan_elephant_json(
     *,
     strict_layout: bool = False,
 ) -> Plan:
-    """Return the plan of one file a part, each in the layout of the authors' file of that part.
+    """Return the plan of a file for each part, in the layout of the authors' file of that part.
 
     A VOC part is ``custom_voc_YEAR_PART.json``: whole-pixel boxes with their four corners, ids 1..n, 20 categories in a
     training file and ``unknown`` (-1) last in a test file. A COCO part is ``Mixed_Unknowns.json`` or
@@ -122,8 +122,8 @@ def _planned(
     if family(content.datasets[0]) == "voc":
         images, annotations = voc_records(content, strict_layout=strict_layout)
     else:
-        stated = {f.sha256 for entry in manifest.header.sources if entry.name == content.slots[0] for f in entry.files}
-        data = _stated_file(annotation_files.get(content.slots[0]), stated, content.slots[0], manifest)
+        digests = {f.sha256 for entry in manifest.header.sources if entry.name == content.slots[0] for f in entry.files}
+        data = _stated_file(annotation_files.get(content.slots[0]), digests, content.slots[0], manifest)
         order = notebook_order(manifest, part.name, source)
         images, annotations = verbatim_records(content, source, data, order, strict_layout=strict_layout)
     categories = [{"supercategory": "none", "id": entry.index, "name": entry.name} for entry in content.classes]
@@ -153,7 +153,7 @@ def notebook_order(manifest: Manifest, part: str, source: Source) -> Int64s:
     """Return the places in a part's list, in the order in which the authors' file of that part holds them.
 
     Where the manifest's rule takes images in CPython's set order, a part that is the beginning of that order (all of
-    the wilderness, or WR1) stands in it. Every other part stands in the order of its list.
+    the wilderness, or WR1) has this order. Every other part keeps the order of its list.
     """
     ids = manifest.ids(part)
     as_listed = np.arange(len(ids))
@@ -163,8 +163,8 @@ def notebook_order(manifest: Manifest, part: str, source: Source) -> Int64s:
     shows_known = known_images(source, manifest.header.classes)
     walk = difference_order(image_numbers(source), shows_known)[: len(ids)]
     rank = {image: position for position, image in enumerate(ids)}
-    places = [rank.get(image, -1) for image in source.image_ids[walk].tolist()]
-    return as_listed if -1 in places or len(places) < len(ids) else np.array(places, np.int64)
+    positions = [rank.get(image, -1) for image in source.image_ids[walk].tolist()]
+    return as_listed if -1 in positions or len(positions) < len(ids) else np.array(positions, np.int64)
 
 
 Record = Mapping[str, Any] | msgspec.Raw
@@ -217,7 +217,7 @@ def verbatim_records(content: Content, source: Source, data: bytes, order: Int64
     Parameters
     ----------
     content : Content
-        One part of one source.
+        A part with a single source.
     source : Source
         What was read from the file.
     data : bytes
@@ -236,8 +236,8 @@ def verbatim_records(content: Content, source: Source, data: bytes, order: Int64
     rows = {number: row for row, number in enumerate(content.objects.numbers.tolist())}
     decode_id = msgspec.json.Decoder(_Annotation).decode
     records: dict[int, msgspec.Raw] = {}
-    shown = tqdm(file.annotations, desc="records", unit=" annotations", disable=None)
-    for count, raw in enumerate(shown, start=1):
+    progress = tqdm(file.annotations, desc="records", unit=" annotations", disable=None)
+    for count, raw in enumerate(progress, start=1):
         # A reader numbers annotations from 1 where the file does not.
         number = decode_id(raw).id
         row = rows.get(number if isinstance(number, int) else count)
@@ -272,7 +272,7 @@ def verbatim_records(content: Content, source: Source, data: bytes, order: Int64
     return images, annotations
 
 
-def _stated_file(path: Path | None, stated: set[str], slot: str, manifest: Manifest) -> bytes:
+def _stated_file(path: Path | None, digests: set[str], slot: str, manifest: Manifest) -> bytes:
     """Return the bytes of the file that the manifest was made from; raise `ExportError` where it is another."""
     if path is None or not path.is_file():
         raise ExportError(
@@ -283,15 +283,15 @@ def _stated_file(path: Path | None, stated: set[str], slot: str, manifest: Manif
         )
     data = read_bytes(path, kind="annotation file")
     digest = sha256_of_bytes(data)
-    if digest not in stated:
+    if digest not in digests:
         name = f"{manifest.header.name}@{manifest.header.version}"
         raise ExportError(
             "The annotation file is not the one that the manifest was made from",
             where=str(path),
-            expected=", ".join(sorted(stated)) or "a file whose digest the manifest states",
+            expected=", ".join(sorted(digests)) or "a file whose digest the manifest states",
             found=digest,
             hint="--format coco accepts other files with the same images"
-            if stated
+            if digests
             else f"`curation build {name}` writes one that states yours",
         )
     return data

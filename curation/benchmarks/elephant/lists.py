@@ -22,18 +22,16 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks import parts
-from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parameters import declared_parameters, several
-from curation.benchmarks.parts import Part, Selection, all_images, compared, source_entry, voc_classes
+from curation.benchmarks.benchmark import benchmark_facts, declared_parameters, fact, several
+from curation.benchmarks.parts import Part, Selection, all_images, compared, hash_rank, source_entry, voc_classes
 from curation.benchmarks.published import drafts
-from curation.benchmarks.selection import hash_rank
 from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, Supersedes
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.sources.source import Bools, Int64s, Source
 
-_FACTS = facts_of(__package__)
+_FACTS = benchmark_facts(__package__)
 PAPER = fact(__package__, "paper", Paper)
 CLOSED, COCO = "voc2007-test", "coco"
 TRAINING = ("voc2007-train", "voc2007-val", "voc2012-train", "voc2012-val")
@@ -122,12 +120,12 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         chosen = Selection(slot, sources[slot], all_images(sources[slot]))
         training.append(parts.make_part(slot, "train", chosen, classes, view=TRAINING_VIEW, rule=rule))
     made = {part.entry.name: part for part in (closed, wilderness, *selected, *training)}
-    figures = figures_of(made, sources)
+    figures = elephant_figures(made, sources)
     met = {figure.name for figure in figures if figure.paper is not None and figure.obtained == figure.paper}
     official = next((part for part, names in OFFICIAL_FIGURES.items() if met.issuperset(names)), "")
     return _manifest_of(
         made.values(),
-        name=default_name(coco, official),
+        name=elephant_manifest_name(coco, official),
         title=f"{PAPER.title}: wilderness of {f'COCO {official}' if official else 'a COCO file of your own'}",
         classes=classes,
         sources=tuple(source_entry(slot, sources[slot]) for slot in (CLOSED, COCO, *TRAINING) if slot in sources),
@@ -161,7 +159,7 @@ def closed_part(source: Source, classes: Sequence[ClassEntry]) -> Part:
 
 
 def known_images(coco: Source, classes: Sequence[ClassEntry]) -> Bools:
-    """Return for each image whether any annotation, crowd included, is of one of the 20 classes."""
+    """Return for each image whether any annotation, crowd included, belongs to the 20 classes."""
     known = np.array([entry.role == "known" for entry in classes], np.bool_)
     image, category = coco.class_pairs()
     return np.isin(all_images(coco), image[known[class_positions(classes, coco)][category]])
@@ -195,15 +193,15 @@ def _ratio_part(ratio: str, size: int, order: str) -> dict[str, Any]:
     }
 
 
-def default_name(coco: Source, official: str = "") -> str:
-    """Return the manifest's name: ``elephant/val2017`` for an official part of COCO, told by its figures.
+def elephant_manifest_name(coco: Source, official: str = "") -> str:
+    """Return the manifest's name: ``elephant/val2017`` for an official part of COCO, recognised by its figures.
 
-    A file name is no evidence: any other file gives ``elephant/custom``, or ``elephant/custom-PART`` where it calls
-    itself otherwise than an official part. An approximate manifest says so.
+    A file name proves nothing: any other file gives ``elephant/custom``, or ``elephant/custom-PART`` where it calls
+    itself otherwise than an official part. An approximate manifest ends in ``-approximate``.
     """
     word = re.sub(r"[^a-z0-9]+", "", coco.part.lower())[:40]
-    own = f"custom-{word}" if word and word not in OFFICIAL_FIGURES else "custom"
-    return f"elephant/{official or own}" + ("-approximate" if coco.objects is None else "")
+    custom_name = f"custom-{word}" if word and word not in OFFICIAL_FIGURES else "custom"
+    return f"elephant/{official or custom_name}" + ("-approximate" if coco.objects is None else "")
 
 
 def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -227,12 +225,12 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     """
     if parameters != {param.name: param.read(param.default) for param in declared_parameters(__package__)}:
         raise UsageError("--header-only writes the paper's own version", where="--set", expected="no parameters")
-    stated = _FACTS["header_only"]
+    header_facts = _FACTS["header_only"]
     classes = voc_classes()
     closed = closed_part(sources[CLOSED], classes)
-    whole = {"name": "wilderness", "role": "wilderness", "rule": _FACTS["wilderness_rule"], "view": TEST_VIEW}
+    everything = {"name": "wilderness", "role": "wilderness", "rule": _FACTS["wilderness_rule"], "view": TEST_VIEW}
     wilderness = [
-        whole,
+        everything,
         *(
             _ratio_part(ratio, int(Fraction(ratio) * len(closed.ids)), order)
             for order in parameters["orders"]
@@ -252,15 +250,15 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     return _manifest_of(
         [closed, *entries.values()],
         name="elephant/train2017",
-        version=stated["version"],
+        version=header_facts["version"],
         title=f"{PAPER.title}: wilderness of COCO train2017",
         origin="declared",
         classes=classes,
         sources=(source_entry(CLOSED, sources[CLOSED]), parts.unread_entry(COCO, "coco", "train2017", note=note)),
         parameters={**parameters, "levels": _FACTS["levels"], "wilderness_evidence": "boxes"},
         figures=figures,
-        notes=stated["notes"],
-        supersedes=Supersedes(**stated["before"]),
+        notes=header_facts["notes"],
+        supersedes=Supersedes(**header_facts["before"]),
     )
 
 
@@ -290,7 +288,7 @@ _CLOSED_REASON = (
 )
 
 
-def figures_of(made: Mapping[str, Part], sources: Mapping[str, Source]) -> tuple[Figure, ...]:
+def elephant_figures(made: Mapping[str, Part], sources: Mapping[str, Source]) -> tuple[Figure, ...]:
     """Return every figure of the paper that these sources bear on, with what was obtained and why it differs."""
     coco = sources[COCO]
     obtained = _wilderness(made, coco)
@@ -421,7 +419,7 @@ def image_numbers(coco: Source) -> Int64s:
     Raises
     ------
     ProtocolError
-        An id is not a number, so there is no set of ints.
+        An id is not a number, so the notebook's set of integers does not exist.
     """
     numbers = coco.images.numbers
     if len(numbers) and not np.array_equal(numbers, np.arange(len(numbers))):
@@ -446,7 +444,7 @@ _LARGEST_PLAIN_HASH = 2**61 - 2
 
 
 def difference_order(numbers: Int64s, removed: Bools) -> Int64s:
-    """Return where the elements of ``set(dict.fromkeys(numbers)) - set(numbers[removed])`` stand, in its order.
+    """Return the positions of the elements of ``set(dict.fromkeys(numbers)) - set(numbers[removed])``, in its order.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ own code computes them; wilderness impact and A-OSE as the OWOD code does; F-bet
 detections are and lie on (section 4.1, Fig. 3, 4, 8-11; precedence after Hoiem et al.).
 
 To add a measure, declare it in ``elephant.toml`` and yield its `Value` where the numbers of its variant are made. A
-table is declared in `TABLES`, where each variant has rows of its own, or in `SHARED`; its rows are records by the names
+table is declared in `TABLES`, if each variant has different rows, or in `SHARED`; its rows are records by the names
 of its columns.
 """
 
@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from curation.benchmarks.facts import fact
+from curation.benchmarks.benchmark import fact
 from curation.core.errors import EvaluationError, UsageError
 from curation.evaluation import matching, open_set
 from curation.evaluation.curves import (
@@ -183,16 +183,16 @@ def paper(
     """
     classes, n_wilderness = scene.closed.classes, scene.wilderness.n_images
     # The last level may leave some images out: the measures of the open set are of all images.
-    whole = replace(levels, names=(*levels.names, "all"), images=np.append(levels.images, n_wilderness))
-    precision = average_precision_by_level(classes, scene.inside, matches, scene.outside, whole)
+    levels_and_all = replace(levels, names=(*levels.names, "all"), images=np.append(levels.images, n_wilderness))
+    precision = average_precision_by_level(classes, scene.inside, matches, scene.outside, levels_and_all)
     tables = open_set.wilderness_impact(classes, matches, points, scene.outside, levels)
     first_level = levels.first_level(scene.outside.image)
     n_detections = np.bincount(first_level, minlength=len(levels) + 1)[:-1].cumsum().tolist()
     *averages, (mean_11, mean_area, _) = zip(*(precision[name] for name in _FLAVOURS), strict=True)
     tables["levels"] = [
-        {"ratio": ratio, "n_wild_images": images, "n_wild_detections": found}
+        {"ratio": ratio, "n_wild_images": images, "n_wild_detections": detections_so_far}
         | dict(zip(_FLAVOURS, map(percent, average), strict=True))
-        for ratio, images, found, average in zip(
+        for ratio, images, detections_so_far, average in zip(
             levels.names, levels.images.tolist(), n_detections, averages, strict=True
         )
     ]
@@ -243,7 +243,7 @@ def official(
 ) -> Measured:
     """Return mAP and wilderness impact at each level as the paper's own code (``eval.py``, ``WIC.py``) computes them.
 
-    A list of wilderness images, where there is one, has a row of its own behind the levels.
+    A list of wilderness images, where it exists, has a separate row after the levels.
 
     The code differs from the paper's text: matching against objects of any class, float32 IoU, difficult objects
     ordinary, interpolated precision instead of a threshold, a ratio of class means, and images without annotation
@@ -333,14 +333,14 @@ def _means(table: Floats, detected: Bools) -> open_set.Values:
     return [float(row[some].mean()) if some.any() else None for row, some in zip(table, detected, strict=True)]
 
 
-class Shared(NamedTuple):
+class SharedRows(NamedTuple):
     """Numbers of a detector that are the same under every variant, and rows of `SHARED`."""
 
     values: Sequence[Value]
     tables: dict[str, list[Record]]
 
 
-def owod(parts: Parts) -> Shared:
+def owod(parts: Parts) -> SharedRows:
     """Return wilderness impact at recalls 0.1 to 0.9 and A-OSE as ``voc_eval`` of OWOD, over all parts together.
 
     As in the official text files, scores are rounded to 3 decimals and corners to 1. Equal scores keep input order
@@ -350,15 +350,15 @@ def owod(parts: Parts) -> Shared:
     classes = parts[0][0].classes
     rounded = tuple((truth, round_as_text(detections)) for truth, detections in parts)
     hits = _hits(rounded)
-    found = _outcomes(rounded, hits)
-    detected = np.bincount(found.label, minlength=len(classes)).tolist()
-    by_class = open_set.recall_points(found, len(classes))
+    outcomes = _outcomes(rounded, hits)
+    detected = np.bincount(outcomes.label, minlength=len(classes)).tolist()
+    by_class = open_set.recall_points(outcomes, len(classes))
     impact = open_set.impact_at_recalls(by_class, classes)["WI"][9:90:10]
     recalls = [tenths / 10 for tenths in open_set.TENTHS]
     counts, objects = _errors(classes, hits, np.full(len(classes), -np.inf))
-    n = int(found.target.sum())
-    lines = zip(classes, counts.tolist(), found.n_positive.tolist(), detected, strict=True)
-    return Shared(
+    n = int(outcomes.target.sum())
+    lines = zip(classes, counts.tolist(), outcomes.n_positive.tolist(), detected, strict=True)
+    return SharedRows(
         [
             *(Value("WI_owod", value, {"recall": str(recall)}) for recall, value in zip(recalls, impact, strict=True)),
             Value("AOSE_owod", int(counts.sum()), n=n),
@@ -382,11 +382,11 @@ def owod(parts: Parts) -> Shared:
     )
 
 
-def open_set_errors(parts: Parts, points: OperatingPoints) -> Shared:
+def open_set_errors(parts: Parts, points: OperatingPoints) -> SharedRows:
     """Return A-OSE at all scores and at each operating point: detections of a known class on an unknown object.
 
     Boxes and scores as they are, IoU > 0.5 (Miller et al., ICRA 2018, count at an operating point; OWOD at all
-    scores). Of a class without threshold there is no count.
+    scores). A class without threshold has no count.
     """
     classes, hits = parts[0][0].classes, _hits(parts)
     n = sum(int((truth.label < 0).sum()) for truth, _ in parts)
@@ -400,7 +400,7 @@ def open_set_errors(parts: Parts, points: OperatingPoints) -> Shared:
             {"recall": recall, "class": name, "AOSE": None if undefined else count}
             for name, count, undefined in zip(classes, counts.tolist(), np.isnan(limits), strict=True)
         ]
-    return Shared(values, {"open_set_errors": rows})
+    return SharedRows(values, {"open_set_errors": rows})
 
 
 Hits = list[tuple[Detections, matching.OverlappingPairs]]
@@ -410,7 +410,8 @@ def _hits(parts: Parts) -> Hits:
     """Return the detections of each part with the unknown objects that they lie on."""
     options: dict[str, Any] = {"same_class": False, "iou_threshold": IOU, "strict": OWOD.strict}
     return [
-        (found, matching.overlapping_pairs(truth, found, mask=truth.label < 0, **options)) for truth, found in parts
+        (detections, matching.overlapping_pairs(truth, detections, mask=truth.label < 0, **options))
+        for truth, detections in parts
     ]
 
 
@@ -418,19 +419,19 @@ def _errors(classes: Sequence[str], hits: Hits, limit: Floats) -> tuple[Int64s, 
     """Return A-OSE by class of the detections at or above its limit, and how many unknown objects these lie on."""
     counts, objects = np.zeros(len(classes), np.int64), 0
     for detections, pairs in hits:
-        kept = detections.scores[pairs.row] >= limit[detections.label[pairs.row]]
+        is_kept = detections.scores[pairs.row] >= limit[detections.label[pairs.row]]
         # Pairs go by detection.
-        rows = pairs.row[kept]
+        rows = pairs.row[is_kept]
         counts += np.bincount(detections.label[rows[np.diff(rows, prepend=-1) > 0]], minlength=len(classes))
-        objects += int(np.count_nonzero(np.bincount(pairs.position[kept])))
+        objects += int(np.count_nonzero(np.bincount(pairs.position[is_kept])))
     return counts, objects
 
 
 def _outcomes(parts: Parts, hits: Hits) -> open_set.Outcomes:
-    """Return what became of the detections of all parts under the rules of the OWOD code."""
+    """Return the outcomes of the detections of all parts under the rules of the OWOD code."""
     matches = [assign(truth, detections, OWOD) for truth, detections in parts]
     outcome = np.concatenate([matched.outcome for matched in matches])
-    on_unknown = np.concatenate([np.bincount(pairs.row, minlength=len(found)) > 0 for found, pairs in hits])
+    on_unknown = np.concatenate([np.bincount(pairs.row, minlength=len(boxes)) > 0 for boxes, pairs in hits])
     everything = Detections.joined([detections for _, detections in parts])
     rows = np.flatnonzero(on_unknown)
     return open_set.Outcomes(
@@ -440,7 +441,7 @@ def _outcomes(parts: Parts, hits: Hits) -> open_set.Outcomes:
         n_positive=np.sum([matched.n_positive for matched in matches], axis=0),
         target=np.concatenate([truth.label < 0 for truth, _ in parts]),
         taken=np.concatenate([matched.truth for matched in matches]),
-        # Which object each lies on is of no account here.
+        # It does not matter which object each lies on.
         pairs=matching.OverlappingPairs(rows, np.zeros_like(rows), np.zeros(len(rows))),
     )
 
@@ -454,7 +455,7 @@ TABLE_4_RATIOS = tuple(f"{quarters / 4}" for quarters in range(18))
 def f_beta(tp: int, tp_fp: int, n: int, beta: str, *, formula: Formula = "correct") -> float | None:
     """Return F-beta of an operating point of `tp` true positives among `tp_fp` kept detections and `n` objects.
 
-    None when there is no ground truth, or nothing is kept under ``published`` (precision 0/0): the b = 0.5 column of
+    None without ground truth, or if nothing is kept under ``published`` (precision 0/0): the b = 0.5 column of
     the paper's Table 4, which lacks the denominator in all 18 rows. Beta is a decimal text.
     """
     square = Fraction(beta) ** 2
@@ -488,24 +489,24 @@ def fbeta_operating_points(
     Parameters
     ----------
     ratios, betas : sequence of str
-        Decimal texts; they stand in the rows as they are. By default those of Table 4, as far as images go.
+        Decimal texts; the rows hold them unchanged. By default those of Table 4, as far as images go.
 
     Raises
     ------
     UsageError
-        A ratio or beta is no decimal number, a ratio is negative, or a beta is not positive.
+        A ratio or beta is not a decimal number, a ratio is negative, or a beta is not positive.
     EvaluationError
         A ratio needs more wilderness images than there are.
     """
     closed, inside, wilderness, outside = scene
     if ratios is None:
         ratios = [ratio for ratio in TABLE_4_RATIOS if images_at_ratio(ratio, closed.n_images) <= wilderness.n_images]
-    for what, texts in (("wilderness ratio", ratios), ("beta", betas)):
+    for quantity, texts in (("wilderness ratio", ratios), ("beta", betas)):
         for text in texts:
             # Exponents are refused: "1e999999999" would fill the memory with digits.
-            if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3})?", text) or (what == "beta" and not Fraction(text)):
-                expected = "a decimal number such as 0.5" + (", above 0" if what == "beta" else "")
-                raise UsageError(f"The {what} is not a usable number", expected=expected, found=repr(text)[:80])
+            if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3})?", text) or (quantity == "beta" and not Fraction(text)):
+                expected = "a decimal number such as 0.5" + (", above 0" if quantity == "beta" else "")
+                raise UsageError(f"The {quantity} is not a usable number", expected=expected, found=repr(text)[:80])
     sizes = {ratio: images_at_ratio(ratio, closed.n_images) for ratio in ratios}
     for ratio, size in sizes.items():
         if size > wilderness.n_images:
@@ -567,7 +568,7 @@ LEAST_IOU = 0.1
 """Overlap at or above which a detection lies on an object."""
 
 
-def diagnose(
+def error_kinds(
     scene: Scene,
     matches: Matches,
     points: OperatingPoints,
@@ -604,7 +605,7 @@ def diagnose(
     return rows
 
 
-def overlaps(scene: Scene, points: OperatingPoints, added: Added | None) -> list[Record]:
+def class_overlaps(scene: Scene, points: OperatingPoints, added: Added | None) -> list[Record]:
     """Return what the kept detections of each class lie on, per recall, without and with wilderness images.
 
     Each kept detection goes to the object of highest IoU of any class, crowd and difficult ones included, when that
@@ -613,8 +614,8 @@ def overlaps(scene: Scene, points: OperatingPoints, added: Added | None) -> list
     Returns
     -------
     list of dict
-        Rows of ``overlaps``, with the counts above zero: of each recall and part (see `diagnose`), the class detected
-        and the true one, a known one or the original class of an unknown object; ``""`` for the background.
+        Rows of ``class_overlaps``, with the counts above zero: of each recall and part (see `error_kinds`), the class
+        detected and the true one, a known one or the original class of an unknown object; ``""`` for the background.
     """
     scene, _ = _kept_at_any(scene, points, added)
     columns = column_names(scene)
@@ -659,8 +660,8 @@ def _by_part(
     for recall, limits in zip(recall_names(points), points.threshold, strict=True):
         counts = []
         for (_, detections), column in zip(scene.parts, cells, strict=True):
-            kept = detections.scores >= limits[detections.label]
-            cell = detections.label[kept].astype(np.int64) * width + column[kept]
+            is_kept = detections.scores >= limits[detections.label]
+            cell = detections.label[is_kept].astype(np.int64) * width + column[is_kept]
             counts.append(np.bincount(cell, minlength=n_classes * width).reshape(-1, width))
         yield recall, "closed", counts[0], limits
         if added is not None:
@@ -673,18 +674,18 @@ def _closed_kinds(truth: GroundTruth, detections: Detections, outcome: Any, simi
     rows = np.flatnonzero(outcome == 0)
     wrong = detections.take(rows)
     known = truth.label >= 0
-    found = kinds[rows]
+    wrong_kinds = kinds[rows]
     # The weakest claim first: each stronger one overwrites it.
-    found[best_overlap(truth, wrong, same_class=False, mask=known)[1] >= LEAST_IOU] = OTHER
+    wrong_kinds[best_overlap(truth, wrong, same_class=False, mask=known)[1] >= LEAST_IOU] = OTHER
     for number in np.unique(wrong.label).tolist():
         name = truth.classes[number]
         alike = {other for members in similar if name in members for other in members} - {name}
         mask = known & np.array([other in alike for other in truth.classes])[truth.label]
         members = np.flatnonzero(wrong.label == number)
         overlap = best_overlap(truth, wrong.take(members), same_class=False, mask=mask)[1]
-        found[members[overlap >= LEAST_IOU]] = SIMILAR
-    found[best_overlap(truth, wrong, same_class=True)[1] >= LEAST_IOU] = LOCALIZATION
-    kinds[rows] = found
+        wrong_kinds[members[overlap >= LEAST_IOU]] = SIMILAR
+    wrong_kinds[best_overlap(truth, wrong, same_class=True)[1] >= LEAST_IOU] = LOCALIZATION
+    kinds[rows] = wrong_kinds
     return np.asarray(kinds)
 
 

@@ -1,4 +1,4 @@
-"""Everything measured of one OOD split of FindMeIfYouCan, or of a user's own, for one score."""
+"""All measures of an OOD split of FindMeIfYouCan, or of another pair, for each score."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
-from curation.benchmarks.facts import fact
+from curation.benchmarks.benchmark import fact
 from curation.benchmarks.findmeifyoucan.detections import (
     UNNAMED,
     ClassReading,
@@ -28,7 +28,7 @@ from curation.benchmarks.findmeifyoucan.measures import (
     VARIANTS,
     ImageSample,
     bootstrap_intervals,
-    number_in,
+    decimal_value,
     open_set_counts,
     open_set_outcomes,
     open_set_rates,
@@ -101,9 +101,9 @@ BINS = 60
 _TAIL = 0.001
 
 
-def detail(found: Measured | None, name: str) -> float | None:
+def detail(measured: Measured | None, name: str) -> float | None:
     """Return a number of the table ``details``, None where it is undefined or nothing was measured."""
-    table = found.tables["details"] if found else {"detail": (), "value": ()}
+    table = measured.tables["details"] if measured else {"detail": (), "value": ()}
     return dict(zip(table["detail"], table["value"], strict=True)).get(name)
 
 
@@ -116,12 +116,12 @@ def _drawings(result: Result) -> Iterator[Figure]:
         is_plain = method.isascii() and method.isidentifier() and len(method) <= 40
         yield Figure(
             f"scores_{method if is_plain else number}",
-            partial(score_histograms, by_split, thresholds, method) if is_drawn else None,
+            partial(ood_histograms, by_split, thresholds, method) if is_drawn else None,
             f"no histogram of {method}: a split needs ID and OOD detections",
         )
 
 
-def score_histograms(
+def ood_histograms(
     scores: Mapping[str, tuple[Floats, Floats]], thresholds: Mapping[str, float | None], method: str, stem: Path
 ) -> list[Path]:
     """Draw the distributions of ID and OOD scores of each split, with the threshold between known and unknown.
@@ -129,7 +129,7 @@ def score_histograms(
     Parameters
     ----------
     scores : mapping of split to (ID scores, OOD scores)
-        Not all empty; of a split that lacks either there is no panel, and the title says so. The outermost 0.1 % at
+        Not all empty; a split that lacks either has no panel, and the title names it. The outermost 0.1 % at
         either end are counted in the first and the last bin.
     thresholds : mapping of split to float or None
     method : str
@@ -233,7 +233,7 @@ OPTIONS = OodOptions()
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """The inputs of one split."""
+    """The inputs of a split."""
 
     part: Part
     read: ReadOodDetections
@@ -292,8 +292,8 @@ def evaluate(
     UsageError, MissingFileError, EvaluationError, PredictionError
         Options do not fit together; a file is not there, or does not hold what it should.
     """
-    taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
-    parts = () if taken is None else tuple(part.name for part in taken.header.parts)
+    loaded = load_manifest(manifest) if isinstance(manifest, str) else manifest
+    parts = () if loaded is None else tuple(part.name for part in loaded.header.parts)
     files: dict[str, Path] = by_name(detections, "--detections", "split", parts, unnamed=ONLY)
     names = tuple(files)
     truths: dict[str, Truth] = by_name(truth, "--truth", "split", parts or names, wanted=names, shared=True)
@@ -302,14 +302,14 @@ def evaluate(
     splits = {}
     for name in steps(names, "reading splits"):
         source = reading.open(truths[name])
-        part = ground_truth(source, NO_KNOWN, None if taken is None else taken.ids(name))
+        part = ground_truth(source, NO_KNOWN, None if loaded is None else loaded.ids(name))
         read = read_ood_detections(files[name], part.truth, policy, classes=class_reading, t_star=t_star)
         read, ids = paired(read, read_id_scores(id_files[name], t_star=t_star, classes=class_reading))
         remarks = check_apart(read, ids, shared=shared_ids)
         methods = choose_methods(read, ids, score or None)
         remarks += _unlike(read, ids, methods)
         splits[name] = _Split(part, read, ids, methods, (*read.notes, *ids.notes, *remarks))
-    about = _about(taken, splits, options, classes, class_reading, shared_ids)
+    about = _about(loaded, splits, options, classes, class_reading, shared_ids)
     scored = [
         Scored(
             part=name,
@@ -324,12 +324,12 @@ def evaluate(
                 "fpr": options.fpr,
                 "official_compat": str(official_compat).lower(),
             },
-            operating_point={"t_star": str(options.t_star or None), "threshold": str(detail(found, "threshold"))},
-            found=found._replace(notes=(*split.notes, *found.notes)),
+            operating_point={"t_star": str(options.t_star or None), "threshold": str(detail(measured, "threshold"))},
+            found=measured._replace(notes=(*split.notes, *measured.notes)),
         )
         for name, split in splits.items()
         for method in steps(split.methods, f"evaluating {name}")
-        for variant, found in evaluate_split(
+        for variant, measured in evaluate_split(
             split.part.truth, split.read.detections, split.id_scores, method, options
         ).items()
     ]
@@ -353,7 +353,7 @@ def evaluate(
 def _t_star(text: str) -> float | None:
     if not text:
         return None
-    value = number_in(text)
+    value = decimal_value(text)
     if not math.isfinite(value):
         raise UsageError("--set t_star is not a number", expected="a confidence such as 0.39", found=text[:80])
     return value
@@ -411,7 +411,7 @@ def _about(
 def evaluate_split(
     truth: GroundTruth, detections: OodDetections, id_scores: IdScores, method: str, options: OodOptions = OPTIONS
 ) -> dict[str, Measured]:
-    """Return what each variant measures of one split under one score, by its name; separability is the same in all.
+    """Return the measures of a split under a score by the name of the variant; separability is the same in all.
 
     Parameters
     ----------
@@ -448,7 +448,7 @@ def evaluate_split(
     if options.bootstrap:
         sample = ImageSample.of(truth, detections, id_scores, method, outcomes)
         intervals = bootstrap_intervals(sample, replicates=options.bootstrap, seed=options.seed)
-    found = {}
+    by_variant = {}
     for outcome in outcomes:
         rates = open_set_rates(outcome)
         rounded = {name: None if rate is None else round(rate, PLACES) for name, rate in rates.items()}
@@ -456,12 +456,15 @@ def evaluate_split(
             Value(name, value, n=outcome.n_objects, undefined="" if outcome.n_objects else NO_OBJECTS)
             for name, value in {**rounded, **open_set_counts(outcome)}.items()
         ]
-        own = {"unknown_detections": int(unknown.sum()), **{f"{name}_unrounded": rate for name, rate in rates.items()}}
-        tables = {"details": _table(details | own)}
+        extra = {
+            "unknown_detections": int(unknown.sum()),
+            **{f"{name}_unrounded": rate for name, rate in rates.items()},
+        }
+        tables = {"details": _table(details | extra)}
         if intervals:
             tables["intervals"] = _intervals(intervals, outcome.rules.name)
-        found[outcome.rules.name] = Measured([*values, *open_set], tables, why_zero(outcome))
-    return found
+        by_variant[outcome.rules.name] = Measured([*values, *open_set], tables, why_zero(outcome))
+    return by_variant
 
 
 def _details(
@@ -496,14 +499,14 @@ def _table(details: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def _intervals(intervals: Mapping[str, Mapping[str, Any]], variant: str) -> dict[str, list[Any]]:
-    """Return the intervals of the scores and of one variant's rates, as columns."""
-    own = {
+    """Return the intervals of the scores and of a variant's rates, as columns."""
+    variant_cells = {
         name.removeprefix(f"{variant}."): cell
         for name, cell in intervals.items()
         if "." not in name or name.startswith(f"{variant}.")
     }
     keys = ("estimate", "low", "high", "undefined")
-    return {"measure": list(own), **{key: [cell[key] for cell in own.values()] for key in keys}}
+    return {"measure": list(variant_cells), **{key: [cell[key] for cell in variant_cells.values()] for key in keys}}
 
 
 def choose_methods(
@@ -558,7 +561,7 @@ def _unlike(read: ReadOodDetections, ids: IdScores, methods: Sequence[str]) -> l
         }
         for method in methods
     ]
-    return sorted({said for pair in pairs if (said := unlike_precision(pair))})
+    return sorted({warning for pair in pairs if (warning := unlike_precision(pair))})
 
 
 def check_apart(read: ReadOodDetections, id_scores: IdScores, *, shared: str = "error") -> list[str]:

@@ -51,7 +51,7 @@ def upstream_name(manifest: Manifest, part: str) -> str:
     Raises
     ------
     ExportError
-        The part is no near, far or farther split.
+        The part is not a near, far or farther split.
     """
     header = manifest.header
     if part not in (splits := split_parts(header)):
@@ -67,7 +67,7 @@ def upstream_name(manifest: Manifest, part: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Category:
+class PublishedCategory:
     """One row of the category table of a split.
 
     Attributes
@@ -107,10 +107,12 @@ class SplitFile:
     images: list[Record]
     annotations: list[Record]
     origins: list[str]
-    categories: tuple[Category, ...]
+    categories: tuple[PublishedCategory, ...]
 
     @classmethod
-    def of(cls, manifest: Manifest, part: str, sources: Mapping[str, Source], table: Sequence[Category]) -> SplitFile:
+    def of(
+        cls, manifest: Manifest, part: str, sources: Mapping[str, Source], table: Sequence[PublishedCategory]
+    ) -> SplitFile:
         """Return the split that a part is (see `plan_findmeifyoucan` for the errors)."""
         stem = upstream_name(manifest, part)
         located = locate_images(manifest, part, sources)
@@ -172,15 +174,15 @@ class SplitFile:
 
 
 def _categories(
-    sources: Sequence[Source], table: Sequence[Category], part: str
-) -> tuple[tuple[Category, ...], tuple[Int64s, ...]]:
+    sources: Sequence[Source], table: Sequence[PublishedCategory], part: str
+) -> tuple[tuple[PublishedCategory, ...], tuple[Int64s, ...]]:
     """Return the category table of a file, and the number of each source's categories in it."""
     if table and sources[0].namespace == "openimages":
         rows = tuple(table)
     else:
-        own = sources[0].categories
-        columns = zip(own.numbers, own.names, own.supercategories, strict=True)
-        rows = tuple(Category(number, name, group) for number, name, group in columns)
+        categories = sources[0].categories
+        columns = zip(categories.numbers, categories.names, categories.supercategories, strict=True)
+        rows = tuple(PublishedCategory(number, name, group) for number, name, group in columns)
     number_of = {row.name: row.number for row in rows}
     numbers = []
     for source in sources:
@@ -198,7 +200,7 @@ def _categories(
 
 
 def plan_findmeifyoucan(
-    manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source], table: Sequence[Category] = ()
+    manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source], table: Sequence[PublishedCategory] = ()
 ) -> Plan:
     """Return the plan of the authors' files: a COCO JSON a split, and the list of its ids.
 
@@ -217,7 +219,7 @@ def plan_findmeifyoucan(
     Raises
     ------
     ExportError
-        A part is no split; the sources of a split number their categories otherwise; a class is not in the table; boxes
+        A part is not a split; the sources number their categories differently; a class is not in the table; boxes
         are not in pixels.
     ManifestError, MissingListError, PresenceOnlyError, UnitBoxesError
         See `curation.manifest.views.locate_images`.
@@ -287,7 +289,7 @@ def published_schema() -> pa.Schema:
     return schema.with_metadata({"huggingface": '{"info": {"features": {"image": {"_type": "Image"}}}}'})
 
 
-def findmeifyoucan_tables(member: Member, table: Sequence[Category] = ()) -> list[PlannedTable]:
+def findmeifyoucan_tables(member: Member, table: Sequence[PublishedCategory] = ()) -> list[PlannedTable]:
     """Return a table for each near, far and farther split available, under its published config (``coco_far_voc``).
 
     Raises
@@ -295,7 +297,7 @@ def findmeifyoucan_tables(member: Member, table: Sequence[Category] = ()) -> lis
     ExportError
         The manifest is of another protocol; or see `curation.benchmarks.findmeifyoucan.layout.plan_findmeifyoucan`.
     PublishError
-        No split is available, or a source of one is not given.
+        No split is available, or a source is missing.
     """
     header = member.manifest.header
     where = f"{header.name} {header.version}"
@@ -315,7 +317,7 @@ def findmeifyoucan_tables(member: Member, table: Sequence[Category] = ()) -> lis
     return [_planned(member, part, table) for part in parts]
 
 
-def _planned(member: Member, part: str, table: Sequence[Category]) -> PlannedTable:
+def _planned(member: Member, part: str, table: Sequence[PublishedCategory]) -> PlannedTable:
     kind, _, id_set = upstream_name(member.manifest, part).partition("_wrt_")
     distance, _, pool = kind.partition("_")
     split = SplitFile.of(member.manifest, part, member.sources, table)
@@ -324,9 +326,9 @@ def _planned(member: Member, part: str, table: Sequence[Category]) -> PlannedTab
     def rows() -> Iterator[pa.Table]:
         import pyarrow as pa
 
-        found = list(_table_rows(split, distance))
-        for start in range(0, len(found), _ROWS):
-            yield pa.Table.from_pylist(found[start : start + _ROWS], schema=schema)
+        records = list(_table_rows(split, distance))
+        for start in range(0, len(records), _ROWS):
+            yield pa.Table.from_pylist(records[start : start + _ROWS], schema=schema)
 
     filled = tuple(name for name in schema.names if name != "image")
     return PlannedTable(f"{pool}_{distance}_{id_set}", SPLIT, schema, rows, filled, not member.manifest.lists[part])
@@ -355,7 +357,7 @@ def _table_rows(split: SplitFile, distance: str) -> Iterator[Record]:
         }
 
 
-def _table(options: FormatOptions) -> Sequence[Category]:
+def _table(options: FormatOptions) -> Sequence[PublishedCategory]:
     """Return the published table of categories, where its two files are given."""
     tree, names = options.class_tree, options.class_names
     if (tree is None) != (names is None):
@@ -374,7 +376,7 @@ FORMATS = (
 )
 
 
-def open_images_categories(tree: Path, names: Path) -> tuple[Category, ...]:
+def open_images_categories(tree: Path, names: Path) -> tuple[PublishedCategory, ...]:
     """Return the classes in the order of a depth-first walk along ``Subcategory`` (``unfold_oi_categories``).
 
     Below the root, a class of depth 0 is its own super- and metacategory, one of depth 1 has its parent as both, a
@@ -395,23 +397,23 @@ def open_images_categories(tree: Path, names: Path) -> tuple[Category, ...]:
     HierarchyError
         A file is not what it should be, or a class has no name.
     """
-    named = read_open_images_names(names)
-    found: dict[str, Category] = {}
+    class_names = read_open_images_names(names)
+    categories: dict[str, PublishedCategory] = {}
     pending: list[tuple[LabelNode, tuple[str, ...]]] = [(kind, ()) for kind in reversed(read_label_tree(tree).kinds)]
     visits = 0
     while pending:
         entry, line = pending.pop()
         label = entry.name
-        if label not in named:
+        if label not in class_names:
             raise HierarchyError("A class of the tree has no name", where=str(tree), found=repr(label)[:80])
         # A tree that repeats its branches without end would be walked for ever.
         visits += 1
         if visits > 1_000_000:
             raise HierarchyError("The class tree has more than a million entries", where=str(tree))
-        name = named[label]
+        name = class_names[label]
         parents = (*line, name)
-        number = found[label].number if label in found else len(found) + 1
+        number = categories[label].number if label in categories else len(categories) + 1
         above = (parents[max(len(parents) - 2, 0)], parents[max(len(parents) - 3, 0)])
-        found[label] = Category(number, name, *above)
+        categories[label] = PublishedCategory(number, name, *above)
         pending += [(kind, parents) for kind in reversed(entry.kinds)]
-    return tuple(found.values())
+    return tuple(categories.values())

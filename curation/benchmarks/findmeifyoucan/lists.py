@@ -15,16 +15,16 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from curation.benchmarks.facts import fact
+from curation.benchmarks.benchmark import fact
 from curation.benchmarks.findmeifyoucan.pairs import (
     PAIRS,
-    Pair,
-    Pool,
+    OodPair,
+    OodPool,
     contradictions,
     decisions_of,
     disregarded,
+    id_class_overlaps,
     is_pinned_only,
-    overlaps,
     pair_of,
     unmatched_datasets,
 )
@@ -34,13 +34,14 @@ from curation.benchmarks.parts import (
     Selection,
     all_images,
     compared,
+    hash_rank,
+    images_with,
     make_part,
     manifest_of,
     rule_note,
     source_entry,
     unread_entry,
 )
-from curation.benchmarks.selection import hash_rank, images_with
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ProtocolError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, SourceEntry, Treatment
@@ -65,7 +66,7 @@ _RULES, _SOURCES = (fact(_ROOM, key, dict[str, str]) for key in ("rules", "place
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return the splits of a pair of ID classes and OOD sources, those that cannot be had declared.
+    """Return the splits of a pair of ID classes and OOD sources; a split that cannot be made is declared.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     return _manifest(pair, sources, published)
 
 
-def _chosen(parameters: Mapping[str, Any]) -> Pair:
+def _chosen(parameters: Mapping[str, Any]) -> OodPair:
     """Return the pair with the pools that were asked for."""
     pair = pair_of(parameters["pair"])
     names = [name for name in parameters["pools"].split(",") if name]
@@ -132,9 +133,9 @@ class Splits:
     decisions : tuple of Decision
         Those that the pool takes into account.
     rule : tuple of str or None
-        What the start rule lets in; None where there is no rule or no source.
+        What the start rule lets in; None without a rule or a source.
     start : tuple of str or None
-        The start list; None where it cannot be had.
+        The start list; None where it is unavailable.
     outcome : Replayed
         Empty where no split can be had.
     missing : str
@@ -144,7 +145,7 @@ class Splits:
     notes : tuple of str
     """
 
-    pool: Pool
+    pool: OodPool
     sources: Mapping[str, Source]
     decisions: tuple[Decision, ...]
     rule: Ids | None
@@ -166,7 +167,7 @@ class Splits:
 
     @property
     def shared(self) -> Ids:
-        """Images that stand in both splits."""
+        """Images in both splits."""
         if not self.pool.has_near:
             return ()
         near, far = (set(self.images(part)) for part in self.pool.parts)
@@ -177,16 +178,16 @@ class Splits:
         return tuple(sorted({*self.kept[part], *self.added[part]}))
 
     def missing_of(self, part: str) -> str:
-        """Return why a split cannot be had, ``""`` where it can."""
+        """Return why a split cannot be made, ``""`` where it can."""
         candidate = self.pool.candidates
         if not self.missing and self.added[part] and candidate not in self.sources:
             return f"needs --source {candidate}=PATH, from which images were added"
         return self.missing
 
-    def selection(self, slot: str, ids: Sequence[str], what: str) -> Selection:
+    def selection(self, slot: str, ids: Sequence[str], subject: str) -> Selection:
         """Return where some images lie; one that the source lacks is a `ProtocolError`."""
         source = self.sources[slot]
-        return Selection(slot, source, positions_in(source, ids, what, slot))
+        return Selection(slot, source, require_positions(source, ids, subject, slot))
 
     def selections(self, part: str) -> list[Selection]:
         """Return where the images of a split lie."""
@@ -194,8 +195,8 @@ class Splits:
         if candidate == start:
             return [self.selection(start, self.images(part), part)]
         added = sorted(set(self.added[part]) - set(self.kept[part]))
-        kept = self.selection(start, self.kept[part], part)
-        return [kept, self.selection(candidate, added, part)] if added else [kept]
+        start_images = self.selection(start, self.kept[part], part)
+        return [start_images, self.selection(candidate, added, part)] if added else [start_images]
 
     def constraints(self, part: str) -> tuple[set[str], set[str]]:
         """Return the images that a split must contain by the decisions, and those that it must not.
@@ -218,8 +219,8 @@ class Splits:
         return {self.pool.far_part: tuple(sorted({*near, *far}))}
 
 
-def split_pool(pair: Pair, pool: Pool, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Splits:
-    """Return what becomes of a pool, as far as its sources are given.
+def split_pool(pair: OodPair, pool: OodPool, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Splits:
+    """Return the splits of a pool, as far as its sources are given.
 
     Raises
     ------
@@ -260,7 +261,7 @@ def split_pool(pair: Pair, pool: Pool, sources: Mapping[str, Source], parameters
 
 
 def _start(
-    pair: Pair, pool: Pool, sources: Mapping[str, Source], parameters: Mapping[str, Any]
+    pair: OodPair, pool: OodPool, sources: Mapping[str, Source], parameters: Mapping[str, Any]
 ) -> tuple[Ids | None, Ids | None, str]:
     """Return what the rule gives, the start list, and why there is none."""
     source = sources.get(pool.start)
@@ -286,9 +287,9 @@ def _start(
     return by_rule, None, f"needs --source {pool.published}=LIST, the published start list{no_rule}"
 
 
-def _published(pool: Pool, sources: Mapping[str, Source], by_rule: Ids | None) -> Ids:
+def _published(pool: OodPool, sources: Mapping[str, Source], by_rule: Ids | None) -> Ids:
     listed = tuple(sources[pool.published].image_ids.tolist())
-    positions_in(sources[pool.start], listed, f"the list {pool.published}", pool.start)
+    require_positions(sources[pool.start], listed, f"the list {pool.published}", pool.start)
     outside = sorted(set(listed) - set(by_rule)) if by_rule is not None else []
     if outside:
         raise ProtocolError(
@@ -303,18 +304,18 @@ def _published(pool: Pool, sources: Mapping[str, Source], by_rule: Ids | None) -
 
 def _started_with(source: Source, start: Sequence[str], categories: Mapping[str, str]) -> set[str]:
     positions, _ = located(source, start)
-    shown = images_with(source, tuple(categories))[positions].tolist()
-    return {image for image, has in zip(start, shown, strict=True) if has}
+    shows_category = images_with(source, tuple(categories))[positions].tolist()
+    return {image for image, has in zip(start, shows_category, strict=True) if has}
 
 
-def _notes(pool: Pool, source: Source, sources: Mapping[str, Source], outcome: Replayed) -> list[str]:
-    named = {"remove": pool.remove, "near": pool.near, "id_names": pool.id_names}
+def _notes(pool: OodPool, source: Source, sources: Mapping[str, Source], outcome: Replayed) -> list[str]:
+    listed_names = {"remove": pool.remove, "near": pool.near, "id_names": pool.id_names}
     notes = [f"{pool.name}: {note}" for note in outcome.notes]
-    for field_name, names in named.items():
+    for field_name, names in listed_names.items():
         if absent := [name for name in names if name not in source.categories.names]:
             # A note of the manifest: other words are another digest.
-            what = f"{field_name} names what is no category of the source, without effect"
-            notes.append(f"{pool.name}: {what}: {', '.join(absent)}.")
+            remark = f"{field_name} names what is no category of the source, without effect"
+            notes.append(f"{pool.name}: {remark}: {', '.join(absent)}.")
     if pool.candidates in sources:
         _, absent = located(sources[pool.candidates], (*outcome.added_near, *outcome.added_far))
         if absent:
@@ -327,7 +328,7 @@ def _notes(pool: Pool, source: Source, sources: Mapping[str, Source], outcome: R
     return notes
 
 
-def _candidates(pair: Pair, splits: Splits, parameters: Mapping[str, Any]) -> tuple[dict[str, Ids], tuple[str, ...]]:
+def _candidates(pair: OodPair, splits: Splits, parameters: Mapping[str, Any]) -> tuple[dict[str, Ids], tuple[str, ...]]:
     """Return the images to show to a reviewer by split, and what they were looked for with."""
     pool = splits.pool
     source = splits.sources.get(pool.candidates)
@@ -337,28 +338,30 @@ def _candidates(pair: Pair, splits: Splits, parameters: Mapping[str, Any]) -> tu
         return {}, (f"{pool.name}: no split wants more categories; no candidates are listed.",)
     start = splits.sources[pool.start]
     counts = [
-        category_counts(start, positions_in(start, splits.kept.get(part, ()), part, pool.start))
+        annotations_by_category(start, require_positions(start, splits.kept.get(part, ()), part, pool.start))
         for part in (pool.near_part, pool.far_part)
     ]
-    wanted = dict(zip((pool.near_part, pool.far_part), wanted_categories(pool, *counts), strict=True))
+    wanted_of_part = dict(zip((pool.near_part, pool.far_part), wanted_categories(pool, *counts), strict=True))
     refused = {*pool.remove, *pair.id_names(pool)}
     everywhere = [decision.image_id for decision in splits.decisions]
     official = parameters["scan"] == "official_scan"
     decided = {part: splits.added[part] if official else everywhere for part in pool.parts}
-    found: dict[str, Ids] = {}
+    by_part: dict[str, Ids] = {}
     for part in pool.parts:
         positions = candidates(
             source,
-            wanted[part],
+            wanted_of_part[part],
             refused,
             {*(splits.start or ()), *decided[part]},
             most=parameters["candidates"],
             scan=parameters["scan"],
             salt=f"{parameters['salt']}/{part}/",
         )
-        found[part] = tuple(source.image_ids[positions].tolist())
-    looked_for = "; ".join(f"{part}: {', '.join(names) or 'none'}" for part, names in wanted.items() if part in found)
-    return found, (f"{pool.name}: candidates were looked for by the categories {looked_for}.",)
+        by_part[part] = tuple(source.image_ids[positions].tolist())
+    looked_for = "; ".join(
+        f"{part}: {', '.join(names) or 'none'}" for part, names in wanted_of_part.items() if part in by_part
+    )
+    return by_part, (f"{pool.name}: candidates were looked for by the categories {looked_for}.",)
 
 
 def start_by_rule(source: Source, id_names: Collection[str]) -> Int64s:
@@ -375,30 +378,30 @@ def start_by_rule(source: Source, id_names: Collection[str]) -> Int64s:
     return np.flatnonzero(~images_with(source, id_names))
 
 
-def positions_in(source: Source, ids: Sequence[str], what: str, slot: str) -> Int64s:
+def require_positions(source: Source, ids: Sequence[str], subject: str, slot: str) -> Int64s:
     """Return where some images lie in a source; one that does not is a `ProtocolError`."""
-    found, absent = located(source, ids)
+    positions, absent = located(source, ids)
     if absent:
         raise ProtocolError(
-            f"{len(absent)} of the {len(ids)} images of {what} are not in the source",
+            f"{len(absent)} of the {len(ids)} images of {subject} are not in the source",
             where=f"--source {slot}: {source.files[0].name if source.files else source.dataset}",
             expected="every one of them",
             found=", ".join(absent[:3]),
             hint="give the annotations of the whole part of the data set that the list was made from",
         )
-    return found
+    return positions
 
 
 def located(source: Source, ids: Sequence[str]) -> tuple[Int64s, list[str]]:
     """Return the positions of those of the images that a source has, in the order asked for, and the others."""
-    asked = set(ids)
+    requested = set(ids)
     # Open Images has 1.7 million images: only those asked for become keys.
-    positions = {image: position for position, image in enumerate(source.image_ids.tolist()) if image in asked}
-    found = [positions[image] for image in ids if image in positions]
-    return np.array(found, np.int64), [image for image in ids if image not in positions]
+    positions = {image: position for position, image in enumerate(source.image_ids.tolist()) if image in requested}
+    existing = [positions[image] for image in ids if image in positions]
+    return np.array(existing, np.int64), [image for image in ids if image not in positions]
 
 
-def category_counts(source: Source, positions: Int64s) -> dict[str, int]:
+def annotations_by_category(source: Source, positions: Int64s) -> dict[str, int]:
     """Return how many annotations of each category some images have, by the source's names, zeros included."""
     chosen = np.zeros(len(source.images), np.bool_)
     chosen[positions] = True
@@ -408,7 +411,7 @@ def category_counts(source: Source, positions: Int64s) -> dict[str, int]:
 
 
 def wanted_categories(
-    pool: Pool, near: Mapping[str, int], far: Mapping[str, int]
+    pool: OodPool, near: Mapping[str, int], far: Mapping[str, int]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the categories that the near and the far split want more images of, in the order of the source.
 
@@ -499,7 +502,7 @@ def _categories(source: Source, names: Collection[str]) -> Bools:
     return np.array([name in chosen for name in source.categories.names], np.bool_)
 
 
-def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+def _manifest(pair: OodPair, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
     splits = [split_pool(pair, pool, sources, parameters) for pool in pair.pools]
     classes = _classes(pair, sources)
     parts = [part for split in splits for part in _parts(pair, split, classes, parameters)]
@@ -508,7 +511,7 @@ def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str
     configuration = sha256_of_bytes(msgspec.json.encode(pair, order="deterministic"))
     return manifest_of(
         parts,
-        name=default_name(pair, parameters),
+        name=pair_manifest_name(pair, parameters),
         title=pair.title or pair.name,
         paper=None if _is_users(pair) else PAPER,
         taxonomy="OSOD-II",
@@ -518,13 +521,13 @@ def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str
         protocol="findmeifyoucan",
         algorithm_version=ALGORITHM_VERSION,
         parameters={**parameters, "configuration_sha256": configuration},
-        figures=figures_of(pair, splits, parameters),
+        figures=pair_figures(pair, splits, parameters),
         notes=(*([rule_note("near-far", PAPER)] if _is_users(pair) else ()), *notes_of(pair, splits, parameters)),
         decisions=digest,
     )
 
 
-def default_name(pair: Pair, parameters: Mapping[str, Any]) -> str:
+def pair_manifest_name(pair: OodPair, parameters: Mapping[str, Any]) -> str:
     """Return the manifest's name: ``findmeifyoucan/voc``, and ``-coco``, ``-rule``, ``-automatic`` for less."""
     marks = [name for name in parameters["pools"].split(",") if name]
     if not _is_users(pair):
@@ -533,32 +536,32 @@ def default_name(pair: Pair, parameters: Mapping[str, Any]) -> str:
     return "-".join([pair.name, *marks])
 
 
-def _is_users(pair: Pair) -> bool:
+def _is_users(pair: OodPair) -> bool:
     """Return whether a pair is declared by the user, and none of the paper's."""
     return pair.name not in {known.name for known in PAIRS.values()}
 
 
-def _classes(pair: Pair, sources: Mapping[str, Source]) -> tuple[ClassEntry, ...]:
+def _classes(pair: OodPair, sources: Mapping[str, Source]) -> tuple[ClassEntry, ...]:
     """Return the ID classes, then every other category of the sources (of COCO always), unknown."""
     known = tuple(
         ClassEntry(name=name, role="known", index=index, aliases=pair.aliases.get(name, ()))
         for index, name in enumerate(pair.id_classes)
     )
-    taken = pair.names()
+    id_names = pair.names()
     others: dict[str, None] = {}
     for pool in pair.pools:
         if family(pool.dataset) == "coco":
-            others |= dict.fromkeys(name for _, name, _ in COCO_CATEGORIES if name not in taken)
+            others |= dict.fromkeys(name for _, name, _ in COCO_CATEGORIES if name not in id_names)
         for slot in (pool.start, pool.candidates):
             if slot in sources:
-                others |= dict.fromkeys(n for n in sources[slot].categories.names if n not in taken)
+                others |= dict.fromkeys(n for n in sources[slot].categories.names if n not in id_names)
     return (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in others))
 
 
 def _parts(
-    pair: Pair, split: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, Any]
+    pair: OodPair, split: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, Any]
 ) -> list[Part | PartEntry]:
-    """Return the lists of a pool, those that cannot be had without images and digest."""
+    """Return the lists of a pool; an unavailable list has no images and no digest."""
     pool = split.pool
     # Every annotation is an unknown object, crowd and group boxes included.
     left_over: Treatment = "ignore" if parameters["id_objects"] == "ignore" else "rename:unknown"
@@ -609,7 +612,7 @@ def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
 _SHOWN = 3
 
 
-def figures_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> list[Figure]:
+def pair_figures(pair: OodPair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> list[Figure]:
     """Return every published figure of the pools that are built, with what was obtained and why it differs.
 
     Where decisions are available the constraints that follow from them are counted too: how many images of those that a
@@ -628,12 +631,12 @@ def _figures(key: str, split: Splits, parameters: Mapping[str, Any]) -> Iterator
     start = None if split.start is None else len(split.start)
     yield compared(f"{name}-start.images", start, published, "published list of VOS", why)
     for part in split.pool.parts:
-        kept, added = KEPT[key][part], ADDED[key][part]
-        stated = {"images": kept + added, "kept_images": kept, "added_images": added}
-        stated |= {"required_images": REQUIRED[part]} if part in REQUIRED else {}
-        found, lacking = _obtained(split, part), split.missing_of(part)
-        for what, paper in {**stated, "excluded_images": 0}.items():
-            yield compared(f"{part}.{what}", found.get(what), paper, _SOURCES[what], lacking or why)
+        n_kept, added = KEPT[key][part], ADDED[key][part]
+        paper_figures = {"images": n_kept + added, "kept_images": n_kept, "added_images": added}
+        paper_figures |= {"required_images": REQUIRED[part]} if part in REQUIRED else {}
+        obtained, lacking = _obtained(split, part), split.missing_of(part)
+        for quantity, paper in {**paper_figures, "excluded_images": 0}.items():
+            yield compared(f"{part}.{quantity}", obtained.get(quantity), paper, _SOURCES[quantity], lacking or why)
     removed, shared = (None, None) if split.missing else (len(split.outcome.removed), len(split.shared))
     left_out = published - sum(KEPT[key][part] for part in split.pool.parts)
     yield compared(f"{name}.removed_images", removed, left_out, "start list less Table 3", why)
@@ -662,7 +665,7 @@ def _why(parameters: Mapping[str, Any]) -> str:
     return reasons_given or "other decisions, start list or annotations than the authors'"
 
 
-def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> tuple[str, ...]:
+def notes_of(pair: OodPair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what a reader must know: overlaps with ID classes, what has no effect, shared images."""
     notes = []
     if not parameters["decisions"]:
@@ -674,12 +677,12 @@ def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]
             "The decisions are named by their digest: `curation build` completes the splits with --decisions FILE."
         )
     notes += [
-        f"Overlap: {found}"
+        f"Overlap: {overlap}"
         for pool in pair.pools
-        for found in overlaps(pair, pool, "near list", dict.fromkeys(pool.near, 0))
+        for overlap in id_class_overlaps(pair, pool, "near list", dict.fromkeys(pool.near, 0))
     ]
     for split in splits:
-        notes += [f"Overlap: {found}" for found in _annotated(pair, split)]
+        notes += [f"Overlap: {overlap}" for overlap in _annotated(pair, split)]
         notes += split.notes
         if left := disregarded(parameters["decisions"], split.pool):
             notes.append(
@@ -699,10 +702,10 @@ def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]
     return tuple(notes)
 
 
-def _annotated(pair: Pair, split: Splits) -> Iterator[str]:
+def _annotated(pair: OodPair, split: Splits) -> Iterator[str]:
     """Yield the overlaps found in the annotations of the splits that are available."""
     for part in split.pool.parts:
         counts: Counter[str] = Counter()
         for selection in () if split.missing_of(part) else split.selections(part):
-            counts.update(category_counts(selection.source, selection.positions))
-        yield from overlaps(pair, split.pool, part, +counts)
+            counts.update(annotations_by_category(selection.source, selection.positions))
+        yield from id_class_overlaps(pair, split.pool, part, +counts)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from curation.benchmarks.facts import fact, facts_of
+from curation.benchmarks.benchmark import benchmark_facts, fact
 from curation.benchmarks.findmeifyoucan.detections import OodDetections
 from curation.benchmarks.findmeifyoucan.id_scores import IdScores
 from curation.core.errors import UsageError
@@ -74,7 +74,7 @@ def quantile_threshold(id_scores: Floats) -> float | None:
     return float(np.partition(id_scores, rank)[rank])
 
 
-def number_in(text: str) -> float:
+def decimal_value(text: str) -> float:
     """Return the decimal number that a text is, NaN where it is none."""
     try:
         return float(text) if len(text) <= 40 else math.nan
@@ -99,7 +99,7 @@ def threshold_of(id_scores: Floats, rule: str) -> float | None:
         return zscore_threshold(id_scores)
     if rule == "quantile":
         return quantile_threshold(id_scores)
-    value = number_in(rule)
+    value = decimal_value(rule)
     if not abs(value) <= LARGEST_SCORE:
         raise UsageError(
             "The threshold is neither a rule nor a number",
@@ -109,7 +109,7 @@ def threshold_of(id_scores: Floats, rule: str) -> float | None:
     return value
 
 
-VARIANTS = {stated["name"]: Rules(**stated) for stated in facts_of(__package__)["variants"]}
+VARIANTS = {stated["name"]: Rules(**stated) for stated in benchmark_facts(__package__)["variants"]}
 
 
 RATES = ("nOSE", "AP_U", "P_U", "R_U")
@@ -117,7 +117,7 @@ RATES = ("nOSE", "AP_U", "P_U", "R_U")
 
 @dataclass(frozen=True, slots=True)
 class OpenSetOutcomes:
-    """What became of each detection and object under one variant and threshold.
+    """The outcome of each detection and object under a variant and threshold.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ def unknown_detections(detections: OodDetections, method: str, threshold: float)
 
 
 def open_set_outcomes(truth: GroundTruth, detections: OodDetections, unknown: Bools, rules: Rules) -> OpenSetOutcomes:
-    """Return what becomes of each detection and object (Appendix D; ``open_set_evaluation.py`` of the code).
+    """Return the outcome of each detection and object (Appendix D; ``open_set_evaluation.py`` of the code).
 
     By falling confidence, ties in input order, an unknown detection finds the object of highest IoU of its image if
     none found it before; an object of lower IoU is never tried. A known detection lies on the object of highest IoU.
@@ -185,48 +185,51 @@ def open_set_outcomes(truth: GroundTruth, detections: OodDetections, unknown: Bo
     return OpenSetOutcomes(rules, unknown, counted, correct, known, matches.truth, confidence, len(truth.image))
 
 
-def open_set_rates(found: OpenSetOutcomes) -> dict[str, float | None]:
+def open_set_rates(outcomes: OpenSetOutcomes) -> dict[str, float | None]:
     """Return nOSE, AP_U, P_U and R_U in percent, with all digits.
 
     Without unknown detections P_U, R_U and AP_U are 0 by convention; without objects (N_U = 0) all are None.
     """
-    n, counted = found.n_objects, int(found.counted.sum())
+    n, counted = outcomes.n_objects, int(outcomes.counted.sum())
     if not n:
         return dict.fromkeys(RATES)
-    errors = found.misclassified() if found.rules.errors == "objects" else found.on_object
-    tp = int(found.correct.sum())
+    errors = outcomes.misclassified() if outcomes.rules.errors == "objects" else outcomes.on_object
+    tp = int(outcomes.correct.sum())
     return {
         "nOSE": 100 * int(errors.sum()) / n,
-        "AP_U": 100 * average_precision(found.confidence[found.counted], found.correct[found.counted], n, found.rules),
+        "AP_U": 100
+        * average_precision(
+            outcomes.confidence[outcomes.counted], outcomes.correct[outcomes.counted], n, outcomes.rules
+        ),
         "P_U": 100 * tp / counted if counted else 0.0,
         "R_U": 100 * tp / n,
     }
 
 
-def open_set_counts(found: OpenSetOutcomes) -> dict[str, int]:
+def open_set_counts(outcomes: OpenSetOutcomes) -> dict[str, int]:
     """Return how many objects were found, called known (AOSE counts detections) and ignored."""
-    tp, misclassified = int(found.correct.sum()), int(found.misclassified().sum())
+    tp, misclassified = int(outcomes.correct.sum()), int(outcomes.misclassified().sum())
     return {
-        "n_unknown_gt": found.n_objects,
+        "n_unknown_gt": outcomes.n_objects,
         "TP_U": tp,
-        "FP_U": int(found.counted.sum()) - tp,
-        "AOSE": int(found.on_object.sum()),
+        "FP_U": int(outcomes.counted.sum()) - tp,
+        "AOSE": int(outcomes.on_object.sum()),
         "objects_misclassified": misclassified,
-        "objects_ignored": found.n_objects - tp - misclassified,
+        "objects_ignored": outcomes.n_objects - tp - misclassified,
     }
 
 
-def why_zero(found: OpenSetOutcomes) -> list[str]:
-    """Return why a rate is 0, for 0 says nothing by itself."""
-    if not found.n_objects:
+def why_zero(outcomes: OpenSetOutcomes) -> list[str]:
+    """Return why a rate is 0: the number alone does not explain it."""
+    if not outcomes.n_objects:
         return ["the split has no objects: N_U = 0"]
-    if not len(found.unknown):
+    if not len(outcomes.unknown):
         return ["there are no detections: P_U, R_U and AP_U are 0 by convention"]
-    if not found.unknown.any():
+    if not outcomes.unknown.any():
         return ["no detection is called unknown: P_U, R_U and AP_U are 0 by convention"]
-    if not found.counted.any():
+    if not outcomes.counted.any():
         return ["all unknown detections lie on images without annotation, which this variant leaves out: P_U is 0"]
-    return [] if found.correct.any() else ["no unknown detection matches an object: P_U, R_U and AP_U are 0"]
+    return [] if outcomes.correct.any() else ["no unknown detection matches an object: P_U, R_U and AP_U are 0"]
 
 
 def _boxes(truth: GroundTruth, detections: OodDetections, rules: Rules) -> tuple[GroundTruth, Floats]:
@@ -251,7 +254,7 @@ _TAIL = 0.025
 
 
 class _Rates(NamedTuple):
-    """Counts of one variant by image, shape (images,) each."""
+    """Counts of a variant by image, shape (images,) each."""
 
     tp: Int64s
     counted: Int64s
@@ -290,10 +293,10 @@ class ImageSample:
         method: str,
         outcomes: Iterable[OpenSetOutcomes],
     ) -> ImageSample:
-        """Return the sample of one split and one score, with the outcomes of some variants."""
+        """Return the sample of a split and a score, with the outcomes of some variants."""
         oods, ids = detections.scores[method], id_scores.scores[method]
-        named = range(len(ids)) if id_scores.images is None else id_scores.images
-        id_names, id_image = np.unique(np.array(named), return_inverse=True)
+        id_images = range(len(ids)) if id_scores.images is None else id_scores.images
+        id_names, id_image = np.unique(np.array(id_images), return_inverse=True)
         order, id_order = np.argsort(oods, kind="stable"), np.argsort(ids, kind="stable")
         return cls(
             oods[order],
@@ -334,11 +337,11 @@ def bootstrap_intervals(sample: ImageSample, *, replicates: int, seed: int = 0) 
             *(weights_of(drawing, n) for drawing, n in zip(drawn, (sample.n_images, sample.n_id_images), strict=True))
         )
 
-    found = resample(statistics, (sample.n_images, sample.n_id_images), replicates=replicates, seed=seed)
-    return {name: found.intervals(name, _TAIL) for name in found.estimate}
+    replicated = resample(statistics, (sample.n_images, sample.n_id_images), replicates=replicates, seed=seed)
+    return {name: replicated.intervals(name, _TAIL) for name in replicated.estimate}
 
 
-def _rates(truth: GroundTruth, detections: OodDetections, found: OpenSetOutcomes) -> _Rates:
+def _rates(truth: GroundTruth, detections: OodDetections, outcomes: OpenSetOutcomes) -> _Rates:
     def by_image(chosen: Bools) -> Int64s:
         return np.bincount(detections.image[chosen], minlength=truth.n_images)
 
@@ -346,9 +349,11 @@ def _rates(truth: GroundTruth, detections: OodDetections, found: OpenSetOutcomes
         return np.bincount(truth.image[chosen], minlength=truth.n_images)
 
     return _Rates(
-        tp=by_image(found.correct),
-        counted=by_image(found.counted),
-        misclassified=objects(found.misclassified()) if found.rules.errors == "objects" else by_image(found.on_object),
+        tp=by_image(outcomes.correct),
+        counted=by_image(outcomes.counted),
+        misclassified=objects(outcomes.misclassified())
+        if outcomes.rules.errors == "objects"
+        else by_image(outcomes.on_object),
         objects=objects(np.ones(len(truth.image), bool)),
     )
 

@@ -1,7 +1,7 @@
 """A pair of ID classes and OOD sources: what is ID, near, or removed; the paper's two, or your own. And its decisions.
 
 Recorded decisions are one parameter of a manifest: which image, which decision, for which reason; no more.
-`overlaps` says which ID classes are called near, or annotated in an OOD split.
+`id_class_overlaps` says which ID classes are called near, or annotated in an OOD split.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from curation.benchmarks.facts import facts_of
-from curation.benchmarks.parameters import declared
+from curation.benchmarks.benchmark import benchmark_facts, read_declared
 from curation.core.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
 from curation.manifest.header import DIGEST, NAME
 from curation.review.decisions.decision import Decision, check_decision
@@ -53,7 +52,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return self.more_than < count and (self.less_than is None or count < self.less_than)
 
 
-class Pool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OodPool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One OOD source of a pair, from which a near and a far split come.
 
     Attributes
@@ -115,7 +114,7 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return (self.near_part, self.far_part) if self.has_near else (self.far_part,)
 
 
-class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OodPair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The ID classes of a detector, and the pools that are to be out of distribution for it.
 
     Attributes
@@ -133,17 +132,17 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     name: Annotated[str, Meta(pattern=rf"^{NAME}\Z", max_length=100)]
     id_classes: Annotated[tuple[str, ...], Meta(min_length=1)]
-    pools: Annotated[tuple[Pool, ...], Meta(min_length=1)]
+    pools: Annotated[tuple[OodPool, ...], Meta(min_length=1)]
     title: str = ""
     aliases: dict[str, tuple[str, ...]] = {}
     synsets: str = ""
 
     def names(self) -> dict[str, str]:
         """Return every name of an ID class, aliases included, with the class."""
-        own = {name: name for name in self.id_classes}
-        return own | {alias: name for name in self.id_classes for alias in self.aliases.get(name, ())}
+        class_names = {name: name for name in self.id_classes}
+        return class_names | {alias: name for name in self.id_classes for alias in self.aliases.get(name, ())}
 
-    def id_names(self, pool: Pool) -> tuple[str, ...]:
+    def id_names(self, pool: OodPool) -> tuple[str, ...]:
         """Return the names that mean an ID class in a pool."""
         return pool.id_names or tuple(self.names())
 
@@ -162,21 +161,21 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return tuple(slots.values())
 
 
-def _stated(key: str) -> Pair:
+def _paper_pair(key: str) -> OodPair:
     """Return a pair of the paper; its tables hold the categories of each ID class."""
-    stated = facts_of(__package__)["pairs"][key]
+    facts = benchmark_facts(__package__)["pairs"][key]
     pools = [
         pool
         | {
             name: {category: owner for owner, categories in pool.get(name, {}).items() for category in categories}
             for name in ("remove", "near")
         }
-        for pool in stated["pools"]
+        for pool in facts["pools"]
     ]
-    return msgspec.convert(stated | {"pools": pools}, Pair)
+    return msgspec.convert(facts | {"pools": pools}, OodPair)
 
 
-VOC, BDD = _stated("voc"), _stated("bdd")
+VOC, BDD = _paper_pair("voc"), _paper_pair("bdd")
 PAIRS = {"voc": VOC, "bdd": BDD}
 SLOTS = tuple({slot.name: slot for pair in PAIRS.values() for slot in pair.slots()}.values())
 
@@ -192,34 +191,34 @@ near = { wolf = "dog", lynx = "cat" }"""
 
 
 def read_pair(text: str) -> str:
-    """Return ``voc``, ``bdd``, or the JSON of what a TOML or JSON file declares (a `Pair`), checked.
+    """Return ``voc``, ``bdd``, or the JSON of what a TOML or JSON file declares (a `OodPair`), checked.
 
     A manifest holds the declaration itself, so that it is built again without the file.
 
     Raises
     ------
     ProtocolError
-        The text is neither of the two nor a file; the file is no such declaration, or does not hold together.
+        The text is neither of the two nor a file; the file is not such a declaration, or is inconsistent.
     """
     if text in PAIRS:
         return text
     missing = "No such pair of ID classes and OOD sources"
     expected = f"{', '.join(PAIRS)}, or a TOML or JSON file such as\n{EXAMPLE}"
-    pair, where = declared(text, Pair, "pair", missing, expected)
+    pair, where = read_declared(text, OodPair, "pair", missing, expected)
     complete = _with_sources(pair)
-    for field, expected, found in _faults(complete):
-        what = "The declaration of the pair is inconsistent"
-        raise ProtocolError(what, where=f"{where}: {field}", expected=expected, found=repr(found[:80]))
+    for field, expected, value in _faults(complete):
+        message = "The declaration of the pair is inconsistent"
+        raise ProtocolError(message, where=f"{where}: {field}", expected=expected, found=repr(value[:80]))
     # Category names are keys here, in any script: canonical JSON admits ASCII keys alone.
     return msgspec.json.encode(complete, order="deterministic").decode("utf-8")
 
 
-def pair_of(text: str) -> Pair:
+def pair_of(text: str) -> OodPair:
     """Return the pair that a value of the parameter ``pair`` stands for."""
-    return PAIRS[text] if text in PAIRS else msgspec.json.decode(text, type=Pair)
+    return PAIRS[text] if text in PAIRS else msgspec.json.decode(text, type=OodPair)
 
 
-def _with_sources(pair: Pair) -> Pair:
+def _with_sources(pair: OodPair) -> OodPair:
     """Return a declared pair whose pools name their sources: NAME, NAME-candidates, NAME-list."""
     defaults = {"start": "{}", "candidates": "{}-candidates", "published": "{}-list"}
     pools = (
@@ -229,7 +228,7 @@ def _with_sources(pair: Pair) -> Pair:
     return replace(pair, pools=tuple(pools))
 
 
-def _faults(pair: Pair) -> Iterator[tuple[str, str, str]]:
+def _faults(pair: OodPair) -> Iterator[tuple[str, str, str]]:
     """Yield field, expectation and value of whatever in a declaration does not hold together."""
     if pair.name in (VOC.name, BDD.name):
         yield "name", "a name of your own", pair.name
@@ -257,7 +256,7 @@ def _faults(pair: Pair) -> Iterator[tuple[str, str, str]]:
             yield "names", "printable names of 1 to 200 characters without outer blanks", name
 
 
-def id_class_of(pair: Pair, pool: Pool, categories: Iterable[str]) -> dict[str, tuple[str, str]]:
+def id_class_of(pair: OodPair, pool: OodPool, categories: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Return for each category that is an ID class how it is one, in words, and which; others are left out.
 
     Parameters
@@ -269,11 +268,11 @@ def id_class_of(pair: Pair, pool: Pool, categories: Iterable[str]) -> dict[str, 
     by_name = {name.casefold(): ("is", name) for name in pair.id_classes}
     by_alias = {alias.casefold(): ("is another name of", owner) for alias, owner in pair.names().items()}
     kinds = _kinds(pair, pool)
-    found = {name: (by_alias | by_name).get(name.casefold()) or kinds.get(name) for name in categories}
-    return {category: how for category, how in found.items() if how}
+    relations = {name: (by_alias | by_name).get(name.casefold()) or kinds.get(name) for name in categories}
+    return {category: how for category, how in relations.items() if how}
 
 
-def overlaps(pair: Pair, pool: Pool, where: str, counts: Mapping[str, int]) -> list[str]:
+def id_class_overlaps(pair: OodPair, pool: OodPool, where: str, counts: Mapping[str, int]) -> list[str]:
     """Return a sentence for each category that is an ID class: FindMeIfYouCan's code calls "Dog" near a VOC class.
 
     Parameters
@@ -284,15 +283,15 @@ def overlaps(pair: Pair, pool: Pool, where: str, counts: Mapping[str, int]) -> l
         Categories with their objects, of which the most come first; 0 for those of a list.
     """
     sentences = []
-    found = id_class_of(pair, pool, counts)
-    for category in sorted(found, key=lambda name: (-counts[name], name)):
-        how, owner = found[category]
+    relations = id_class_of(pair, pool, counts)
+    for category in sorted(relations, key=lambda name: (-counts[name], name)):
+        how, owner = relations[category]
         seen = f" ({counts[category]} objects)" if counts[category] else ""
         sentences.append(f"{pool.name}, {where}: {category!r}{seen} {how} the ID class {owner!r}.")
     return sentences
 
 
-def _kinds(pair: Pair, pool: Pool) -> dict[str, tuple[str, str]]:
+def _kinds(pair: OodPair, pool: OodPool) -> dict[str, tuple[str, str]]:
     """Return the categories of the pool's data set whose synset lies at or below that of an ID class."""
     dataset = family(pool.dataset)
     if not pair.synsets or dataset not in DATASETS:
@@ -326,7 +325,7 @@ def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
         which a declared manifest says which decisions complete it.
     allow_conflicts : bool
         Take all verdicts of a file that contradict each other, as the authors' code does. Those of the authors' own
-        format are always taken, and told (`contradictions`): their published lists contradict each other once.
+        format are always taken, and reported (`contradictions`): their published lists contradict each other once.
 
     Raises
     ------
@@ -377,27 +376,27 @@ def is_pinned_only(text: str) -> bool:
     return bool(re.fullmatch(DIGEST, text))
 
 
-def decisions_of(text: str, pool: Pool) -> tuple[Decision, ...]:
+def decisions_of(text: str, pool: OodPool) -> tuple[Decision, ...]:
     """Return the decisions on a pool, or on one of its splits, that the pool takes into account."""
     return tuple(decision for decision in _recorded(text) if _is_of(decision, pool) and _counts(decision, pool))
 
 
-def disregarded(text: str, pool: Pool) -> int:
+def disregarded(text: str, pool: OodPool) -> int:
     """Return the number of decisions on a pool that it does not take into account."""
     return sum(_is_of(decision, pool) and not _counts(decision, pool) for decision in _recorded(text))
 
 
-def unmatched_datasets(text: str, pools: Sequence[Pool]) -> dict[str, int]:
+def unmatched_datasets(text: str, pools: Sequence[OodPool]) -> dict[str, int]:
     """Return the number of decisions by data set that are on none of some pools."""
     unmatched = (decision.dataset for decision in _recorded(text) if not any(_is_of(decision, pool) for pool in pools))
     return dict(sorted(Counter(unmatched).items()))
 
 
-def _is_of(decision: Decision, pool: Pool) -> bool:
+def _is_of(decision: Decision, pool: OodPool) -> bool:
     return decision.dataset in (pool.name, *pool.parts)
 
 
-def _counts(decision: Decision, pool: Pool) -> bool:
+def _counts(decision: Decision, pool: OodPool) -> bool:
     is_removal = (decision.stage, decision.action) == ("manual", "remove")
     return not pool.reasons or (is_removal and decision.reason in pool.reasons)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from curation.benchmarks.facts import fact, facts_of
+from curation.benchmarks.benchmark import benchmark_facts, fact
 from curation.core.errors import EvaluationError, UsageError
 from curation.core.figures import (
     MARKERS,
@@ -91,7 +91,7 @@ class TruthView:
     crowd : {"ignore", "keep", "drop"}
         Group boxes; see `CROWD`.
     ignored : tuple of str
-        Classes whose objects are ignored regions of unknown, whatever becomes of other outside classes: inner nodes.
+        Classes whose objects are ignored regions of unknown, however other outside classes are treated: inner nodes.
     marked_ignored : bool
         Whether objects that the truth marks ``ignore`` or ``difficult`` are ignored regions of their class; else they
         are ordinary, as COCO knows no such mark. An exported truth marks so what its view ignores: drawings, say.
@@ -117,7 +117,7 @@ TAXONOMIES = ("OSOD-I", "OSOD-II", "OSOD-III")
 Variant = Literal["clean", "voc"]
 ONLY = "test"
 """Name of the only case."""
-VARIANTS = {stated["name"]: Rules(**stated) for stated in facts_of(__package__)["variants"]}
+VARIANTS = {stated["name"]: Rules(**stated) for stated in benchmark_facts(__package__)["variants"]}
 THETAS = tuple(f"{step / 20:.2f}" for step in range(21))
 
 
@@ -138,7 +138,7 @@ def thresholds_of(thetas: Sequence[str]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class OpenSetTruth:
-    """The ground truth of one case.
+    """The ground truth of a case.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class OpenSetTruth:
         }
 
 
-def classes_of(stated: Path | Manifest, name: str) -> ClassRoles:
+def open_set_classes(origin: Path | Manifest, name: str) -> ClassRoles:
     """Return the classes of a JSON file ``{"known": [...], "unknown": [...]}``, or of a manifest by role.
 
     Classes of a manifest in any other role lie outside.
@@ -202,8 +202,8 @@ def classes_of(stated: Path | Manifest, name: str) -> ClassRoles:
         It is not such a file, knows no class, lists one twice, or names a taxonomy that does not exist; or the manifest
         is of no open-set detection problem: the classes of an earlier task would lie outside.
     """
-    if isinstance(stated, Manifest):
-        header = stated.header
+    if isinstance(origin, Manifest):
+        header = origin.header
         where, taxonomy = f"{header.name} {header.version}", str(header.taxonomy)
         known, unknown = ([entry for entry in header.classes if entry.role == role] for role in ("known", "unknown"))
         numbers = {entry.name: entry.index for entry in known}
@@ -211,9 +211,9 @@ def classes_of(stated: Path | Manifest, name: str) -> ClassRoles:
         names = tuple(numbers), tuple(entry.name for entry in unknown)
         classes = ClassRoles(name, (), *names, f"manifest {where}", numbers, aliases=aliases, taxonomy=taxonomy)
     else:
-        listed = class_file(stated)
-        where, taxonomy = str(stated), listed.taxonomy or "OSOD-III"
-        classes = ClassRoles(name, (), listed.known, listed.unknown, stated.name, taxonomy=taxonomy)
+        listed = class_file(origin)
+        where, taxonomy = str(origin), listed.taxonomy or "OSOD-III"
+        classes = ClassRoles(name, (), listed.known, listed.unknown, origin.name, taxonomy=taxonomy)
     if taxonomy not in TAXONOMIES or UNKNOWN in (*classes.known, *classes.unknown) or not classes.known:
         raise EvaluationError(
             "The classes are not those of an open-set detection problem",
@@ -238,7 +238,7 @@ def open_set_truth(
 
     *Rectifying Open-Set Object Detection*, the authors' evaluator: a box keeps the name of its known class, becomes
     ``unknown`` if its class is one of the unknown ones, and is removed otherwise; a category ``unknown`` of an exported
-    truth is unknown. A manifest's view says what becomes of group boxes, marked objects and ignored
+    truth is unknown. A manifest's view decides on group boxes, marked objects and ignored
     classes. `category_ids` chooses the numbering of its detections (`curation.evaluation.problem.numbered`).
 
     Raises
@@ -248,7 +248,7 @@ def open_set_truth(
     EvaluationError
         The source lacks an image of the list, a category of a known class, or every category of an unknown one.
     """
-    # Classes that are neither known nor unknown are no error here: they lie outside.
+    # Classes that are neither known nor unknown lie outside: this is not an error.
     task = numbered(replace(classes, rest=None), source, category_ids)
     truth = task_truth(source, task, ids)
     spelled = {classes.aliases.get(name, name) for name in source.categories.names}
@@ -266,13 +266,13 @@ def open_set_truth(
     if view.marked_ignored:
         ignored |= truth.truth.difficult & ~others
     grouped = truth.truth.crowd
-    kept = ~(grouped & (view.crowd == "drop"))
+    retained = ~(grouped & (view.crowd == "drop"))
     flagged = grouped & (view.crowd == "ignore") | ignored
     if outside == "delete":
-        kept &= ~others
+        retained &= ~others
     else:
         flagged |= others
-    changed = _kept(replace(truth.truth, crowd=flagged), kept)
+    changed = _retained_objects(replace(truth.truth, crowd=flagged), retained)
     reduced = replace(truth, part=replace(truth.part, truth=changed))
     counts = int(others.sum()), view.crowd, int(grouped.sum()), int(ignored.sum())
     return OpenSetTruth(classes, reduced, outside, *counts)
@@ -287,8 +287,8 @@ def _outside(truth: TaskTruth, classes: ClassRoles, inside: Sequence[str]) -> Bo
     return strange & (truth.truth.label == truth.unknown) if len(strange) else np.zeros(len(truth.truth.label), bool)
 
 
-def _kept(truth: GroundTruth, rows: Bools) -> GroundTruth:
-    places = np.flatnonzero(rows)
+def _retained_objects(truth: GroundTruth, rows: Bools) -> GroundTruth:
+    positions = np.flatnonzero(rows)
     originals = truth.original
     return replace(
         truth,
@@ -298,7 +298,7 @@ def _kept(truth: GroundTruth, rows: Bools) -> GroundTruth:
         crowd=truth.crowd[rows],
         difficult=truth.difficult[rows],
         areas=truth.areas[rows],
-        original=None if originals is None else tuple(originals[row] for row in places.tolist()),
+        original=None if originals is None else tuple(originals[row] for row in positions.tolist()),
     )
 
 
@@ -375,8 +375,8 @@ def evaluate(
         held = manifests.get(case)
         ids = None if held is None else held.ids(part)
         view = None if held is None else truth_view(held, part)
-        found = open_set_truth(source, chosen[case], ids, outside=outside, view=view, category_ids=category_ids)
-        inputs[case] = found, read_task_detections(path, found.task, source, policy)
+        case_truth = open_set_truth(source, chosen[case], ids, outside=outside, view=view, category_ids=category_ids)
+        inputs[case] = case_truth, read_task_detections(path, case_truth.task, source, policy)
     variants = select(VARIANTS, variant)
     values = thresholds_of(THETAS if thetas is None else [text.strip() for text in thetas.split(",")])
     facts = _about(inputs, manifests, variants, part)
@@ -386,14 +386,14 @@ def evaluate(
             case=case,
             variant=variant,
             method=stem_of(facts["inputs"][case]["detections"]),
-            truth={"truth": found.file, "classes": facts["classes"][case]},
+            truth={"truth": case_truth.file, "classes": facts["classes"][case]},
             predictions={case: facts["inputs"][case]["detections"]},
             settings={"outside": OUTSIDE[outside].split(":")[0], "theta": f"{_floor(values):g}"},
             manifest=facts["manifests"].get(case),
             found=measured,
         )
-        for case, (found, read) in steps(inputs.items(), "evaluating cases")
-        for variant, measured in evaluate_case(found, read.detections, variants, values).items()
+        for case, (case_truth, read) in steps(inputs.items(), "evaluating cases")
+        for variant, measured in evaluate_case(case_truth, read.detections, variants, values).items()
     ]
     return Result(
         REPORT,
@@ -401,8 +401,8 @@ def evaluate(
         scored=scored,
         notes=[*messages, *(note for row in scored for note in row.found.notes)],
         outcomes=lambda: {
-            f"{case}/{rules.name}": [single_outcomes(found, read.detections, rules)]
-            for case, (found, read) in inputs.items()
+            f"{case}/{rules.name}": [case_outcomes(case_truth, read.detections, rules)]
+            for case, (case_truth, read) in inputs.items()
             for rules in variants
         },
     )
@@ -418,10 +418,10 @@ def _classes(
         )
     if classes:
         paths: dict[str, Path] = by_name(classes, "--classes", "case", cases, wanted=cases, shared=True)
-        return {case: classes_of(path, case) for case, path in paths.items()}, {}
-    named: dict[str, Any] = by_name(manifest, "--manifest", "case", cases, wanted=cases, shared=True)
-    manifests = {case: load_manifest(lists) if isinstance(lists, str) else lists for case, lists in named.items()}
-    return {case: classes_of(lists, case) for case, lists in manifests.items()}, manifests
+        return {case: open_set_classes(path, case) for case, path in paths.items()}, {}
+    by_case: dict[str, Any] = by_name(manifest, "--manifest", "case", cases, wanted=cases, shared=True)
+    manifests = {case: load_manifest(lists) if isinstance(lists, str) else lists for case, lists in by_case.items()}
+    return {case: open_set_classes(lists, case) for case, lists in manifests.items()}, manifests
 
 
 def _about(
@@ -487,7 +487,7 @@ def evaluate_case(
         Value(name, value, undefined=missing[name.rstrip("057")] if value is None else "")
         for name, value in averages.items()
     ]
-    found = {}
+    by_variant = {}
     for rules in variants:
         curve = _threshold_curve(truth, detections, rules, thetas)
         point = next(row for row in curve if row["theta"] == _floor(thetas))
@@ -499,8 +499,8 @@ def evaluate_case(
         }
         impact = [Value(name, point[name]) for name in ("WI", "WI_all_fp")]
         notes = [note] if note else []
-        found[rules.name] = Measured([*values, *errors, *impact], tables, notes)
-    return found
+        by_variant[rules.name] = Measured([*values, *errors, *impact], tables, notes)
+    return by_variant
 
 
 def _floor(thetas: Sequence[float]) -> float:
@@ -543,8 +543,8 @@ def average_precisions(truth: OpenSetTruth, detections: Detections) -> dict[str,
     return result
 
 
-def single_outcomes(truth: OpenSetTruth, detections: Detections, rules: Rules) -> Outcomes:
-    """Return what became of each detection and object, as A-OSE and WI of a variant count them."""
+def case_outcomes(truth: OpenSetTruth, detections: Detections, rules: Rules) -> Outcomes:
+    """Return the outcome of each detection and object, as A-OSE and WI of a variant count them."""
     unknown = _unknown_objects(truth)
     matches = assign(truth.truth, detections, rules)
     return Outcomes.of(
@@ -568,18 +568,18 @@ def over_cases(cases: Mapping[str, Measured]) -> dict[str, Any]:
 
     The paper prints mean and deviation over 4 (Open Images, CUB) or 3 (MTSD) cases and does not say which deviation.
     """
-    found: dict[str, Any] = {}
+    summary: dict[str, Any] = {}
     for name in AVERAGES:
         by_case = {case: measured.value(name) for case, measured in cases.items()}
         values = [float(value) for value in by_case.values() if value is not None]
-        found[name] = {
+        summary[name] = {
             "n": len(values),
             "mean": float(np.mean(values)) if values else None,
             "std_population": float(np.std(values)) if values else None,
             "std_sample": float(np.std(values, ddof=1)) if len(values) > 1 else None,
             "left_out": [case for case, value in by_case.items() if value is None],
         }
-    return found
+    return summary
 
 
 def _tables(result: Result) -> Iterator[Table]:
@@ -598,10 +598,10 @@ def _tables(result: Result) -> Iterator[Table]:
 def _drawings(result: Result) -> Iterator[Figure]:
     for variant in result.data["variants"]:
         curves = {
-            scored.case: [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+            scored.case: [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
             for scored in result.scored
             if scored.variant == variant and scored.found is not None
-            for found in (scored.found.tables["thresholds"],)
+            for table in (scored.found.tables["thresholds"],)
         }
         yield Figure(f"open_set_error_{variant}", partial(threshold_figure, curves, variant=variant))
 
@@ -653,7 +653,7 @@ def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Pa
         set_title(figure, "Open-set error over the confidence threshold", variant and f"variant {variant}")
         return figure
 
-    rows = [(case, *(row[name] for name in _COLUMNS)) for case, found in curves.items() for row in found]
+    rows = [(case, *(row[name] for name in _COLUMNS)) for case, curve in curves.items() for row in curve]
     return save_figure(draw, stem, ("case", *_COLUMNS), rows)
 
 

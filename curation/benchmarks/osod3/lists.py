@@ -10,60 +10,46 @@ OSOD-III: known and unknown classes are sub-classes of one super-class. The pape
   unknown cluster go.
 
 The authors' splits cannot be regenerated: a split made here is this project's, by hash rank, and says so; their own
-class lists come in by the parameter ``published``.
+class lists, files ``category_t1.txt``, ``category_t2.txt``, …, come in by the parameter ``published``.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
-from curation.benchmarks.benchmark import SourceSlot
-from curation.benchmarks.facts import declared_slots
-from curation.benchmarks.osod3.problems import (
-    CUB_CLASSES,
-    CUB_IMAGES,
-    FACTS,
-    INNER_NODES,
-    MTSD_CLUSTERS,
-    NAMES,
-    PAPER,
-    PARTS,
-    SELECTED,
-    SUPERCLASSES,
-    TEST_VIEW,
-    TRAIN_VIEW,
-    check_effects,
-    labels_of,
-    published_parts,
-    rotation,
-    split_classes,
-)
+from curation.benchmarks.benchmark import SourceSlot, benchmark_facts, declared_parameters, declared_slots, fact
 from curation.benchmarks.parts import (
     Part,
     Selection,
     compared,
+    hash_rank,
     make_part,
     manifest_of,
     rule_note,
     source_entry,
     unread_entry,
 )
-from curation.benchmarks.selection import hash_rank
-from curation.core.canonical import sha256_of_lines
+from curation.core.canonical import canonical_json, sha256_of_bytes, sha256_of_lines
 from curation.core.columns import distinct
-from curation.core.errors import ProtocolError, UsageError
+from curation.core.errors import MissingFileError, ProtocolError, UsageError
+from curation.core.files import inside, read_bytes
 from curation.manifest.header import (
     ClassEntry,
     ClassRole,
     Figure,
     LabelView,
     Origin,
+    Paper,
     ParameterValue,
     PartEntry,
     PartRole,
@@ -74,8 +60,236 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.signals.cooccurrence.cut import SOLVER_VERSION, CutOptions, normalized_cut
 from curation.signals.cooccurrence.graph import UNIT, Cooccurrence, class_graph, count_cooccurrence
+from curation.signals.hierarchy.hierarchy import SUPERCLASS_RULES, superclass
 from curation.sources.mtsd import OTHER_SIGN
 from curation.sources.source import Bools, Categories, Int64s, Source
+
+FACTS = benchmark_facts(__package__)
+PAPER = fact(__package__, "paper", Paper)
+TRAIN_VIEW, TEST_VIEW = fact(__package__, "views", dict[str, LabelView]).values()
+CUB_IMAGES = fact(__package__, "cub_images", dict[str, int])
+CUB_CLASSES, PARTS = 200, 4
+MTSD_CLUSTERS = tuple(FACTS["mtsd_clusters"])
+
+
+def _labels(table: str) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(f"/m/{word}" for word in words) for name, words in FACTS[table].items()}
+
+
+SUPERCLASSES, INNER_NODES = _labels("superclasses"), _labels("inner_nodes")
+"""Label names of the leaves of animal and vehicle in Open Images; the nodes between them and their leaves."""
+NAMES = {f"/m/{key}": name for key, name in FACTS["names"].items()}
+"""Key (MID) to name, of the leaves and inner nodes of both super-classes."""
+
+
+class Selected(NamedTuple):
+    """A part of the Open Images problems: source, roles of which an image shows a class, and the rule in words."""
+
+    source: str
+    shows: tuple[str, ...]
+    rule: str
+
+
+SELECTED: dict[PartRole, Selected] = {name: Selected(**facts) for name, facts in FACTS["open_images"].items()}
+
+Convention = Literal["part_known", "part_unknown"]
+AUTHORS_SEED = 100
+_FILE = re.compile(r"category_t([1-9])\.txt")
+_LARGEST = 1 << 20
+Text = Annotated[str, Meta(min_length=1)]
+
+
+def read_superclass(text: str) -> str:
+    """Return a super-class as a manifest holds it: a word, or the JSON list of its label names.
+
+    ``animal`` or ``vehicle``; ``FILE#/m/02xwb`` for the node of an Open Images tree; ``FILE#/m/02xwb#RULE`` under
+    another definition of sub-class (`curation.signals.hierarchy.hierarchy.SUPERCLASS_RULES`); or the list itself.
+    """
+    if text in SUPERCLASSES:
+        return text
+    if text.startswith("["):
+        return canonical_json(list(superclass_labels(text))).decode("utf-8")
+    path, _, rest = text.partition("#")
+    root, _, rule = rest.partition("#")
+    if not root or rule not in ("", *SUPERCLASS_RULES):
+        raise ProtocolError(
+            "Unknown super-class",
+            where=f"--set superclass={text[:80]}",
+            expected=f"{', '.join(SUPERCLASSES)}, or FILE#LABEL with the label name of a node",
+            hint="bbox_labels_600_hierarchy.json#/m/02xwb is fruit",
+        )
+    chosen: Any = rule or "leaves"
+    return canonical_json(list(superclass(Path(path), root, chosen))).decode("utf-8")
+
+
+def superclass_labels(text: str) -> tuple[str, ...]:
+    """Return the label names of a super-class in the form of `read_superclass`."""
+    if text in SUPERCLASSES:
+        return SUPERCLASSES[text]
+    try:
+        return tuple(sorted(set(msgspec.json.decode(text, type=Annotated[list[Text], Meta(min_length=1)]))))
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        expected = "a list of label names"
+        raise ProtocolError(
+            "The super-class cannot be read", where="--set superclass", expected=expected, found=text[:80]
+        ) from None
+
+
+class PublishedParts(msgspec.Struct, frozen=True):
+    """Class names of each list in the order t1, t2, …, with the digest of its file.
+
+    Raises
+    ------
+    ProtocolError
+        A class is listed twice.
+    """
+
+    parts: Annotated[tuple[Annotated[tuple[Text, ...], Meta(min_length=1)], ...], Meta(min_length=3, max_length=4)]
+    sha256: tuple[Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}\Z")], ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a class in two lists, and lists without digests."""
+        if len(self.sha256) != len(self.parts):
+            raise ValueError
+        seen: dict[str, int] = {}
+        for number, part in enumerate(self.parts, 1):
+            for name in part:
+                if seen.setdefault(name, number) != number or part.count(name) > 1:
+                    raise ProtocolError(
+                        "A class is listed twice in the authors' lists",
+                        where=f"category_t{seen[name]}.txt and category_t{number}.txt",
+                        found=name[:80],
+                        hint="each list holds one part alone, not the union of the others",
+                    )
+
+
+def read_class_lists(text: str) -> str:
+    """Return the authors' lists as a manifest holds them: the JSON of names and digests; "" for none.
+
+    Parameters
+    ----------
+    text : str
+        A folder that holds ``category_t1.txt`` to ``category_t4.txt`` (MTSD: to ``category_t3.txt``), one class a line;
+        or that JSON itself.
+
+    Raises
+    ------
+    ProtocolError
+        The files are not numbered from 1 without a gap, are not text, are empty, or name a class twice.
+    MissingFileError
+        The folder is not there, or holds none of the files.
+    """
+    if not text:
+        return ""
+    published = published_parts(text) if text.startswith("{") else _read_folder(Path(text))
+    return canonical_json(msgspec.json.decode(msgspec.json.encode(published))).decode("utf-8")
+
+
+def published_parts(text: str) -> PublishedParts:
+    """Return the lists of a text in the form of `read_class_lists`."""
+    try:
+        return msgspec.json.decode(text, type=PublishedParts)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise ProtocolError(
+            "The authors' class lists cannot be read",
+            where="--set published",
+            expected="a folder with category_t1.txt, category_t2.txt, …",
+            found=str(error)[:200],
+        ) from None
+
+
+def _read_folder(folder: Path) -> PublishedParts:
+    if not folder.is_dir():
+        raise MissingFileError("No such folder", where=f"--set published={folder}")
+    names = {int(match[1]): path.name for path in folder.iterdir() if (match := _FILE.fullmatch(path.name))}
+    if sorted(names) not in ([1, 2, 3, 4], [1, 2, 3]):
+        raise MissingFileError(
+            "The authors' class lists are not all there",
+            where=str(folder),
+            expected="category_t1.txt to category_t4.txt (MTSD: to category_t3.txt)",
+            found=", ".join(names[number] for number in sorted(names)) or "none of them",
+        )
+    lists, digests = [], []
+    for _, name in sorted(names.items()):
+        content = read_bytes(inside(folder, name), kind="list of classes")
+        try:
+            text = content.decode("utf-8-sig") if len(content) <= _LARGEST else ""
+        except UnicodeDecodeError:
+            text = ""
+        listed = tuple(line.strip() for line in text.splitlines() if line.strip())
+        if not listed or not all(map(str.isprintable, listed)):
+            raise ProtocolError(
+                "A list of classes is empty or not text", where=f"{folder}/{name}", expected="one class a line, UTF-8"
+            )
+        lists.append(listed)
+        digests.append(sha256_of_bytes(content))
+    return PublishedParts(tuple(lists), tuple(digests))
+
+
+_CONCERNS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("superclass", "inner_nodes", "group_of", "depiction"), ("openimages",)),
+    "rotation": ("openimages", "cub"),
+    **dict.fromkeys(("case", "graph_images", "weighting", "components"), ("mtsd",)),
+    "val_fraction": ("cub", "mtsd"),
+}
+
+
+def check_effects(parameters: Mapping[str, Any]) -> None:
+    """Raise `ProtocolError` if a parameter that has no effect was changed: the manifest would be another than meant."""
+    unused = {
+        name: f"problem={' or '.join(problems)}"
+        for name, problems in _CONCERNS.items()
+        if parameters["problem"] not in problems
+    }
+    if parameters["superclass"] not in SUPERCLASSES:
+        unused["inner_nodes"] = f"superclass={' or '.join(SUPERCLASSES)}: of others the inner nodes are not known"
+    if parameters["published"]:
+        drawn = ("graph_images", "weighting", "components")
+        unused |= dict.fromkeys(drawn, "published alone: with the authors' lists nothing is split or cut")
+    for param in declared_parameters(__package__):
+        if param.name in unused and parameters[param.name] != param.read(param.default):
+            raise ProtocolError(
+                f"{param.name} has no effect on this problem",
+                where=f"--set {param.name}={str(parameters[param.name])[:60]}",
+                expected=unused[param.name],
+                found=f"problem={parameters['problem']}",
+            )
+
+
+def split_classes(classes: Sequence[str], *, parts: int = 4, seed: int = AUTHORS_SEED) -> tuple[tuple[str, ...], ...]:
+    """Return disjoint parts of equal size, each sorted.
+
+    *Rectifying Open-Set Object Detection* splits at random and publishes no generator: no split made here is the
+    authors' own. The classes are put into the order of ``sha256("{seed}:{class}")`` and cut into consecutive runs.
+
+    Raises
+    ------
+    ProtocolError
+        They are fewer than the parts, or cannot be divided evenly.
+    """
+    size, rest = divmod(len(classes), parts)
+    if not size or rest:
+        raise ProtocolError(
+            "The classes do not divide into equal parts",
+            expected=f"a multiple of {parts}, such as {parts}",
+            found=str(len(classes)),
+        )
+    shuffled = sorted(classes, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).hexdigest())
+    return tuple(tuple(sorted(shuffled[start : start + size])) for start in range(0, len(shuffled), size))
+
+
+def rotation(
+    parts: Sequence[Sequence[str]], number: int, convention: Convention
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the known and the unknown classes of rotation `number` (from 1), in the order of the parts from it on.
+
+    Under ``part_known`` part `number` is known, the others are unknown (the authors' t1..t4 of Open Images); under
+    ``part_unknown`` it is unknown, the others are known (the authors' t1..t4 of CUB).
+    """
+    chosen = tuple(parts[number - 1])
+    others = tuple(name for part in (*parts[number:], *parts[: number - 1]) for name in part)
+    return (chosen, others) if convention == "part_known" else (others, chosen)
+
 
 _PAPER_CLASSES = {"animal": 96, "vehicle": 24}
 _CLUSTERS = ("known", "unknown1", "unknown2")
@@ -93,7 +307,7 @@ def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
 
 
 class ProblemClasses(NamedTuple):
-    """The classes of one rotation or case.
+    """The classes of a rotation or case.
 
     Attributes
     ----------
@@ -119,7 +333,7 @@ class ProblemClasses(NamedTuple):
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return the manifest of one rotation or case.
+    """Return the manifest of a rotation or case.
 
     Raises
     ------
@@ -221,7 +435,7 @@ def _manifest(
     figures: Iterable[Figure] = (),
     notes: Iterable[str],
 ) -> Manifest:
-    # A super-class of the user's own is none of the paper's.
+    # A super-class that the user defines does not belong to the paper.
     is_users = parameters["problem"] == "openimages" and parameters["superclass"].startswith("[")
     return manifest_of(
         parts,
@@ -269,8 +483,8 @@ def _open_images(
     train = sources["openimages-train"]
     roles, views = open_images_classes(train.categories, parameters), _views(parameters)
     parts = []
-    for name, (slot, wanted, rule) in SELECTED.items():
-        positions = np.flatnonzero(_shown(sources[slot], roles.entries, *wanted))
+    for name, (slot, roles_shown, rule) in SELECTED.items():
+        positions = np.flatnonzero(_images_with_roles(sources[slot], roles.entries, *roles_shown))
         chosen = Selection(slot, sources[slot], positions)
         parts.append(make_part(name, name, chosen, roles.entries, view=views[name], rule=rule))
     return roles, parts, [_hidden(train, roles)]
@@ -279,20 +493,12 @@ def _open_images(
 def _cub(
     sources: Mapping[str, Source], parameters: Mapping[str, Any]
 ) -> tuple[ProblemClasses, list[Part], list[Figure]]:
-    train, test, seed = sources["cub-train"], sources["cub-test"], parameters["seed"]
+    train, test = sources["cub-train"], sources["cub-test"]
     roles = cub_classes(train.categories, parameters)
-    shown, rule = np.arange(len(test.images)), "All official test images: the same list in all four cases."
-    tested = Selection("cub-test", test, shown)
-    known = np.flatnonzero(~_shown(train, roles.entries, "unknown"))
-    if parameters["cub_source"] == "train_only":
-        share = float(parameters["test_fraction"])
-        chosen, left = split_share(train, np.arange(len(train.images)), share, f"{seed}/test/", per_class=True)
-        tested, known = Selection("cub-train", train, chosen), np.intersect1d(known, left)
-        rule = (
-            f"A share of {parameters['test_fraction']} of the official training images of each class by hash rank "
-            f"(seed {seed}): the same list in all four cases, under the reading that CUB's test part is not annotated."
-        )
-    test_part = make_part("test", "test", tested, roles.entries, view=TEST_VIEW, rule=rule)
+    test_rule = "All official test images: the same list in all four cases."
+    tested = Selection("cub-test", test, np.arange(len(test.images)))
+    known = np.flatnonzero(~_images_with_roles(train, roles.entries, "unknown"))
+    test_part = make_part("test", "test", tested, roles.entries, view=TEST_VIEW, rule=test_rule)
     rule = "Official training images of known classes"
     parts = [*_train_and_val(Selection("cub-train", train, known), roles, parameters, rule, per_class=True), test_part]
     obtained = {"images": len(train.images) + len(test.images), "train": len(train.images), "test": len(test.images)}
@@ -308,13 +514,15 @@ def _mtsd(
 ) -> tuple[ProblemClasses, list[Part], list[Figure]]:
     train, test = sources["mtsd-train"], sources["mtsd-val"]
     roles = mtsd_classes(train, test, parameters)
-    chosen = np.flatnonzero(_shown(train, roles.entries, "known") & ~_shown(train, roles.every_unknown, "unknown"))
+    chosen = np.flatnonzero(
+        _images_with_roles(train, roles.entries, "known") & ~_images_with_roles(train, roles.every_unknown, "unknown")
+    )
     rule = "Training images with a sign of a known class and none of either unknown cluster"
-    shown = np.flatnonzero(_shown(test, roles.every_unknown, "known", "unknown"))
+    test_images = np.flatnonzero(_images_with_roles(test, roles.every_unknown, "known", "unknown"))
     parts = [
         *_train_and_val(Selection("mtsd-train", train, chosen), roles, parameters, rule, per_class=False),
         make_part(
-            "test", "test", Selection("mtsd-val", test, shown), roles.entries, view=TEST_VIEW,
+            "test", "test", Selection("mtsd-val", test, test_images), roles.entries, view=TEST_VIEW,
             rule="Official validation images (test is published without annotations) with a sign of a known or unknown "
             "cluster: the same list in all three cases.",
         ),
@@ -322,7 +530,7 @@ def _mtsd(
     hidden = Figure(
         name="test.other_clusters_images",
         paper=None,
-        obtained=len(shown) - int(_shown(test, roles.entries, "known", "unknown").sum()),
+        obtained=len(test_images) - int(_images_with_roles(test, roles.entries, "known", "unknown").sum()),
         place="test images",
         explanation="images of the test list that show neither a known class nor one that is unknown in this case",
     )
@@ -334,8 +542,8 @@ def _train_and_val(
 ) -> list[Part]:
     """Return the training part and, by hash rank, the share of its images that validates."""
     share, seed = parameters["val_fraction"], parameters["seed"]
-    held, kept = split_share(chosen.source, chosen.positions, float(share), f"{seed}/val/", per_class=per_class)
-    train, val = (Selection(chosen.slot, chosen.source, images) for images in (kept, held))
+    held, train_images = split_share(chosen.source, chosen.positions, float(share), f"{seed}/val/", per_class=per_class)
+    train, val = (Selection(chosen.slot, chosen.source, images) for images in (train_images, held))
     share_rule = f"a share of {share}{' of each class' if per_class else ''} by hash rank (seed {seed})"
     return [
         make_part("train", "train", train, roles.entries, view=TRAIN_VIEW, rule=f"{rule}, less those of val."),
@@ -353,7 +561,7 @@ def _views(parameters: Mapping[str, Any]) -> dict[PartRole, LabelView]:
 def _hidden(source: Source, roles: ProblemClasses) -> Figure:
     """Return how many boxes of unknown classes lie on images with a known one."""
     image, category = source.class_pairs()
-    known = _shown(source, roles.entries, "known")
+    known = _images_with_roles(source, roles.entries, "known")
     unknown = _in_roles(source, roles.entries, ("unknown",))[category] & known[image]
     n_images = len(distinct(image[unknown]))
     return Figure(
@@ -395,19 +603,19 @@ def split_share(source: Source, images: Int64s, share: float, salt: str, *, per_
     return images[chosen[images]], images[~chosen[images]]
 
 
-def _shown(source: Source, classes: Sequence[ClassEntry], *roles: str) -> Bools:
+def _images_with_roles(source: Source, classes: Sequence[ClassEntry], *roles: str) -> Bools:
     """Return which images show at least one box of a class in one of some roles."""
     image, category = source.class_pairs()
-    shown = np.zeros(len(source.images), np.bool_)
-    shown[image[_in_roles(source, classes, roles)[category]]] = True
-    return shown
+    has_role = np.zeros(len(source.images), np.bool_)
+    has_role[image[_in_roles(source, classes, roles)[category]]] = True
+    return has_role
 
 
 def _in_roles(source: Source, classes: Sequence[ClassEntry], roles: Sequence[str]) -> Bools:
     """Return which categories of a source have one of some roles."""
     position = class_positions(classes, source)
-    wanted = np.array([*(entry.role in roles for entry in classes), False], np.bool_)
-    return wanted[position]
+    has_role = np.array([*(entry.role in roles for entry in classes), False], np.bool_)
+    return has_role[position]
 
 
 def open_images_classes(categories: Categories, parameters: _Settings) -> ProblemClasses:
@@ -417,7 +625,7 @@ def open_images_classes(categories: Categories, parameters: _Settings) -> Proble
     of animal and vehicle (plain Car, Bird); of another super-class they are ``negative`` like every class outside.
     """
     word, number = parameters["superclass"], parameters["rotation"]
-    labels = labels_of(word)
+    labels = superclass_labels(word)
     name_of = dict(zip(_keys(categories), categories.names, strict=True))
     if missing := [label for label in labels if label not in name_of]:
         raise ProtocolError(
@@ -491,8 +699,7 @@ def _parts_of_four(
         The classes, with other names that the authors' lists may use.
     """
     if not parameters["published"]:
-        seed, generator, uneven = (parameters[name] for name in ("seed", "generator", "uneven"))
-        parts = split_classes(tuple(keys), parts=PARTS, seed=seed, generator=generator, uneven=uneven)
+        parts = split_classes(tuple(keys), parts=PARTS, seed=parameters["seed"])
         return parts, {f"part_{number}": part for number, part in enumerate(parts, 1)}
     published = published_parts(parameters["published"])
     by_name = {name: key for key, names in keys.items() for name in (key, *names)}
@@ -532,10 +739,10 @@ def mtsd_classes(train: Source, test: Source, parameters: _Settings) -> ProblemC
         signs, parameters
     )
     case = parameters["case"]
-    wanted = ("unknown1", "unknown2") if case == "unknown12" else (case,)
-    left_out = [name for cluster in _CLUSTERS[1:] if cluster not in wanted for name in clusters[cluster]]
+    unknown_clusters = ("unknown1", "unknown2") if case == "unknown12" else (case,)
+    left_out = [name for cluster in _CLUSTERS[1:] if cluster not in unknown_clusters for name in clusters[cluster]]
     known, names = clusters["known"], (*signs, OTHER_SIGN)
-    unknown = [name for cluster in wanted for name in clusters[cluster]]
+    unknown = [name for cluster in unknown_clusters for name in clusters[cluster]]
     return ProblemClasses(
         f"osod3/mtsd-{case}",
         f"OSOD-III, Mapillary traffic signs, {case}",
@@ -569,9 +776,9 @@ _Clusters = tuple[dict[str, tuple[str, ...]], dict[str, ParameterValue]]
 
 def _published_clusters(signs: Sequence[str], parameters: _Settings) -> _Clusters:
     published = published_parts(parameters["published"])
-    named = {name for part in published.parts for name in part}
-    if len(published.parts) != len(_CLUSTERS) or named != set(signs):
-        strange, missing = sorted(named - set(signs)), sorted(set(signs) - named)
+    listed = {name for part in published.parts for name in part}
+    if len(published.parts) != len(_CLUSTERS) or listed != set(signs):
+        strange, missing = sorted(listed - set(signs)), sorted(set(signs) - listed)
         raise ProtocolError(
             "The authors' lists are not the clusters of these signs",
             where="--set published",

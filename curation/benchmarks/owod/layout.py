@@ -24,7 +24,7 @@ from curation.sources.datasets import family
 from curation.sources.source import Bools, Floats, Int64s, Source
 
 CROWD_FILE = "_crowd.txt"
-"""Lists the crowd regions that stand as ordinary objects: stem, annotation id, class."""
+"""Lists the crowd regions that are written as ordinary objects: stem, annotation id, class."""
 
 _UPSTREAM_ROLES = {"train": "train", "finetune": "ft", "val": "val", "test": "test"}
 _NOTES = (
@@ -41,7 +41,7 @@ def plan_owod_layout(manifest: Manifest, parts: Sequence[str], sources: Mapping[
     ``ImageSets/Main`` holds the lists of the parts under their upstream names (see `upstream_lists`), lines that name
     an image again included; ``Annotations`` one XML file an image with every object under the manifest's name of its
     class, ``difficult`` as the source says, and corners as upstream computes them (see `upstream_corners`). Upstream
-    loses the crowd flag: its crowd regions are ordinary objects. So they are here, but ``<crowd>1</crowd>`` stands
+    loses the crowd flag: its crowd regions are ordinary objects. So they are here, but ``<crowd>1</crowd>`` comes
     after their box, which the upstream loader passes over, and ``_crowd.txt`` lists them. Upstream writes no XML for an
     image without objects; here there is one, because its loader skips a listed image that has none.
 
@@ -54,7 +54,7 @@ def plan_owod_layout(manifest: Manifest, parts: Sequence[str], sources: Mapping[
     ------
     ExportError
         The manifest has no tasks; no part is chosen, or one twice; two lists would have one name; an image id or a name
-        cannot stand in a path or in XML; a class has no index.
+        cannot be part of a path or of XML; a class has no index.
     ManifestError, MissingListError, PresenceOnlyError
         See `curation.publishing.formats.content.gather`.
     """
@@ -98,8 +98,8 @@ def upstream_lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[
     """Return the ids of each list under its upstream name, repeated lines kept.
 
     ``t1-train`` is ``t1_train``, ``t2-finetune`` is ``t2_ft``. The test list that all tasks share is ``all_task_test``;
-    where tasks differ, each has its own (``t1_test``). The validation lists of all tasks, where all are chosen, stand
-    one after another in ``all_task_val``, as RE-OWOD publishes its four segments; where all tasks share one, it stands
+    where tasks differ, each has its own (``t1_test``). The validation lists of all tasks, where all are chosen, follow
+    one after another in ``all_task_val``, as RE-OWOD publishes its four segments; where all tasks share one, it is
     there once. Any other part keeps its name, with ``_`` for ``-``.
 
     Raises
@@ -120,8 +120,8 @@ def upstream_lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[
         every = [entry for entry in _in_task_order(manifest) if entry.role == role and _is_standard(entry)]
         chosen = [entry for entry in every if entry in entries]
         same = len({entry.sha256 for entry in every}) == 1
-        whole = role == "val" and len(chosen) == len(every)
-        if chosen and (same or whole) and name not in lists:
+        has_all_segments = role == "val" and len(chosen) == len(every)
+        if chosen and (same or has_all_segments) and name not in lists:
             for entry in chosen:
                 del lists[_upstream_name(entry)]
             joined = chosen[:1] if same else chosen

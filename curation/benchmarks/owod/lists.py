@@ -8,7 +8,7 @@ Splits: ``reowod`` (the published lists), ``table2`` (the paper's Table 2 read l
 ``s-owodb`` (OW-DETR), and your own (``--tasks FILE``).
 
 Selection is that of RE-OWOD's scripts ``create_t{1..4}_imageset.py``: go through the annotations in file order; an
-image stands where its first annotation does, and is selected if any of its annotations, crowd regions and the smallest
+image takes the place of its first annotation, and is selected if any of its annotations, crowd regions and the smallest
 boxes included, is of a class of the task. An image without annotation is never selected.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.facts import fact
+from curation.benchmarks.benchmark import fact
 from curation.benchmarks.owod.splits import (
     COCO_TRAIN,
     COCO_VAL,
@@ -39,14 +39,16 @@ from curation.benchmarks.owod.tasks import fitting_validation
 from curation.benchmarks.parts import (
     Part,
     Selection,
+    Shown,
     all_images,
     compared,
+    hash_rank,
     make_part,
     manifest_of,
     rule_note,
+    show_classes,
     source_entry,
 )
-from curation.benchmarks.selection import Shown, hash_rank, shown
 from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import Figure, LabelView, PartEntry, PartRole, TaskEntry, roles_at
 from curation.manifest.manifest import Manifest
@@ -83,7 +85,7 @@ class Given:
     def show(self, slot: str) -> Shown:
         """Return what the images of a source show, crowd regions as the parameters say."""
         crowd = self.parameters["crowd"] == "select"
-        return shown(self.sources[slot], self.split.classes, crowd=crowd)
+        return show_classes(self.sources[slot], self.split.classes, crowd=crowd)
 
     def part(
         self,
@@ -95,7 +97,7 @@ class Given:
         *,
         listed: bool | None = None,
     ) -> Part:
-        """Return a part of a task, its list in the order that the parameters say unless told otherwise."""
+        """Return a part of a task, its list in the order that the parameters say unless `listed` is given."""
         return make_part(
             f"{task.name}-{role}",
             role,
@@ -122,18 +124,18 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     ------
     ProtocolError
         A source shows a class that the benchmark does not name, or none that it does; two sources share ids; a
-        validation list cannot be had.
+        validation list is unavailable.
     PresenceOnlyError
         The test source has no boxes.
     """
     split = split_of(parameters)
-    given = Given(split, sources, parameters)
+    inputs = Given(split, sources, parameters)
     for slot in split.slots:
         if slot in sources:
             check_source(split, slot, sources)
     check_given(split, sources, parameters)
-    training, selected = _training(given) if split.train in sources else ({}, {})
-    tested = _tests(given)
+    training, selected = _training(inputs) if split.train in sources else ({}, {})
+    tested = _tests(inputs)
     train = sources.get(split.train)
     evidence = "none" if train is None else "boxes" if train.objects is not None else "presence"
     parts = [
@@ -156,22 +158,22 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         protocol="owod",
         algorithm_version=ALGORITHM_VERSION,
         parameters={**parameters, "train_evidence": evidence},
-        figures=_figures(given, parts, selected),
-        notes=tuple(_notes_of(given, parts)),
+        figures=_figures(inputs, parts, selected),
+        notes=tuple(_notes_of(inputs, parts)),
         tasks=split.tasks,
     )
 
 
-def _training(given: Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
+def _training(inputs: Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
     """Return the training, finetuning and validation parts by task, and how many images each task selects."""
-    split = given.split
-    what = given.show(split.train)
+    split = inputs.split
+    catalog = inputs.show(split.train)
     # M-OWODB's first classes are learnt from VOC: exemplars of them are there, COCO's images show some by chance.
-    whole = [given.show(slot) for slot in split.first_train]
-    ranks = hash_ranks([*whole, what], _salt(given, "finetune"))
-    own = split.tasks[1:] if split.first_train else split.tasks
-    selections = [what.of(given.labels(task)) for task in own]
-    for task, selection in zip(own, selections, strict=True):
+    first = [inputs.show(slot) for slot in split.first_train]
+    ranks = hash_ranks([*first, catalog], _salt(inputs, "finetune"))
+    later_tasks = split.tasks[1:] if split.first_train else split.tasks
+    selections = [catalog.of(inputs.labels(task)) for task in later_tasks]
+    for task, selection in zip(later_tasks, selections, strict=True):
         if not len(selection):
             raise ProtocolError(
                 "A task selects no training image",
@@ -179,101 +181,108 @@ def _training(given: Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
                 expected=f"an annotation of one of {', '.join(task.introduced)[:200]}",
                 found="none",
             )
-    validation = _validation(given, what, selections, own)
-    held_out = np.zeros(len(what.source.images), np.bool_)
+    validation = _validation(inputs, catalog, selections, later_tasks)
+    held_out = np.zeros(len(catalog.source.images), np.bool_)
     for positions in validation:
         held_out[positions] = True
-    kept = [selection[~held_out[selection]] for selection in selections]
+    trained = [selection[~held_out[selection]] for selection in selections]
     parts: dict[str, list[Part]] = {task.name: [] for task in split.tasks}
-    published = split.validation_rule(given.parameters) == "published"
+    published = split.validation_rule(inputs.parameters) == "published"
     for number, task in enumerate(split.tasks, start=1):
-        rules = _rules(given, task, number)
+        rules = _rules(inputs, task, number)
         if split.first_train and number == 1:
             # M-OWODB: VOC2007 and VOC2012 trainval are taken whole.
-            taken = [Selection(voc, given.sources[voc], all_images(given.sources[voc])) for voc in split.first_train]
-            parts[task.name].append(given.part(task, "train", taken, TRAIN_VIEW, rules["train"]))
+            entire = [Selection(voc, inputs.sources[voc], all_images(inputs.sources[voc])) for voc in split.first_train]
+            parts[task.name].append(inputs.part(task, "train", entire, TRAIN_VIEW, rules["train"]))
             continue
-        index = own.index(task)
-        selected = [Selection(split.train, what.source, kept[index])]
-        parts[task.name].append(given.part(task, "train", selected, TRAIN_VIEW, rules["train"]))
+        index = later_tasks.index(task)
+        selected = [Selection(split.train, catalog.source, trained[index])]
+        parts[task.name].append(inputs.part(task, "train", selected, TRAIN_VIEW, rules["train"]))
         if "finetune" in rules:
-            every = [*whole, what]
-            parts[task.name].append(_finetuning(given, task, every, kept[: index + 1], ranks, rules["finetune"]))
+            every = [*first, catalog]
+            parts[task.name].append(_finetuning(inputs, task, every, trained[: index + 1], ranks, rules["finetune"]))
         if validation:
             positions = validation[index]
-            rule = _val_rule(given, task, index + 1, len(positions))
-            selected = [Selection(split.train, what.source, positions)]
-            listed = given.listed() and published
-            parts[task.name].append(given.part(task, "val", selected, KNOWN_VIEW, rule, listed=listed))
-    sizes = {task.name: len(selection) for task, selection in zip(own, selections, strict=True)}
+            rule = _val_rule(inputs, task, index + 1, len(positions))
+            selected = [Selection(split.train, catalog.source, positions)]
+            listed = inputs.listed() and published
+            parts[task.name].append(inputs.part(task, "val", selected, KNOWN_VIEW, rule, listed=listed))
+    sizes = {task.name: len(selection) for task, selection in zip(later_tasks, selections, strict=True)}
     return parts, sizes
 
 
-def _validation(given: Given, what: Shown, selections: Sequence[Int64s], tasks: Sequence[TaskEntry]) -> list[Int64s]:
-    parameters, split = given.parameters, given.split
+def _validation(
+    inputs: Given, catalog: Shown, selections: Sequence[Int64s], tasks: Sequence[TaskEntry]
+) -> list[Int64s]:
+    parameters, split = inputs.parameters, inputs.split
     rule = split.validation_rule(parameters)
     if rule == "hash":
-        (rank,) = hash_ranks([what], _salt(given, "val"))
+        (rank,) = hash_ranks([catalog], _salt(inputs, "val"))
         return hash_validation(selections, rank, size=parameters["val_size"])
     if rule == "published":
-        if (listed := given.sources.get(VAL_LIST)) is None:
+        if (listed := inputs.sources.get(VAL_LIST)) is None:
             raise UsageError(
                 "The published validation list is not given",
                 where="--set val=published",
                 expected=f"--source {VAL_LIST}=all_task_val.txt",
                 hint="it is the authors' own file, drawn without a stated seed: nobody can make it again",
             )
-        segments = listed_validation(listed, what.source, len(selections))
+        segments = listed_validation(listed, catalog.source, len(selections))
         # A table of presence misses classes: of it the images cannot be asked for.
-        if what.source.objects is not None:
-            check_segments(listed, segments, selections, [task.name for task in tasks], what.source)
+        if catalog.source.objects is not None:
+            check_segments(listed, segments, selections, [task.name for task in tasks], catalog.source)
         return segments
     return []
 
 
 def _finetuning(
-    given: Given, task: TaskEntry, whats: Sequence[Shown], kept: Sequence[Int64s], ranks: Sequence[Int64s], rule: str
+    inputs: Given,
+    task: TaskEntry,
+    catalogs: Sequence[Shown],
+    trained: Sequence[Int64s],
+    ranks: Sequence[Int64s],
+    rule: str,
 ) -> Part:
     """Return the finetuning part of a task: exemplars of all classes known by then, chosen from what was kept."""
-    split, size = given.split, given.parameters["exemplars"]
-    known = [label for earlier in split.tasks[: split.tasks.index(task) + 1] for label in given.labels(earlier)]
-    *whole, what = whats
-    union = np.zeros(len(what.source.images), np.bool_)
-    union[np.concatenate(kept)] = True
-    pools = [*((pool, pool.order) for pool in whole), (what, what.order[union[what.order]])]
+    split, size = inputs.split, inputs.parameters["exemplars"]
+    known = [label for earlier in split.tasks[: split.tasks.index(task) + 1] for label in inputs.labels(earlier)]
+    *first, catalog = catalogs
+    union = np.zeros(len(catalog.source.images), np.bool_)
+    union[np.concatenate(trained)] = True
+    pools = [*((pool, pool.order) for pool in first), (catalog, catalog.order[union[catalog.order]])]
     chosen, held = exemplars(pools, known, ranks, size=size)
     short = ", ".join(f"{split.classes[label].name} {n}" for label, n in sorted(held.items()) if n < size)
     slots = (*split.first_train, split.train)
     selected = [
-        Selection(slot, pool.source, positions) for slot, pool, positions in zip(slots, whats, chosen, strict=True)
+        Selection(slot, pool.source, positions) for slot, pool, positions in zip(slots, catalogs, chosen, strict=True)
     ]
-    return given.part(task, "finetune", selected, KNOWN_VIEW, rule + (f" Fewer: {short}." if short else ""))
+    return inputs.part(task, "finetune", selected, KNOWN_VIEW, rule + (f" Fewer: {short}." if short else ""))
 
 
-def _tests(given: Given) -> list[Part]:
+def _tests(inputs: Given) -> list[Part]:
     """Return the test part of each task: one list, and each task's own view of it."""
-    split = given.split
-    source = given.sources[split.test]
+    split = inputs.split
+    source = inputs.sources[split.test]
     source.require_objects("A test part")
     if not split.first_test:
-        what = shown(source, split.classes)
-        rule = _RULES["test"].format(order=_order(given, "test"))
-        selected = [Selection(split.test, source, what.order)]
-        return [given.part(task, "test", selected, TEST_VIEW, rule) for task in split.tasks]
-    if split.first_test not in given.sources:
+        catalog = show_classes(source, split.classes)
+        rule = _RULES["test"].format(order=_order(inputs, "test"))
+        selected = [Selection(split.test, source, catalog.order)]
+        return [inputs.part(task, "test", selected, TEST_VIEW, rule) for task in split.tasks]
+    if split.first_test not in inputs.sources:
         return []
-    first = given.sources[split.first_test]
-    what = given.show(split.test)
-    keep = given.parameters["repeats"] == "keep"
-    later = np.concatenate([what.of(given.labels(task)) for task in split.tasks[1:]])
+    first = inputs.sources[split.first_test]
+    catalog = inputs.show(split.test)
+    keep = inputs.parameters["repeats"] == "keep"
+    later = np.concatenate([catalog.of(inputs.labels(task)) for task in split.tasks[1:]])
     if not keep:
         later = later[np.sort(np.unique(later, return_index=True)[1])]
     mixed = [Selection(split.first_test, first, all_images(first)), Selection(split.test, source, later)]
     repeats = ": an image with classes of several tasks stands once for each" if keep else ", each image once"
     rule = _RULES["mixed_test"].format(
-        first=split.first_test, second=split.test, repeats=repeats, order=_order(given, "test")
+        first=split.first_test, second=split.test, repeats=repeats, order=_order(inputs, "test")
     )
-    return [given.part(task, "test", mixed, TEST_VIEW, rule) for task in split.tasks]
+    return [inputs.part(task, "test", mixed, TEST_VIEW, rule) for task in split.tasks]
 
 
 def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -303,11 +312,11 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         "val": "published" if split.has_validation else "none",
         "repeats": "keep",
     }
-    given = Given(split, sources, published)
-    tested = {part.entry.task: part for part in _tests(given)}
+    inputs = Given(split, sources, published)
+    tested = {part.entry.task: part for part in _tests(inputs)}
     parts: list[Part | PartEntry] = []
     for number, task in enumerate(split.tasks, start=1):
-        parts += split.declared_parts(task, number, published, _rules(given, task, number))
+        parts += split.declared_parts(task, number, published, _rules(inputs, task, number))
         parts.append(tested[task.name])
     return manifest_of(
         parts,
@@ -321,18 +330,18 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         protocol="owod",
         algorithm_version=ALGORITHM_VERSION,
         parameters={**published, "train_evidence": "boxes"},
-        figures=_figures(given, list(tested.values())),
+        figures=_figures(inputs, list(tested.values())),
         notes=(
             "Lists of images of train2017 need instances_train2017.json: `curation build` completes and checks them.",
-            *_notes_of(given, list(tested.values())),
+            *_notes_of(inputs, list(tested.values())),
         ),
         tasks=split.tasks,
     )
 
 
-def _rules(given: Given, task: TaskEntry, number: int) -> dict[PartRole, str]:
+def _rules(inputs: Given, task: TaskEntry, number: int) -> dict[PartRole, str]:
     """Return the rule of each training part of a task in words, before any list is available."""
-    split, parameters = given.split, given.parameters
+    split, parameters = inputs.split, inputs.parameters
     if split.first_train and number == 1:
         return {"train": _RULES["first_train"].format(sources=" and ".join(split.first_train))}
     validation = split.validation_rule(parameters)
@@ -342,33 +351,33 @@ def _rules(given: Given, task: TaskEntry, number: int) -> dict[PartRole, str]:
             script="" if split.declared else f" (create_t{number}_imageset.py)",
             crowd=", crowd regions included" if parameters["crowd"] == "select" else ", crowd regions apart",
             less=", less the validation images of all tasks" if validation != "none" else "",
-            order=_order(given),
+            order=_order(inputs),
         )
     }
     if number > 1 and parameters["exemplars"]:
-        salt = _salt(given, "finetune")
+        salt = _salt(inputs, "finetune")
         rules["finetune"] = _RULES["finetune"].format(size=parameters["exemplars"], task=task.name, salt=salt)
     if validation != "none":
-        rules["val"] = _val_rule(given, task, number, 1000)
+        rules["val"] = _val_rule(inputs, task, number, 1000)
     return rules
 
 
-def _val_rule(given: Given, task: TaskEntry, number: int, size: int) -> str:
+def _val_rule(inputs: Given, task: TaskEntry, number: int, size: int) -> str:
     first, last = (number - 1) * size + 1, number * size
-    kind = given.split.validation_rule(given.parameters)
-    rule = _RULES["val_listed" if given.split.declared and kind == "published" else f"val_{kind}"]
-    return rule.format(size=size, task=task.name, salt=_salt(given, "val"), first=first, last=last)
+    kind = inputs.split.validation_rule(inputs.parameters)
+    rule = _RULES["val_listed" if inputs.split.declared and kind == "published" else f"val_{kind}"]
+    return rule.format(size=size, task=task.name, salt=_salt(inputs, "val"), first=first, last=last)
 
 
-def _salt(given: Given, purpose: str) -> str:
-    return f"{given.parameters['salt']}/{purpose}/"
+def _salt(inputs: Given, purpose: str) -> str:
+    return f"{inputs.parameters['salt']}/{purpose}/"
 
 
-def _order(given: Given, role: PartRole = "train") -> str:
-    return "in the order of their first annotation" if given.listed(role) else "sorted by id"
+def _order(inputs: Given, role: PartRole = "train") -> str:
+    return "in the order of their first annotation" if inputs.listed(role) else "sorted by id"
 
 
-def _figures(given: Given, parts: Sequence[Part], selected: Mapping[str, int] | None = None) -> tuple[Figure, ...]:
+def _figures(inputs: Given, parts: Sequence[Part], selected: Mapping[str, int] | None = None) -> tuple[Figure, ...]:
     """Return the published figures with what was obtained and why it differs.
 
     Parameters
@@ -377,11 +386,14 @@ def _figures(given: Given, parts: Sequence[Part], selected: Mapping[str, int] | 
         Images that each task selects before validation images are taken out; None for a declared split, whose other
         figures are met on completion.
     """
-    split, sources = given.split, given.sources
+    split, sources = inputs.split, inputs.sources
     obtained = {part.entry.name: len(part.ids) for part in parts}
     if split.first_test in sources:
-        what = shown(sources[split.test], split.classes)
-        added = [len(sources[split.first_test].images), *(len(what.of(given.labels(task))) for task in split.tasks[1:])]
+        catalog = show_classes(sources[split.test], split.classes)
+        added = [
+            len(sources[split.first_test].images),
+            *(len(catalog.of(inputs.labels(task))) for task in split.tasks[1:]),
+        ]
         obtained |= {f"{task.name}-test-selection": size for task, size in zip(split.tasks, added, strict=True)}
     obtained |= {f"{task}-selection": size for task, size in (selected or {}).items()}
     figures = [
@@ -394,7 +406,7 @@ def _figures(given: Given, parts: Sequence[Part], selected: Mapping[str, int] | 
             if name not in obtained
             else ""
             if selected is None or obtained[name] == size
-            else _reason(given, name),
+            else _reason(inputs, name),
         )
         for name, size in split.sizes.items()
         if name in obtained or selected is None
@@ -412,9 +424,9 @@ def _unannotated(source: Source) -> Int64s:
     return np.flatnonzero(np.bincount(source.class_pairs()[0], minlength=len(source.images)) == 0)
 
 
-def _reason(given: Given, name: str) -> str:
+def _reason(inputs: Given, name: str) -> str:
     """Return why a list has another size than the published one."""
-    parameters, train = given.parameters, given.sources.get(given.split.train)
+    parameters, train = inputs.parameters, inputs.sources.get(inputs.split.train)
     if "test" in name:
         return "another test file" if parameters["repeats"] == "keep" else "another test file, or each image once"
     if train is not None and train.objects is None:
@@ -426,9 +438,9 @@ def _reason(given: Given, name: str) -> str:
     return "other images are set apart for validation than the authors' own (--set val=published takes theirs)"
 
 
-def _notes_of(given: Given, parts: Sequence[Part]) -> Iterator[str]:
+def _notes_of(inputs: Given, parts: Sequence[Part]) -> Iterator[str]:
     """Yield what a reader of the manifest must know."""
-    split, train = given.split, given.sources.get(given.split.train)
+    split, train = inputs.split, inputs.sources.get(inputs.split.train)
     if train is not None and train.objects is None:
         yield (
             "APPROXIMATE: the training lists come from a table of image and class, not from the annotations. An image "
@@ -436,12 +448,12 @@ def _notes_of(given: Given, parts: Sequence[Part]) -> Iterator[str]:
         )
     if split.declared is not None:
         yield rule_note("tasks", PAPERS["reowod"])
-    elif train is not None and not split.first_train and split.validation_rule(given.parameters) == "hash":
+    elif train is not None and not split.first_train and split.validation_rule(inputs.parameters) == "hash":
         yield (
             "The validation lists are this project's (hash rank): the authors' random ones have no stated seed. With "
             "others taken out, the training lists are others too; --set val=published takes the authors'."
         )
-    test = given.sources[split.test]
+    test = inputs.sources[split.test]
     without = _unannotated(test)
     if not split.first_test and 0 < len(without) <= _LISTED:
         ids = ", ".join(sorted(test.images.native[without].tolist()))
@@ -454,19 +466,19 @@ def _notes_of(given: Given, parts: Sequence[Part]) -> Iterator[str]:
     yield from (text for name, text in _OF_SPLITS.items() if name == split.name)
 
 
-def hash_ranks(whats: Sequence[Shown], salt: str) -> list[Int64s]:
+def hash_ranks(sources: Sequence[Shown], salt: str) -> list[Int64s]:
     """Return, for each source, the place of its annotated images in the order of ``sha256(salt + id)`` of them all.
 
     One array a source, shape (n,); images without annotation come last.
     """
-    ids = np.concatenate([what.source.image_ids[what.order] for what in whats]).tolist()
-    places = np.empty(len(ids), np.int64)
-    places[hash_rank(ids, salt)] = np.arange(len(ids))
+    ids = np.concatenate([catalog.source.image_ids[catalog.order] for catalog in sources]).tolist()
+    positions = np.empty(len(ids), np.int64)
+    positions[hash_rank(ids, salt)] = np.arange(len(ids))
     ranks = []
-    ends = np.cumsum([len(what.order) for what in whats])[:-1]
-    for what, mine in zip(whats, np.split(places, ends), strict=True):
-        rank = np.full(len(what.source.images), len(ids), np.int64)
-        rank[what.order] = mine
+    ends = np.cumsum([len(catalog.order) for catalog in sources])[:-1]
+    for catalog, mine in zip(sources, np.split(positions, ends), strict=True):
+        rank = np.full(len(catalog.source.images), len(ids), np.int64)
+        rank[catalog.order] = mine
         ranks.append(rank)
     return ranks
 
@@ -587,13 +599,13 @@ def exemplars(
 
 def _places_by_label(pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int]) -> dict[int, Int64s]:
     """Return for each label the places, in the pools one after the other, of the images that show it."""
-    found: dict[int, list[Int64s]] = {label: [np.empty(0, np.int64)] for label in labels}
+    by_label: dict[int, list[Int64s]] = {label: [np.empty(0, np.int64)] for label in labels}
     start = 0
-    for what, images in pools:
-        number = np.full(len(what.source.images), -1, np.int64)
+    for catalog, images in pools:
+        number = np.full(len(catalog.source.images), -1, np.int64)
         number[images] = np.arange(start, start + len(images))
-        for label, shows in what.by_label(number >= 0).items():
-            if label in found:
-                found[label].append(number[shows])
+        for label, shows in catalog.by_label(number >= 0).items():
+            if label in by_label:
+                by_label[label].append(number[shows])
         start += len(images)
-    return {label: np.concatenate(several) for label, several in found.items()}
+    return {label: np.concatenate(several) for label, several in by_label.items()}

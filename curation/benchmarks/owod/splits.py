@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.benchmark import SourceSlot
-from curation.benchmarks.facts import fact, facts_of
+from curation.benchmarks.benchmark import SourceSlot, benchmark_facts, fact
 from curation.benchmarks.owod.tasks import SOURCES, TaskFile, parse_tasks
 from curation.benchmarks.parts import source_entry, unread_entry
-from curation.benchmarks.published import drafts, task_classes, tasks_of
+from curation.benchmarks.published import declared_tasks, drafts, task_classes
 from curation.benchmarks.roles import require_disjoint_sources
 from curation.core.errors import ProtocolError
 from curation.manifest.header import ClassEntry, LabelView, Paper, PartEntry, PartRole, SourceEntry, TaskEntry
@@ -28,7 +27,7 @@ from curation.sources.source import Source
 _ROOM = __package__
 PAPERS = fact(_ROOM, "papers", dict[str, Paper])
 TRAIN_VIEW, KNOWN_VIEW, TEST_VIEW = fact(_ROOM, "views", dict[str, LabelView]).values()
-TASKS = tasks_of(_ROOM)
+TASKS = declared_tasks(_ROOM)
 """Tasks of each split, with the classes that they introduce."""
 
 COCO_CLASSES: tuple[str, ...] = tuple(name for _, name, _ in COCO_CATEGORIES)
@@ -56,12 +55,12 @@ class Split:
     first_train : tuple of str
         Sources that are wholly the training list of task 1.
     first_test : str
-        Source that stands wholly at the head of the test list; then the test list takes the images of each later task
+        Source that comes first in the test list, as a whole; then the test list takes the images of each later task
         in turn, instead of every annotated image.
     sizes : mapping of str to int
         Images of each list as published; ``tN-selection``: before validation images are taken out.
     place : str
-        Where the paper says so.
+        Where the paper states them.
     digests : mapping of str to str
         Of the published lists with namespaces, where the rule fixes their order.
     declared : TaskFile or None
@@ -158,21 +157,23 @@ class Split:
         return (*self.first_train, self.train) if role == "finetune" else (self.train,)
 
 
-def _published_split(name: str, stated: dict[str, Any]) -> Split:
-    tasks = TASKS[stated["tasks"]]
+def _published_split(name: str, facts: dict[str, Any]) -> Split:
+    tasks = TASKS[facts["tasks"]]
     return Split(
-        **stated
+        **facts
         | {
             "name": name,
-            "paper": PAPERS[stated["paper"]],
+            "paper": PAPERS[facts["paper"]],
             "tasks": tasks,
             "classes": task_classes(tasks, _VOC_NAMES),
-            "first_train": tuple(stated.get("first_train", ())),
+            "first_train": tuple(facts.get("first_train", ())),
         }
     )
 
 
-SPLITS: dict[str, Split] = {name: _published_split(name, stated) for name, stated in facts_of(_ROOM)["splits"].items()}
+SPLITS: dict[str, Split] = {
+    name: _published_split(name, stated) for name, stated in benchmark_facts(_ROOM)["splits"].items()
+}
 """The published splits by name."""
 
 
@@ -186,7 +187,7 @@ RECIPES = drafts(_ROOM, aliases=_VOC_NAMES, exhaustive=_EXHAUSTIVE)
 """The lists as their authors published them: drafts by the name of the manifest that they make."""
 
 
-def read_tasks(text: str) -> str:
+def check_tasks(text: str) -> str:
     """Return the declaration of a task file, or ``""``; what is none is a `ProtocolError`."""
     if text:
         parse_tasks(text)
@@ -282,7 +283,7 @@ def check_source(split: Split, slot: str, sources: Mapping[str, Source]) -> None
             if declared
             else f"the {len(names)} classes of the split",
             found=", ".join(repr(name[:40]) for name in strangers[:5]) + more,
-            hint=_hint_for(strangers, names, own=declared),
+            hint=_hint_for(strangers, names, is_declared=declared),
         )
     if not len(used):
         raise ProtocolError(
@@ -330,15 +331,17 @@ def _nearest(name: str, names: list[str]) -> list[str]:
     return same or difflib.get_close_matches(name, names, n=1)
 
 
-def _hint_for(strangers: list[str], named: list[str], *, own: bool) -> str:
+def _hint_for(strangers: list[str], task_classes: list[str], *, is_declared: bool) -> str:
     """Return what to do about classes that no task names; a user's own task file has a place for each of them."""
-    near = _nearest(strangers[0], named)
-    cases = [(stranger, known) for stranger in strangers for known in named if stranger.casefold() == known.casefold()]
-    if own and cases:
-        given = ", ".join(f"{json.dumps(stranger, ensure_ascii=False)} for {known!r}" for stranger, known in cases[:5])
-        return f"did you mean the same class? In the task file write {given[:400]}, as the annotations do"
+    near = _nearest(strangers[0], task_classes)
+    cases = [
+        (stranger, known) for stranger in strangers for known in task_classes if stranger.casefold() == known.casefold()
+    ]
+    if is_declared and cases:
+        fixes = ", ".join(f"{json.dumps(stranger, ensure_ascii=False)} for {known!r}" for stranger, known in cases[:5])
+        return f"did you mean the same class? In the task file write {fixes[:400]}, as the annotations do"
     alias = f"is {strangers[0]!r} an alias of {near[0]!r}?" if near else None
-    if not own:
+    if not is_declared:
         file = "is it another file? For data of your own: `curation init tasks`, and --tasks FILE"
         return f"{alias} Or {file}" if alias else file
     names = ", ".join(json.dumps(name[:200], ensure_ascii=False) for name in strangers[:20])

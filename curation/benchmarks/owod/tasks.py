@@ -15,7 +15,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from curation.benchmarks.parameters import MOST_IMAGES
+from curation.benchmarks.benchmark import MOST_IMAGES
 from curation.benchmarks.roles import require_disjoint_sources
 from curation.core.arguments import checked
 from curation.core.errors import CurationError, CurationWarning, ProtocolError, UsageError
@@ -119,8 +119,8 @@ def read_task_file(path: Path) -> str:
     declared = read_declaration(path, TaskFile, ProtocolError, kind="task file", example=f"for example\n{EXAMPLE}")
     _check(declared, str(path))
     # Class names are keys here, in any script: canonical JSON admits ASCII keys alone.
-    stated = {name: value for name, value in msgspec.to_builtins(declared).items() if value is not None}
-    return json.dumps(stated, sort_keys=True, separators=(",", ":"))
+    fields = {name: value for name, value in msgspec.to_builtins(declared).items() if value is not None}
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
 
 def starter_task_file(
@@ -128,9 +128,9 @@ def starter_task_file(
 ) -> str:
     """Return a task file to begin with: every class of some sources, grouped into tasks, with comments.
 
-    The classes stand in the order of the files, cut into groups of equal size, earlier ones larger by one where that
+    The classes keep the order of the files, cut into groups of equal size, earlier ones larger by one where that
     does not come out even. Classes without any training object are listed as unknown: no task can train on them. A
-    category that neither file has a box of is no class, such as the root of a Roboflow export: a comment names it.
+    category without a box in either file is not a class, such as the root of a Roboflow export: a comment names it.
     The sizes of the validation and finetuning lists fit the training file.
 
     Parameters
@@ -139,20 +139,20 @@ def starter_task_file(
         ``train``, ``test`` or both.
     name : str
         Of the manifest; its last word becomes the namespace of the image ids, ``my_coco`` of ``lab/coco``. Where both
-        sources number their images alike, each gets one of its own.
+        sources number their images alike, each gets a different one.
     n_tasks : int
         Fewer where there are not as many classes.
 
     Raises
     ------
     ProtocolError
-        No class has an object; or names cannot stand in a task file, such as two that differ in case alone.
+        No class has an object; or names cannot be used in a task file, such as two that differ in case alone.
     """
     files = ", ".join(printable(raw.files[0].name if raw.files else raw.dataset, "?") for raw in sources.values())
     objects, shows = _counts(sources)
     trained = _counts({"train": sources["train"]})[1] if "train" in sources else shows
-    shown = [label for label in objects if len(trained.get(label, ()))]
-    if not shown:
+    trained_classes = [label for label in objects if len(trained.get(label, ()))]
+    if not trained_classes:
         raise ProtocolError(
             "No class has an object here", where=files, expected="an annotation file", found=f"{len(objects)} classes"
         )
@@ -168,12 +168,12 @@ def starter_task_file(
                 hint="rename the category in the annotation file",
             )
     absent = [label for label in objects if not objects[label]] if {*SOURCES} <= sources.keys() else []
-    trained_or_absent = {*shown, *absent}
+    trained_or_absent = {*trained_classes, *absent}
     untrained = [label for label in objects if label not in trained_or_absent]
-    n_tasks = min(n_tasks, len(shown))
-    size, larger = divmod(len(shown), n_tasks)
+    n_tasks = min(n_tasks, len(trained_classes))
+    size, larger = divmod(len(trained_classes), n_tasks)
     cuts = [number * size + min(number, larger) for number in range(n_tasks + 1)]
-    groups = [shown[start:stop] for start, stop in pairwise(cuts)]
+    groups = [trained_classes[start:stop] for start, stop in pairwise(cuts)]
     word = slug(name.rpartition("/")[2])[:24]
     word = users_name(word) if word[:1].isalpha() else "custom"
     lines = [
@@ -214,7 +214,7 @@ def start_tasks(
     bad_boxes: BadBoxes = "error",
     no_cache: bool = False,
 ) -> str:
-    """Return a task file to begin with, from annotations of one's own.
+    """Return a task file to begin with, made from the user's annotations.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def start_tasks(
     sources = open_slots(paths, slots, Reading(cache=not no_cache, bad_boxes=bad_boxes))
     if "test" in sources:
         sources["test"].require_objects("A test part")
-    # Before anything gives the two sides names of their own, under which no id could meet.
+    # Before the two sides get different names, under which their ids could not be compared.
     require_disjoint_sources(sources, {use.partition("@")[0]: path for use, path in paths.items()}, warn=True)
     text = starter_task_file(sources, name=name, n_tasks=n_tasks, exhaustive=exhaustive)
     made = text.count("\n[[tasks]]\n")
@@ -258,9 +258,9 @@ def _counts(sources: Mapping[str, Source]) -> tuple[dict[str, int], dict[str, se
     images: dict[str, set[tuple[str, int]]] = {}
     for use, source in sources.items():
         image, category = source.class_pairs()
-        of = category if source.objects is None else source.objects.category
+        object_category = category if source.objects is None else source.objects.category
         names = source.categories.names
-        for label, count in zip(names, np.bincount(of, minlength=len(names)).tolist(), strict=True):
+        for label, count in zip(names, np.bincount(object_category, minlength=len(names)).tolist(), strict=True):
             objects[label] = objects.get(label, 0) + count
             images.setdefault(label, set())
         for shows, position in zip(image.tolist(), category.tolist(), strict=True):
@@ -348,7 +348,7 @@ def parse_tasks(text: str) -> TaskFile:
     Raises
     ------
     ProtocolError
-        The text is no such declaration.
+        The text is not such a declaration.
     """
     # A text may hold half a character, which no UTF-8 does: the decoder refuses it.
     data = text.encode("utf-8", "surrogatepass")
@@ -362,8 +362,8 @@ def parse_tasks(text: str) -> TaskFile:
 
 def _check(declared: TaskFile, where: str) -> None:
     """Raise `ProtocolError` for the first thing in a task file that does not hold together."""
-    for field, expected, found in _problems(declared):
-        raise ProtocolError("Inconsistent task file", where=f"{where}: {field}", expected=expected, found=found)
+    for field, expected, value in _problems(declared):
+        raise ProtocolError("Inconsistent task file", where=f"{where}: {field}", expected=expected, found=value)
 
 
 def _problems(declared: TaskFile) -> Iterator[tuple[str, str, str]]:
@@ -398,8 +398,8 @@ def _problems(declared: TaskFile) -> Iterator[tuple[str, str, str]]:
         try:
             namespace_of(declared.dataset_of(source))
         except CurationError as error:
-            found = repr(declared.dataset_of(source)[:80])
-            yield f"dataset of {source}", error.expected or "a lower-case word", found
+            dataset = repr(declared.dataset_of(source)[:80])
+            yield f"dataset of {source}", error.expected or "a lower-case word", dataset
 
 
 def _is_usable(name: str) -> bool:

@@ -13,19 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.facts import fact
+from curation.benchmarks.benchmark import fact
 from curation.benchmarks.parts import (
     Part,
     Selection,
+    Shown,
     all_images,
     compared,
+    hash_rank,
     make_part,
     manifest_of,
+    show_classes,
     source_entry,
     voc_classes,
 )
 from curation.benchmarks.published import drafts
-from curation.benchmarks.selection import Shown, hash_rank, shown
 from curation.core.errors import ProtocolError
 from curation.manifest.header import ClassEntry, LabelView, Paper, PartRole
 from curation.manifest.manifest import Manifest
@@ -62,7 +64,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     closed, coco = sources[CLOSED], sources[COCO]
     closed.require_objects("The closed part")
     classes = voc_classes(coco)
-    what = shown(coco, classes)
+    what = show_classes(coco, classes)
     pools: dict[str, tuple[Int64s, tuple[int, ...]]] = {
         f"range-{count}": (range_pool(what, classes, count), (size,)) for count, size in RANGES.items()
     }

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.facts import declared_slots, fact, facts_of
+from curation.benchmarks.benchmark import benchmark_facts, declared_slots, fact
 from curation.benchmarks.parts import Part, Selection, all_images, compared, make_part, manifest_of, source_entry
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import ExportError, ProtocolError
@@ -57,7 +57,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             stated["name"], len(part.ids), stated["paper"][0], stated["place"], "the source is another set of images"
         )
         for part in parts
-        for stated in facts_of(__name__)["published"]["imagenet"]["figures"]
+        for stated in benchmark_facts(__name__)["published"]["imagenet"]["figures"]
         if stated["name"] == f"{part.entry.name}.images"
     ]
     equal = [part.entry.name for part in parts if part.entry.name in published_sets.keys() - differing]
@@ -88,12 +88,12 @@ def _unknown(sources: Mapping[str, Source]) -> list[str]:
 
 def hard_classes() -> list[str]:
     """Return the wnids of SSB's 980 hard classes."""
-    names: list[str] = facts_of(_HARD)["problems"]["imagenet"]["classes"]["hard"]
+    names: list[str] = benchmark_facts(_HARD)["problems"]["imagenet"]["classes"]["hard"]
     return names
 
 
 def _parts(sources: Mapping[str, Source], classes: tuple[ClassEntry, ...]) -> Iterator[Part]:
-    stated = {part["name"]: part for part in facts_of(__name__)["published"]["imagenet"]["parts"]}
+    stated = {part["name"]: part for part in benchmark_facts(__name__)["published"]["imagenet"]["parts"]}
 
     def part(name: str, slot: str, positions: Any, rule: str = "") -> Part:
         facts = stated.get(name, {"role": "test", "selection": rule})

@@ -15,9 +15,8 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from curation.benchmarks.facts import fact
-from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry
-from curation.benchmarks.selection import images_with
+from curation.benchmarks.benchmark import fact
+from curation.benchmarks.parts import Part, Selection, compared, images_with, make_part, manifest_of, source_entry
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import EvaluationError, PredictionError, ProtocolError
 from curation.core.process import stage

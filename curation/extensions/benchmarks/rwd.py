@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from curation.benchmarks.facts import declared_slots, fact
+from curation.benchmarks.benchmark import declared_slots, fact
 from curation.benchmarks.parts import Selection, make_part, manifest_of, source_entry
-from curation.benchmarks.published import task_classes, tasks_of
+from curation.benchmarks.published import declared_tasks, task_classes
 from curation.core.errors import ProtocolError
 from curation.manifest.header import LabelView, Paper, TaskEntry, roles_at
 from curation.manifest.manifest import Manifest
@@ -26,7 +26,7 @@ from curation.sources.source_specs import SourceSlot
 _ROOM = __name__
 ALIASES = fact(_ROOM, "aliases", dict[str, str])
 VIEWS = fact(_ROOM, "views", dict[str, LabelView])
-TASKS = tasks_of(_ROOM)
+TASKS = declared_tasks(_ROOM)
 SLOTS = declared_slots(_ROOM)
 
 

@@ -19,10 +19,17 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from curation.benchmarks.facts import declared_slots, fact, facts_of
-from curation.benchmarks.parameters import declared_parameters, stated
-from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
-from curation.benchmarks.selection import images_with
+from curation.benchmarks.benchmark import benchmark_facts, declared_parameters, declared_slots, fact, stated_parameters
+from curation.benchmarks.parts import (
+    Part,
+    Selection,
+    compared,
+    images_with,
+    make_part,
+    manifest_of,
+    source_entry,
+    unread_entry,
+)
 from curation.core.errors import ProtocolError
 from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.header import ClassEntry, LabelView, Paper, PartEntry, PartRole
@@ -32,7 +39,7 @@ from curation.sources.source import Source
 from curation.sources.source_specs import SourceSlot
 
 PAPER = fact(__name__, "paper", Paper)
-PROBLEMS: Mapping[str, Any] = facts_of(__name__)["problems"]
+PROBLEMS: Mapping[str, Any] = benchmark_facts(__name__)["problems"]
 SLOTS = declared_slots(__name__)
 SLOTS_OF = {"cub": ("cub-train", "cub-test"), "imagenet": ("imagenet-val", "imagenet-21k")}
 """Sources of each data set: that of the known images first."""
@@ -121,7 +128,7 @@ def _manifest(
         taxonomy="OSC",
         protocol="ssb",
         algorithm_version=1,
-        parameters=stated(parameters, declared_parameters(__name__)),
+        parameters=stated_parameters(parameters, declared_parameters(__name__)),
         **more,
     )
 

@@ -27,7 +27,7 @@ _FLAGS = ("isoccluded", "istruncated", "isgroupof", "isdepiction", "isinside")
 def plan_coco(
     manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source], options: FormatOptions | None = None
 ) -> Plan:
-    """Return the plan of one COCO JSON file that holds some parts under their label views.
+    """Return the plan of a COCO JSON file that holds some parts under their label views.
 
     Images are in the order of the parts and their lists, annotations by image and in file order within an image.
     Boxes and areas are those of the source to the last bit, whole numbers without a decimal point. A box's four corners
@@ -60,7 +60,7 @@ def plan_coco(
     # Where ids of images collide all are new.
     renumbered = first_repeated(content.images.numbers) is not None
     numbers = np.arange(1, len(content.images) + 1, dtype=np.int64) if renumbered else content.images.numbers
-    own, own_renumbered = _annotation_ids(content)
+    annotation_ids, own_renumbered = _annotation_ids(content)
     numbering = category_ids(manifest, content, sources, options.category_ids or "auto", unknown_id(options))
     notable = content.of_tasks and own_renumbered
     file = PlannedFile(
@@ -69,7 +69,7 @@ def plan_coco(
             info=_info(manifest, content, numbering, renumbered, own_renumbered),
             categories=_categories(content, numbering),
             images=_images(content, numbers, renumbered),
-            annotations=_annotations(content, numbers, own, own_renumbered, numbering),
+            annotations=_annotations(content, numbers, annotation_ids, own_renumbered, numbering),
         ),
     )
     notes = _renumbered_notes(content, renumbered, notable)
@@ -102,11 +102,11 @@ def plan_coco(
 
 
 def unknown_id(options: FormatOptions) -> UnknownId:
-    """Return the id of ``unknown`` that was asked for; what is no number is a `UsageError`."""
+    """Return the requested id of ``unknown``; a text that is not a number is a `UsageError`."""
     text = options.unknown_id
     if text is None or text == "next":
         return "manifest" if text is None else "next"
-    # Longer texts are no id either, and Python refuses to read numbers of thousands of digits.
+    # Longer texts are not ids either, and Python refuses to read numbers of thousands of digits.
     if not (text.removeprefix("-").isdecimal() and len(text) < 100):
         raise UsageError("--set unknown_id is not a number", expected="next, or a whole number", found=text[:40])
     return int(text)
@@ -123,7 +123,7 @@ class Numbering(NamedTuple):
         The id of ``unknown``, that of no class.
     origin : {"dataset", "manifest"}
     reason : str
-        Why the manifest's indices were taken where nobody asked for them; else empty.
+        Why the manifest's indices were taken although they were not requested; else empty.
     """
 
     numbers: Mapping[int, int]
@@ -134,26 +134,26 @@ class Numbering(NamedTuple):
     @property
     def note(self) -> str:
         """What to tell beside the export."""
-        whose = "the dataset's own" if self.origin == "dataset" else "the manifest's indices"
+        owner = "the dataset's own" if self.origin == "dataset" else "the manifest's indices"
         because = f", because {self.reason}" if self.reason else ""
-        return f"Category ids are {whose}{because}; `unknown` is {self.unknown}."
+        return f"Category ids are {owner}{because}; `unknown` is {self.unknown}."
 
 
 def category_ids(
     manifest: Manifest,
     content: Content,
     sources: Mapping[str, Source],
-    asked: CategoryIds = "auto",
+    choice: CategoryIds = "auto",
     unknown: UnknownId = "manifest",
 ) -> Numbering:
     """Return the category ids of an export.
 
     Parameters
     ----------
-    asked : {"auto", "dataset", "manifest"}
+    choice : {"auto", "dataset", "manifest"}
         ``auto`` takes the dataset's own ids, so that a detector trained on its files is read right. Where the parts of
         the manifest come from several datasets that number classes differently (or whose files are not all given), or
-        from files that number no classes (VOC XML), there is no such numbering, and the manifest's indices are taken.
+        from files that number no classes (VOC XML), the manifest's indices are taken.
     unknown : int, "manifest" or "next"
         The id of ``unknown``. ``manifest``: -1, which no dataset uses; beside indices of a manifest with tasks the
         number of classes. ``next``: after the last class.
@@ -172,29 +172,29 @@ def category_ids(
             found=str(unknown)[:40],
         )
     reason = _why_not(manifest.header, content, sources)
-    if asked == "dataset" and reason:
+    if choice == "dataset" and reason:
         raise ExportError(
             "The dataset has no category ids of its own", where="--category-ids", found=reason, hint=_OTHER
         )
-    if asked == "manifest" or reason:
-        taken = {entry.index: entry.name for entry in manifest.header.classes if entry.index >= 0}
-        numbers, origin, usual = {index: index for index in taken}, "manifest", content.unknown_id
+    if choice == "manifest" or reason:
+        used_numbers = {entry.index: entry.name for entry in manifest.header.classes if entry.index >= 0}
+        numbers, origin, usual = {index: index for index in used_numbers}, "manifest", content.unknown_id
         following = max((entry.index for entry in content.classes), default=0) + 1
     else:
         numbers, origin, usual = _own_numbers(manifest.header, content, sources), "dataset", UNKNOWN_ID
-        given = [sources[slot].categories for slot in content.slots]
-        pairs = [pair for table in given for pair in zip(table.numbers, table.names, strict=True)]
-        taken = {number: name for number, name in pairs if name != UNKNOWN_NAME}
-        following = max(taken, default=0) + 1
+        category_tables = [sources[slot].categories for slot in content.slots]
+        pairs = [pair for table in category_tables for pair in zip(table.numbers, table.names, strict=True)]
+        used_numbers = {number: name for number, name in pairs if name != UNKNOWN_NAME}
+        following = max(used_numbers, default=0) + 1
     chosen = following if unknown == "next" else usual if unknown == "manifest" else unknown
-    if content.has_unknown and chosen in taken:
+    if content.has_unknown and chosen in used_numbers:
         raise ExportError(
             "The category id of unknown is that of a class",
             where="--set unknown_id",
-            expected=f"-1, or a number outside {min(taken)} to {max(taken)}",
-            found=f"{chosen}, which is {taken[chosen]}",
+            expected=f"-1, or a number outside {min(used_numbers)} to {max(used_numbers)}",
+            found=f"{chosen}, which is {used_numbers[chosen]}",
         )
-    return Numbering(numbers, chosen, origin, reason if asked == "auto" else "")
+    return Numbering(numbers, chosen, origin, reason if choice == "auto" else "")
 
 
 def disagreeing_ids(sources: Mapping[str, Source]) -> list[str]:
@@ -218,9 +218,9 @@ def disagreeing_ids(sources: Mapping[str, Source]) -> list[str]:
 def _why_not(header: Header, content: Content, sources: Mapping[str, Source]) -> str:
     """Return why the sources have no numbering in common, or an empty text."""
     # Asked of the whole manifest and not of the parts of this export: a class has one id in the files of all parts.
-    named = {entry.name: entry.dataset for entry in header.sources}
+    dataset_of = {entry.name: entry.dataset for entry in header.sources}
     slots = list(dict.fromkeys(slot for part in header.parts for slot in part.sources))
-    datasets = sorted({named[slot] for slot in slots})
+    datasets = sorted({dataset_of[slot] for slot in slots})
     if len(datasets) > 1 and (reason := _not_alike(header, slots, sources)):
         return f"its parts come from several datasets ({', '.join(datasets)}), {reason}"
     without = [slot for slot in content.slots if not sources[slot].has_category_ids]
@@ -250,14 +250,14 @@ def _not_alike(header: Header, slots: Sequence[str], sources: Mapping[str, Sourc
 
 def _own_numbers(header: Header, content: Content, sources: Mapping[str, Source]) -> dict[int, int]:
     """Return the dataset's id of each class of an export, by the class's index."""
-    found: dict[int, tuple[int, str]] = {}
+    first_numbers: dict[int, tuple[int, str]] = {}
     for slot in content.slots:
         numbers = sources[slot].categories.numbers
         for category, position in enumerate(class_positions(header.classes, sources[slot]).tolist()):
             if position < 0:
                 continue
             entry = header.classes[position]
-            number, earlier = found.setdefault(entry.index, (numbers[category], slot))
+            number, earlier = first_numbers.setdefault(entry.index, (numbers[category], slot))
             if number != numbers[category] and entry.index >= 0:
                 raise ExportError(
                     f"Class {entry.name[:80]!r} has two category ids",
@@ -265,7 +265,7 @@ def _own_numbers(header: Header, content: Content, sources: Mapping[str, Source]
                     found=f"{number} and {numbers[category]}",
                     hint=_OTHER,
                 )
-    missing = [entry.name for entry in content.classes if entry.index not in found]
+    missing = [entry.name for entry in content.classes if entry.index not in first_numbers]
     if missing:
         raise ExportError(
             f"The source has no category of {len(missing)} classes, so they have no id of the dataset's own",
@@ -273,7 +273,7 @@ def _own_numbers(header: Header, content: Content, sources: Mapping[str, Source]
             found=", ".join(missing)[:300],
             hint=f"list them among the file's categories; or {_OTHER}",
         )
-    return {index: number for index, (number, _) in found.items() if index >= 0}
+    return {index: number for index, (number, _) in first_numbers.items() if index >= 0}
 
 
 def _annotation_ids(content: Content) -> tuple[Int64s, bool]:
@@ -322,9 +322,9 @@ def _info(
 
 
 def _categories(content: Content, numbering: Numbering) -> list[dict[str, Any]]:
-    named = [(numbering.numbers[entry.index], entry.name) for entry in content.classes]
-    named += [(numbering.unknown, UNKNOWN_NAME)] * content.has_unknown
-    return [{"supercategory": "none", "id": number, "name": name} for number, name in named]
+    numbered = [(numbering.numbers[entry.index], entry.name) for entry in content.classes]
+    numbered += [(numbering.unknown, UNKNOWN_NAME)] * content.has_unknown
+    return [{"supercategory": "none", "id": number, "name": name} for number, name in numbered]
 
 
 def _images(content: Content, numbers: Int64s, renumbered: bool) -> Iterator[dict[str, Any]]:
@@ -343,14 +343,14 @@ def _images(content: Content, numbers: Int64s, renumbered: bool) -> Iterator[dic
 
 
 def _annotations(
-    content: Content, images: Int64s, own: Int64s, own_renumbered: bool, numbering: Numbering
+    content: Content, images: Int64s, annotation_ids: Int64s, own_renumbered: bool, numbering: Numbering
 ) -> Iterator[dict[str, Any]]:
     objects = content.objects
     dataset = np.array(content.datasets, object)[content.images.slot[objects.image]].tolist()
     flags = np.stack([objects.occluded, objects.truncated, objects.group, objects.depiction, objects.inside], axis=1)
     numbers = {**numbering.numbers, UNKNOWN_ID: numbering.unknown}
     columns = (
-        own,
+        annotation_ids,
         images[objects.image],
         objects.category_id,
         objects.boxes,
@@ -387,7 +387,7 @@ def _annotations(
 
 
 def plain_number(value: float) -> int | float:
-    """Return a whole float as an integer, any other as it is: no digit is lost and none invented."""
+    """Return a whole float as an integer, any other unchanged: no digit is lost and none invented."""
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 

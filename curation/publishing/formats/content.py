@@ -1,4 +1,4 @@
-"""The images and objects of one or more parts, gathered from their sources into plain columns."""
+"""The images and objects of some parts, gathered from their sources into plain columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EVALUATED = ("test", "wilderness")
 
 
 OPEN_IMAGES = "openimages"
-"""The dataset whose group boxes are crowd only where a view says so."""
+"""The dataset whose group boxes are crowd regions only under some views."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class ContentImages:
     @property
     def photos(self) -> list[str]:
         """The file name of each image's photo, made of its native id where the source states none."""
-        stated = zip(self.file_names.tolist(), self.native.tolist(), strict=True)
-        return [name or f"{native}.jpg" for name, native in stated]
+        names = zip(self.file_names.tolist(), self.native.tolist(), strict=True)
+        return [name or f"{native}.jpg" for name, native in names]
 
     @property
     def sizes(self) -> Int32s:
@@ -139,7 +139,7 @@ class Content:
     datasets : tuple of str
         The dataset of each slot.
     classes : tuple of ClassEntry
-        The classes with a category of their own in these parts, ascending by index. In a part of task t these are all
+        The classes that have a category in these parts, ascending by index. In a part of task t these are all
         classes introduced up to t, also where the view drops the earlier ones: an index means the same in every file.
     has_unknown : bool
         Whether ``unknown`` is a category too: always in an evaluated part, in a training part only where it occurs.
@@ -267,14 +267,14 @@ def _each_image_once(manifest: Manifest, parts: Sequence[str]) -> tuple[Manifest
 
 
 def _own_categories(header: Header, parts: Sequence[PartEntry]) -> tuple[ClassEntry, ...]:
-    """Return the classes known so far, and those others that keep a category of their own in at least one part."""
+    """Return the classes known so far, and those others that keep a category in at least one part."""
 
     def stays(entry: ClassEntry, part: PartEntry) -> bool:
-        kept = entry.index >= 0 and getattr(part.view, entry.role) in ("keep", "ignore")
-        return entry.role in ("known", "previous") or kept
+        own_entries = entry.index >= 0 and getattr(part.view, entry.role) in ("keep", "ignore")
+        return entry.role in ("known", "previous") or own_entries
 
-    kept = {entry.name: entry for part in parts for entry in classes_in(header, part) if stays(entry, part)}
-    return tuple(sorted(kept.values(), key=lambda entry: entry.index))
+    own_entries = {entry.name: entry for part in parts for entry in classes_in(header, part) if stays(entry, part)}
+    return tuple(sorted(own_entries.values(), key=lambda entry: entry.index))
 
 
 def _gathered_images(manifest: Manifest, parts: Sequence[str], located: Sequence[PartImages]) -> ContentImages:
@@ -331,29 +331,29 @@ def _concatenated_objects(viewed: Sequence[PartObjects], kept_crowd: Sequence[bo
 
 
 def _is_open_images(viewed: PartObjects) -> Bools:
-    named = np.array([source.dataset == OPEN_IMAGES for source in viewed.images.sources], np.bool_)
-    return np.asarray(named[viewed.source], np.bool_)
+    is_open_images = np.array([source.dataset == OPEN_IMAGES for source in viewed.images.sources], np.bool_)
+    return np.asarray(is_open_images[viewed.source], np.bool_)
 
 
-def raw_column(viewed: PartObjects, read: Callable[[Source, Objects], Any], what: str = "An export") -> Any:
-    """Return one source column at the objects of a part; `what` needs their boxes in pixels."""
+def raw_column(viewed: PartObjects, read: Callable[[Source, Objects], Any], subject: str = "An export") -> Any:
+    """Return one source column at the objects of a part; `subject` needs their boxes in pixels."""
     located = viewed.images
     columns = [
-        read(source, source.require_pixels(what, located.position[located.source == number]))
+        read(source, source.require_pixels(subject, located.position[located.source == number]))
         for number, source in enumerate(located.sources)
     ]
     return _interleaved(columns, viewed.source, viewed.index)
 
 
 def _original_names(source: Source, objects: Objects) -> Texts:
-    own = np.array(source.categories.names, object)[objects.category]
+    category_names = np.array(source.categories.names, object)[objects.category]
     if objects.original is None:
-        return own
-    stated = objects.original != ""
-    return np.where(stated, objects.original, own)
+        return category_names
+    has_original = objects.original != ""
+    return np.where(has_original, objects.original, category_names)
 
 
-def _stated(name: str) -> Callable[[Source, Objects], Any]:
+def _column_or_unset(name: str) -> Callable[[Source, Objects], Any]:
     """Return a reader of a column of the source's objects; of a flag that the source does not have, none is set."""
 
     def read(_: Source, objects: Objects) -> Any:
@@ -366,7 +366,7 @@ def _stated(name: str) -> Callable[[Source, Objects], Any]:
 _VIEWED = ("category_id", "ignore", "difficult")
 _AS_STATED = ("truncated", "occluded", "depiction", "inside", "pose", "boxes", "areas", "numbers")
 _RAW: Mapping[str, Callable[[Source, Objects], Any]] = {
-    **{name: _stated(name) for name in _AS_STATED},
+    **{name: _column_or_unset(name) for name in _AS_STATED},
     "group": lambda source, objects: objects.crowd & (source.dataset == OPEN_IMAGES),
     "original": _original_names,
     "original_number": lambda source, objects: np.array(source.categories.numbers, np.int64)[objects.category],

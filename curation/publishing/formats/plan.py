@@ -72,7 +72,7 @@ class PlannedFile:
     chunks : callable
         Returns the bytes piece by piece, so that a large file never lies in memory as a whole.
     group : str
-        Files of one group are reported together (``Annotations/*.xml``); ``""`` for a file on its own.
+        Files of the same group are reported together (``Annotations/*.xml``); ``""`` for a file on its own.
     """
 
     name: str
@@ -141,7 +141,7 @@ def joined_plans(plans: Mapping[str, Plan], *, folders: bool) -> Plan:
     plans : mapping of str to Plan
         By the name of the part.
     folders : bool
-        Whether each part gets a folder of its own; else the names of the files keep the parts apart.
+        Whether each part gets a separate folder; else the names of the files keep the parts apart.
     """
     notes: dict[str, list[str]] = {}
     for part, plan in plans.items():
@@ -225,11 +225,11 @@ def write_plan(plan: Plan, out: Path, *, single: bool, summary: Mapping[str, Any
         with _progress(plan) as count:
             written = _written_all(plan.files, folder, count)
         data = {**summary, "files": [asdict(file) for file in written]}
-        (folder / SUMMARY_FILE).write_bytes(json_bytes(data))
+        (folder / SUMMARY_FILE).write_bytes(indented_json(data))
     return written
 
 
-def json_bytes(data: Any) -> bytes:
+def indented_json(data: Any) -> bytes:
     """Return indented UTF-8 JSON with a final line feed."""
     return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
 
@@ -278,20 +278,20 @@ def lines(texts: Sequence[str]) -> Callable[[], Iterator[bytes]]:
     return lambda: (f"{text}\n".encode() for text in texts)
 
 
-def whole(text: str) -> Callable[[], Iterable[bytes]]:
+def single_chunk(text: str) -> Callable[[], Iterable[bytes]]:
     """Return the content of a small file, in one piece."""
     return lambda: (text.encode("utf-8"),)
 
 
 def json_file(**fields: Any) -> Iterator[bytes]:
-    """Yield the bytes of a JSON object, a field a line; of an iterator or list each record on a line of its own."""
+    """Yield the bytes of a JSON object, a field a line; of an iterator or list each record on a separate line."""
     separator = b"{"
     for name, value in fields.items():
         yield separator + _encode(name) + b":"
         separator = b",\n"
         if isinstance(value, Iterator):
             yield b"[\n"
-            yield from joined(value)
+            yield from record_lines(value)
             yield b"]"
         elif isinstance(value, list):
             yield b"[\n" + b",\n".join(map(_encode, value)) + b"\n]"
@@ -300,7 +300,7 @@ def json_file(**fields: Any) -> Iterator[bytes]:
     yield b"}\n"
 
 
-def joined(records: Iterable[Any]) -> Iterator[bytes]:
+def record_lines(records: Iterable[Any]) -> Iterator[bytes]:
     """Yield records as the inside of a JSON array, one a line."""
     separator = b""
     for record in records:

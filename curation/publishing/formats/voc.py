@@ -11,7 +11,7 @@ from curation.core.errors import ExportError
 from curation.manifest.header import UNKNOWN_ID
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, ContentImages, gather
-from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, lines, present, safe_name, whole
+from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, lines, present, safe_name, single_chunk
 from curation.sources.source import POSES, Floats, Int32s, Int64s, Source
 
 _SAME = 1e-9
@@ -20,7 +20,7 @@ _SAME = 1e-9
 def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
     """Return the plan of a VOC folder that holds some parts under their label views.
 
-    ``difficult`` is 1 where the source says so or where the view ignores the object (crowd regions, ignored classes):
+    ``difficult`` is 1 where the source marks the object or the view ignores it (crowd regions, ignored classes):
     VOC evaluators leave difficult objects out of account. Such an object carries ``<crowd>1</crowd>`` or
     ``<ignored>1</ignored>`` after its box, and one whose name changed carries ``<original>`` (not where the manifest
     has tasks, see `Content`): VOC readers look elements up by name and pass over these.
@@ -138,7 +138,9 @@ def voc_annotations(content: Content, stems: Sequence[str], corners: Int64s) -> 
     for image, (stem, photo) in enumerate(zip(stems, images.photos, strict=True)):
         dataset = _text(content.datasets[images.slot[image]])
         rows = range(bounds[image], bounds[image + 1])
-        shown = "".join(_object(content, row, names[int(objects.category_id[row])], corners[row]) for row in rows)
+        objects_text = "".join(
+            _object(content, row, names[int(objects.category_id[row])], corners[row]) for row in rows
+        )
         text = (
             "<annotation>\n"
             f"\t<folder>{dataset}</folder>\n"
@@ -147,9 +149,9 @@ def voc_annotations(content: Content, stems: Sequence[str], corners: Int64s) -> 
             f"\t<size><width>{images.widths[image]}</width><height>{images.heights[image]}</height>"
             "<depth>3</depth></size>\n"
             "\t<segmented>0</segmented>\n"
-            f"{shown}</annotation>\n"
+            f"{objects_text}</annotation>\n"
         )
-        yield PlannedFile(f"Annotations/{stem}.xml", whole(text), "Annotations/*.xml")
+        yield PlannedFile(f"Annotations/{stem}.xml", single_chunk(text), "Annotations/*.xml")
 
 
 def _object(content: Content, row: int, name: str, box: Int64s) -> str:
@@ -178,8 +180,8 @@ def _text(value: str) -> str:
 def require_xml_text(content: Content) -> None:
     """Raise `ExportError` where the name of an image or a class holds what XML cannot."""
     names = [entry.name for entry in content.classes]
-    named = [("an image", content.images.file_names), ("an object", content.objects.original)]
-    for kind, column in [*named, ("a class", np.array(names, object))]:
+    columns = [("an image", content.images.file_names), ("an object", content.objects.original)]
+    for kind, column in [*columns, ("a class", np.array(names, object))]:
         for name in dict.fromkeys(column.tolist()):
             if not name.isprintable():
                 raise ExportError(

@@ -17,7 +17,7 @@ from curation.core.errors import ExportError
 from curation.manifest.header import UNKNOWN_ID
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, ContentImages, gather
-from curation.publishing.formats.plan import Plan, PlannedFile, lines, present, safe_name, whole
+from curation.publishing.formats.plan import Plan, PlannedFile, lines, present, safe_name, single_chunk
 from curation.sources.source import Bools, Floats, Int32s, Source
 from curation.sources.stems import label_of
 from curation.sources.yolo import placeholder
@@ -83,7 +83,7 @@ def plan_yolo(
     classes = [named.get(number, placeholder(number)) for number in range(max(named, default=-1) + 1)]
 
     def files() -> Iterator[PlannedFile]:
-        yield PlannedFile("data.yaml", whole(_yaml(content, classes)))
+        yield PlannedFile("data.yaml", single_chunk(_yaml(content, classes)))
         for number, part in enumerate(content.parts):
             chosen = [f"./{photos[row]}" for row in content.images.of_part(number)]
             yield PlannedFile(f"{part.name}.txt", lines(chosen))
@@ -91,7 +91,7 @@ def plan_yolo(
         texts = [_line(*row) for row in zip(numbers, shares[kept].tolist(), strict=True)]
         bounds = np.searchsorted(objects.image[kept], np.arange(len(photos) + 1)).tolist()
         for photo, start, end in zip(photos, bounds, bounds[1:], strict=False):
-            yield PlannedFile(label_of(photo), whole("".join(texts[start:end])), "labels/*.txt")
+            yield PlannedFile(label_of(photo), single_chunk("".join(texts[start:end])), "labels/*.txt")
 
     return Plan(
         files=files(),

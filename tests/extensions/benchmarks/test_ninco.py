@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.benchmark import benchmark_facts
 from curation.benchmarks.building import import_lists
-from curation.benchmarks.facts import facts_of
 from curation.benchmarks.registry import find_recipe
 from curation.core.errors import DigestMismatchError
 from curation.core.ids import ilsvrc2012_classes
@@ -39,7 +39,8 @@ def test_the_draft_says_which_file_is_which_part(name: str) -> None:
 
 def test_the_sets_that_are_scored() -> None:
     ninco, imagenetood = (
-        sets_of(facts_of(f"curation.extensions.benchmarks.{name}")["evaluation"]) for name in ("ninco", "imagenetood")
+        sets_of(benchmark_facts(f"curation.extensions.benchmarks.{name}")["evaluation"])
+        for name in ("ninco", "imagenetood")
     )
     assert (ninco.sets, list(ninco.variants)) == (("imagenet", "ninco"), ["exact", "ninco"])
     assert (imagenetood.sets, list(imagenetood.variants)) == (("imagenet", "imagenetood"), ["exact"])

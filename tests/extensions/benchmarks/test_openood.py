@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from curation.benchmarks.benchmark import benchmark_facts
 from curation.benchmarks.building import import_lists
 from curation.benchmarks.exporting import export
-from curation.benchmarks.facts import facts_of
 from curation.benchmarks.registry import find_recipe
 from curation.cli import main
 from curation.core.errors import AnnotationFormatError, ExportError, ProtocolError
@@ -27,7 +27,7 @@ from tests.extensions.image_ood.image_ood_rows import of_result
 from tests.real_files import provided, real_files
 from tests.worlds.openood import lay
 
-SETS = sets_of(facts_of("curation.extensions.benchmarks.openood")["evaluation"])
+SETS = sets_of(benchmark_facts("curation.extensions.benchmarks.openood")["evaluation"])
 NAME = "openood/imagenet-1k-published"
 RULES = ("imagenet", "val_imagenet", "ssb_hard", "ninco", "inaturalist", "textures", "openimage_o", "val_openimage_o")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.registry import declared
+from curation.benchmarks.registry import declared_benchmark
 from curation.core.errors import EvaluationError, PredictionError, ProtocolError
 from curation.extensions.benchmarks.ovcoco import BASE, LEFT_OUT, NOVEL, OUTSIDE, evaluate
 from curation.manifest.header import PartEntry
@@ -23,7 +23,7 @@ from tests.worlds.runs import ovcoco_run
 
 SHOWN = {1: ["toilet"], 2: ["cat"], 3: ["cat", "horse"], 4: ["wine glass"], 5: [], 6: ["dog"], 7: ["dog"]}
 CROWDED = 7
-BENCHMARK = declared("ovcoco")
+BENCHMARK = declared_benchmark("ovcoco")
 LISTS = {"seen": [1, 3], "unseen": [2, 3, 6, 7], "all": [1, 2, 3, 6, 7]}
 
 

@@ -20,7 +20,7 @@ from curation.core.errors import DigestMismatchError, ProtocolError
 from curation.extensions.benchmarks.opendet import OTHERS
 from curation.extensions.diagnosis.renumbering import renumber
 from curation.manifest.header import Header, classes_in
-from curation.manifest.importing import LISTS, import_lists, list_slices, pin_lists
+from curation.manifest.importing import LISTS, complete_lists, list_slices, pin_lists
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
@@ -100,11 +100,11 @@ def test_lists_of_photos_become_ids_without_their_suffix(tmp_path: Path) -> None
     manifest = pin_lists(find_recipe("rwd/aquatic-published")(), tmp_path)
     assert manifest.ids("t1-train") == ("rwd_aquatic:IMG_1_jpg.rf.0a", "rwd_aquatic:IMG_2_jpg.rf.0b")
     assert manifest.ids("t2-test") == ("rwd_aquatic:b.c",)
-    again = import_lists(manifest.header, tmp_path)
+    again = complete_lists(manifest.header, tmp_path)
     assert again.digest == manifest.digest
     (tmp_path / "test.txt").write_bytes(b"b.c.png\n")
     with pytest.raises(DigestMismatchError, match=r"This test.txt is not the test.txt of rwd/aquatic-published"):
-        import_lists(manifest.header, tmp_path)
+        complete_lists(manifest.header, tmp_path)
 
 
 def test_lists_of_voc_and_coco_are_told_apart_by_their_digits(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def lists(shared: Path, tmp_path: Path) -> dict[str, Manifest]:
             for name in ("Aquatic", "Aerial", "Medical")
         },
     }
-    return {name: import_lists(read_manifest(committed(name)).header, folder) for name, folder in folders.items()}
+    return {name: complete_lists(read_manifest(committed(name)).header, folder) for name, folder in folders.items()}
 
 
 @provided

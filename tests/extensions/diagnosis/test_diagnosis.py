@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.measures import HOIEM_SIMILAR, KINDS, at_ratio_1, diagnose
+from curation.benchmarks.elephant.measures import HOIEM_SIMILAR, KINDS, at_ratio_1, error_kinds
 from curation.evaluation.matching import thresholds
 from curation.evaluation.problem import Detections, GroundTruth, Scene
 from tests.evaluation import elephant_rows
@@ -34,7 +34,7 @@ def run(
 ) -> dict[str, Any]:
     matches = match(closed, found)
     scene = Scene(closed, found, wilderness, wild)
-    rows = diagnose(scene, matches, thresholds(matches, found), at_ratio_1(scene), **options)
+    rows = error_kinds(scene, matches, thresholds(matches, found), at_ratio_1(scene), **options)
     return elephant_rows.diagnosis(rows)
 
 
@@ -83,7 +83,7 @@ def test_a_duplicate_is_a_localization_error() -> None:
     found = detections_of([(0, CAT, BOX, 0.9), (0, CAT, BOX, 0.8), (1, CAT, BOX, 0.7)])
     matches = match(closed, found)
     points = thresholds(matches, found, (10,))
-    result = elephant_rows.diagnosis(diagnose(Scene(closed, found, *NOTHING_WILD), matches, points, None))
+    result = elephant_rows.diagnosis(error_kinds(Scene(closed, found, *NOTHING_WILD), matches, points, None))
     assert result["1.0"]["closed"]["total"] == counted(correct=2, localization=1)
     assert result["1.0"]["wr1"] is None
 
@@ -173,7 +173,7 @@ def test_equals_a_plain_loop_and_shares_sum_to_1(
     matches = match(closed, found)
     points = thresholds(matches, found)
     scene = Scene(closed, found, truth_of(unknowns, 6), detections_of(wild_rows))
-    result = elephant_rows.diagnosis(diagnose(scene, matches, points, at_ratio_1(scene)))
+    result = elephant_rows.diagnosis(error_kinds(scene, matches, points, at_ratio_1(scene)))
     similar = {(CAT, DOG), (DOG, CAT)}
     for number, recall in enumerate(("0.1", "0.3", "0.5")):
         limit = points.threshold[number]

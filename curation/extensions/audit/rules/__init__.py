@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from curation.benchmarks.facts import facts_of
+from curation.benchmarks.benchmark import benchmark_facts
 from curation.core.errors import UsageError
 from curation.extensions.audit.rule import Check, Rule
 from curation.extensions.audit.rules import files, images, lists, optional, tasks
@@ -14,7 +14,7 @@ _CHECKS: dict[str, Check] = {**tasks.CHECKS, **images.CHECKS, **lists.CHECKS, **
 
 _ALL: tuple[Rule, ...] = tuple(
     Rule(name=name, check=_CHECKS[name], **facts | {"roles": tuple(facts.get("roles", ()))})
-    for name, facts in facts_of(__package__).items()
+    for name, facts in benchmark_facts(__package__).items()
 )
 PUBLISHED_RULES = tuple(rule for rule in _ALL if rule.of_published_lists)
 """What names, sizes, labels and groups of a folder's lists say, held against the lists."""

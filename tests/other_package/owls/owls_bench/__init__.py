@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.benchmark import Benchmark, SourceSlot
-from curation.benchmarks.facts import fact
+from curation.benchmarks.benchmark import fact
 from curation.benchmarks.parts import Selection, all_images, make_part, manifest_of, source_entry
 from curation.manifest.header import ClassEntry, LabelView, Paper
 from curation.manifest.manifest import Manifest
@@ -45,13 +44,3 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         algorithm_version=1,
         parameters=parameters,
     )
-
-
-BENCHMARK = Benchmark(
-    name="owls",
-    paper=PAPER,
-    summary="owls and finches, and bats that are neither",
-    slots=(SourceSlot("birds", "coco", "all", True, "COCO instances JSON"),),
-    parts=(("train", "images of known classes"), ("test", "all other images")),
-    build=build,
-)

@@ -1,0 +1,712 @@
+"""Reference methods for unknown boxes: the naive baseline, the expelling classifier, confirmation of proposals.
+
+A detector's boxes have a score for every known class (`ScoreVectors`); a method gives each box one label
+(`LabelledBoxes`).
+Boxes are suppressed within a label and across known and unknown, and dropout passes are merged into one set.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from curation.core.errors import PredictionError, UsageError
+from curation.core.json_text import json_rows
+from curation.core.reading import InputFile
+from curation.core.writing import write_text
+from curation.evaluation.matching import best_overlap, overlapping_pairs, pair_iou
+from curation.evaluation.problem import (
+    LARGEST_SCORE,
+    MAX_COORDINATE,
+    UNKNOWN,
+    Bools,
+    Detections,
+    Floats,
+    GroundTruth,
+    Int64s,
+)
+from curation.evaluation.readers import locate
+from curation.evaluation.result_records import Int64, Row, decoding, read_rows
+
+_EXAMPLE = '[{"image_id": 1, "bbox": [x, y, w, h], "scores": [0.7, 0.2, 0.1]}, ...]'
+
+
+_Corner = Annotated[float, Meta(ge=-MAX_COORDINATE, le=MAX_COORDINATE)]
+_Size = Annotated[float, Meta(ge=0, le=MAX_COORDINATE)]
+_Score = Annotated[float, Meta(ge=-LARGEST_SCORE, le=LARGEST_SCORE)]
+
+
+class _Row(msgspec.Struct, gc=False):
+    image_id: Int64 | str
+    bbox: tuple[_Corner, _Corner, _Size, _Size]
+    scores: tuple[_Score, ...]
+    background_score: _Score | None = None
+    objectness: float | None = None
+    region: Int64 | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreVectors:
+    """Predicted boxes in file order, each with a score for every known class.
+
+    Attributes
+    ----------
+    image_ids : tuple of int or str, length n
+        As the file writes them.
+    image : ndarray of int64, shape (n,)
+        Position of the image among the different ids, in order of first appearance.
+    boxes : ndarray of float64, shape (n, 4)
+        ``x, y, w, h`` in pixels.
+    scores : ndarray of float64, shape (n, K)
+        Without the background.
+    background : ndarray of float64, shape (n,), or None
+    objectness : ndarray of float64, shape (n,), or None
+    region : ndarray of int64, shape (n,), or None
+        Region of interest that a box of a stochastic pass belongs to.
+    name, sha256 : str
+        Of the file.
+    """
+
+    image_ids: tuple[int | str, ...]
+    image: Int64s
+    boxes: Floats
+    scores: Floats
+    background: Floats | None
+    objectness: Floats | None
+    region: Int64s | None
+    name: str
+    sha256: str
+
+    def __len__(self) -> int:
+        return len(self.image_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledBoxes:
+    """Boxes with one label each: what a baseline returns.
+
+    Attributes
+    ----------
+    row : ndarray of int64, shape (d,)
+        The box of the input that each comes from.
+    label : ndarray of int64, shape (d,)
+        Position among the K known classes; K for unknown.
+    scores : ndarray of float64, shape (d,)
+    """
+
+    row: Int64s
+    label: Int64s
+    scores: Floats
+
+
+def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVectors:
+    """Return the boxes and score vectors of a JSON file.
+
+    Parameters
+    ----------
+    path : Path
+        A list of ``image_id, bbox, scores`` records, and optional ``background_score``, ``objectness``, ``region``.
+    n_classes : int, optional
+        How many scores each record must have; by default as many as the first.
+
+    Raises
+    ------
+    MissingFileError
+        No such file.
+    PredictionError
+        It is not such a list, vectors differ in length, or a box or score is not usable. The message names the record.
+    """
+    file = InputFile(path, kind="score file")
+    with decoding(file, path, _EXAMPLE, "The score vectors"):
+        rows = json_rows(file.data, _Row)
+    width = n_classes if n_classes is not None else len(rows[0].scores) if rows else 0
+    for number, row in enumerate(rows):
+        if len(row.scores) != width:
+            raise PredictionError(
+                "Wrong number of scores in a record",
+                where=f"{path}: record {number}",
+                expected=f"{width} scores, one a known class, the background apart",
+                found=str(len(row.scores)),
+            )
+    ids = tuple(row.image_id for row in rows)
+    return ScoreVectors(
+        ids,
+        image_positions(ids),
+        np.array([row.bbox for row in rows], np.float64).reshape(len(rows), 4),
+        np.array([row.scores for row in rows], np.float64).reshape(len(rows), width),
+        _column([row.background_score for row in rows], path, "background_score"),
+        _column([row.objectness for row in rows], path, "objectness"),
+        _column([row.region for row in rows], path, "region", np.int64),
+        path.name,
+        file.sha256,
+    )
+
+
+def image_positions(ids: Sequence[int | str]) -> Int64s:
+    """Return the position of each image among the different ids, in order of first appearance, shape (n,)."""
+    number = {image: position for position, image in enumerate(dict.fromkeys(ids))}
+    return np.array([number[image] for image in ids], np.int64)
+
+
+def _column(values: Sequence[float | None], path: Path, name: str, dtype: type = np.float64) -> Any:
+    """Return what every record says, shape (n,), None where no record says it."""
+    if all(value is None for value in values):
+        return None
+    if None in values:
+        where = f"{path}: record {values.index(None)}"
+        raise PredictionError(f"Some records lack {name}", where=where, expected="a number in every record, or in none")
+    return np.array(values, dtype)
+
+
+def write_results(
+    vectors: ScoreVectors,
+    labelled: LabelledBoxes,
+    known: Sequence[str],
+    path: Path,
+    *,
+    ids: Mapping[str, int] | None = None,
+    columns: Mapping[str, Sequence[Any]] | None = None,
+) -> None:
+    """Write COCO results: ``image_id, category_id, category, bbox, score``, in the order of `labelled`.
+
+    Parameters
+    ----------
+    known : sequence of str, length K
+        Names of the known classes; a label of K is ``unknown``.
+    ids : mapping of str to int, optional
+        Category id of every known class and of ``unknown``; without it records name their class alone.
+    columns : mapping of str to sequence of length n, optional
+        Further values of each box.
+    """
+    names = (*known, UNKNOWN)
+    rows: list[dict[str, Any]] = [
+        {
+            "image_id": vectors.image_ids[row],
+            **({} if ids is None else {"category_id": ids[names[label]]}),
+            "category": names[label],
+            "bbox": vectors.boxes[row].tolist(),
+            "score": score,
+            **{name: values[row] for name, values in (columns or {}).items()},
+        }
+        for row, label, score in zip(
+            labelled.row.tolist(), labelled.label.tolist(), labelled.scores.tolist(), strict=True
+        )
+    ]
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
+    write_text(path, f"[\n{lines}\n]\n" if rows else "[]\n")
+
+
+def read_labelled(
+    path: Path, known: Sequence[str], ids: Mapping[str, int] | None = None
+) -> tuple[ScoreVectors, LabelledBoxes]:
+    """Return the boxes of a results file and their labels: known classes by position, unknown last.
+
+    Parameters
+    ----------
+    ids : mapping of str to int, optional
+        Category id of every known class and of ``unknown``. Without it ``category`` alone counts.
+
+    Raises
+    ------
+    PredictionError
+        It is not a results file; or a record has another class, a name and id that disagree, an id alone where ids are
+        not known, or a box or score that is not usable.
+    """
+    file, rows = read_rows(path)
+    names: dict[str | None, int] = {name: number for number, name in enumerate((*known, UNKNOWN))}
+    numbers: dict[int | None, int] = {} if ids is None else {ids[name]: names[name] for name in (*known, UNKNOWN)}
+
+    def label_of(row: Row) -> int:
+        by_name, by_id = names.get(row.category, -1), numbers.get(row.category_id, -1)
+        if row.category is None:
+            return by_id
+        return by_name if ids is None or row.category_id is None or by_name == by_id else -1
+
+    labels = [label_of(row) for row in rows]
+    boxes = np.array([row.bbox for row in rows], np.float64).reshape(len(rows), 4)
+    scores = np.array([row.score for row in rows], np.float64)
+    usable = (np.abs(boxes) <= MAX_COORDINATE).all(axis=1) & (boxes[:, 2:] >= 0).all(axis=1)
+    usable &= np.isfinite(scores) & (np.array(labels, np.int64) >= 0)
+    if not usable.all():
+        number = int(np.argmin(usable))
+        raise PredictionError(
+            "Invalid class, box or score of a record",
+            where=f"{path}: record {number}",
+            expected=f"unknown, or one of: {', '.join(known)[:200]}; finite x, y, w, h and score",
+            found=f"category {rows[number].category!r:.80}, id {rows[number].category_id}, {rows[number].bbox}"[:200],
+            hint="category ids need the argument ids, and must agree with category",
+        )
+    image_ids = tuple(row.file_name or "" if row.image_id is None else row.image_id for row in rows)
+    positions, nothing = image_positions(image_ids), np.empty((len(rows), 0))
+    vectors = ScoreVectors(image_ids, positions, boxes, nothing, None, None, None, path.name, file.sha256)
+    return vectors, LabelledBoxes(np.arange(len(rows)), np.array(labels, np.int64), scores)
+
+
+CrossVariant = Literal["pairwise", "greedy"]
+CROSS_VARIANTS: dict[str, str] = {
+    "pairwise": "of every overlapping pair of a known and an unknown box the lower score goes, all at once; a box that "
+    "is gone still removes others; of equal scores the unknown one goes (the paper's code)",
+    "greedy": "by falling score, known first of equal ones; only a box that is kept removes another",
+}
+
+
+def keep_within_labels(groups: Int64s, boxes: Floats, scores: Floats, iou: float) -> Bools:
+    """Return which boxes survive greedy suppression within their group, shape (n,).
+
+    By falling score, ties in input order, a kept box removes later ones of its group with IoU > `iou`.
+
+    Parameters
+    ----------
+    groups : ndarray of int64, shape (n,)
+        One number for each image and label.
+    """
+    kept = np.ones(len(groups), np.bool_)
+    for rows in _in_groups(groups):
+        order = rows[np.argsort(-scores[rows], kind="stable")]
+        for rank, row in enumerate(order.tolist()):
+            rest = order[rank + 1 :]
+            if kept[row] and len(rest):
+                kept[rest[_overlap(boxes, row, rest) > iou]] = False
+    return kept
+
+
+def keep_across_kinds(
+    image: Int64s, boxes: Floats, scores: Floats, is_unknown: Bools, iou: float, variant: CrossVariant = "pairwise"
+) -> Bools:
+    """Return which boxes survive suppression between known and unknown ones of an image, shape (n,).
+
+    *Rectifying Open-Set Object Detection*, section 4.4 and Fig. 5; the variants are those of `CROSS_VARIANTS`. Two
+    known boxes, or two unknown ones, are never compared. An IoU threshold of 1 removes nothing.
+
+    Raises
+    ------
+    UsageError
+        The threshold is outside [0, 1], or the variant has another name.
+    """
+    if not 0 <= iou <= 1 or variant not in CROSS_VARIANTS:
+        raise UsageError(
+            "Invalid arguments of the suppression",
+            expected=f"an IoU from 0 to 1, a variant of {', '.join(CROSS_VARIANTS)}",
+            found=f"{iou!r}, {variant!r}"[:80],
+        )
+    kept = np.ones(len(image), np.bool_)
+    for rows in _in_groups(image):
+        # Falling score, known before unknown of equal scores, then input order.
+        order = rows[np.lexsort((rows, is_unknown[rows], -scores[rows]))]
+        for rank, row in enumerate(order.tolist()):
+            rest = order[rank + 1 :]
+            rest = rest[is_unknown[rest] != is_unknown[row]]
+            if not len(rest) or (variant == "greedy" and not kept[row]):
+                continue
+            kept[rest[_overlap(boxes, row, rest) > iou]] = False
+    return kept
+
+
+def _overlap(boxes: Floats, row: int, others: Int64s) -> Floats:
+    """Return the IoU of a box with others, 1 at most: rounding lifts that of equal boxes above it, by some 1e-11."""
+    first = np.broadcast_to(boxes[row], (len(others), 4))
+    overlap: Floats = np.minimum(pair_iou(first, boxes[others]), 1.0)
+    return overlap
+
+
+def _in_groups(groups: Int64s) -> list[Int64s]:
+    """Return the rows of each group, in input order."""
+    order = np.argsort(groups, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1) if len(order) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Regions of interest with the mean of their passes.
+
+    Attributes
+    ----------
+    vectors : ScoreVectors
+        Mean boxes and scores, one a region, by image and region.
+    passes : ndarray of int64, shape (r,)
+        Passes in which each region is present.
+    entropy : ndarray of float64, shape (r,)
+        Of the mean score vector scaled to sum 1, in nats: the usual uncertainty; NaN where it sums to 0.
+    """
+
+    vectors: ScoreVectors
+    passes: Int64s
+    entropy: Floats
+
+
+def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
+    """Return the mean of the boxes and scores of every region over the passes that hold it.
+
+    *The Overlooked Elephant of Object Detection*, section 3.2, after Miller et al. (2018): every box carries the
+    index of its region of interest. A region missing from some passes is averaged over the others, and its count
+    kept.
+
+    Raises
+    ------
+    PredictionError
+        A pass has no regions, names one twice in an image, or has another number of classes.
+    UsageError
+        No pass is given.
+    """
+    if not passes:
+        raise UsageError("No passes to merge", expected="at least one file")
+    for run in passes:
+        _check_pass(run, passes[0])
+    keys = [
+        (image, region) for run in passes for image, region in zip(run.image_ids, _regions(run).tolist(), strict=True)
+    ]
+    # By image and region, numbers before texts: of equal scores suppression keeps the first, whatever pass came first.
+    ordered = sorted(set(keys), key=lambda key: (isinstance(key[0], str), key))
+    number = {key: position for position, key in enumerate(ordered)}
+    group = np.array([number[key] for key in keys], np.int64)
+    counts = np.bincount(group, minlength=len(number)).astype(np.int64)
+    boxes = _mean(np.concatenate([run.boxes for run in passes]), group, counts)
+    scores = _mean(np.concatenate([run.scores for run in passes]), group, counts)
+    ids = tuple(image for image, _ in number)
+    merged = replace(
+        passes[0],
+        image_ids=ids,
+        image=image_positions(ids),
+        boxes=boxes,
+        scores=scores,
+        background=None,
+        objectness=None,
+        region=np.array([region for _, region in number], np.int64),
+    )
+    return Merged(merged, counts, _entropy(scores))
+
+
+def merged_detections(merged: Merged, *, floor: float = 0.05, iou: float = 0.5) -> LabelledBoxes:
+    """Return the labelled boxes of the mean scores: every class above `floor`, suppressed within each label.
+
+    Raises
+    ------
+    UsageError
+        The floor is not a number, or the IoU is outside [0, 1].
+    """
+    if not (np.isfinite(floor) and 0 <= iou <= 1):
+        raise UsageError(
+            "The merged boxes cannot be labelled",
+            expected="a finite floor, an IoU from 0 to 1",
+            found=f"floor {floor}, IoU {iou}",
+        )
+    row, label = np.nonzero(merged.vectors.scores > floor)
+    scores = merged.vectors.scores[row, label]
+    groups = merged.vectors.image[row] * max(merged.vectors.scores.shape[1], 1) + label
+    kept = keep_within_labels(groups, merged.vectors.boxes[row], scores, iou)
+    return LabelledBoxes(row[kept], label[kept], scores[kept])
+
+
+def _check_pass(run: ScoreVectors, first: ScoreVectors) -> None:
+    keys = list(zip(run.image_ids, _regions(run).tolist(), strict=True)) if run.region is not None else []
+    wrong = ""
+    if run.region is None and len(run):
+        wrong = "no record says which region a box belongs to"
+    elif run.scores.shape[1] != first.scores.shape[1] and len(run) and len(first):
+        wrong = f"{run.scores.shape[1]} classes, and {first.scores.shape[1]} in the first"
+    elif len(set(keys)) < len(keys):
+        image, region = next(key for key in keys if keys.count(key) > 1)
+        wrong = f"image {image} has region {region} twice"
+    if wrong:
+        raise PredictionError("Invalid pass of dropout", where=run.name, found=wrong)
+
+
+def _regions(run: ScoreVectors) -> Int64s:
+    return np.empty(0, np.int64) if run.region is None else run.region
+
+
+def _mean(values: Floats, group: Int64s, counts: Int64s) -> Floats:
+    columns = []
+    for column in range(values.shape[1]):
+        # Sorted before they are added, so that the order of the passes does not show in the last bits.
+        order = np.lexsort((values[:, column], group))
+        columns.append(np.bincount(group[order], values[order, column], minlength=len(counts)) / counts)
+    return np.stack(columns, axis=1) if columns else np.empty((len(counts), 0))
+
+
+def _entropy(scores: Floats) -> Floats:
+    total = scores.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = scores / total
+        terms = np.where(shares > 0, shares * np.log(shares), 0.0)
+    entropy: Floats = np.where(total[:, 0] > 0, -terms.sum(axis=1), np.nan)
+    return entropy
+
+
+THETA, TOP = 0.7, 50
+
+
+def confirm(
+    image: Int64s,
+    boxes: Floats,
+    objectness: Floats,
+    auxiliary_image: Int64s,
+    auxiliary_boxes: Floats,
+    auxiliary_scores: Floats | None = None,
+    *,
+    theta: float = THETA,
+    top: int = TOP,
+) -> Int64s:
+    """Return the proposals that an auxiliary box confirms, in input order.
+
+    *Revisiting Open World Object Detection*, section 4.1, equation 4: ``S_i [max_j IoU(P_i, Q_j) > theta]``; proposals
+    whose score becomes 0 are dropped. Of each image the `top` proposals by objectness and the `top` auxiliary boxes
+    (by score, or the first ones) take part; equal auxiliary boxes count as one.
+
+    Parameters
+    ----------
+    image, auxiliary_image : ndarray of int64, shapes (n,), (m,)
+        The same numbering of images: `curation.benchmarks.osod3.methods.image_positions` of the ids of both
+        together.
+    boxes, auxiliary_boxes : ndarray of float64, shapes (n, 4), (m, 4)
+        ``x, y, w, h`` in pixels.
+
+    Raises
+    ------
+    UsageError
+        Theta is outside [0, 1], or `top` is below 1.
+    """
+    if not 0 <= theta <= 1 or top < 1:
+        raise UsageError(
+            "Invalid arguments of the confirmation",
+            expected="an IoU from 0 to 1, top of at least 1",
+            found=f"{theta}, {top}",
+        )
+    chosen = best_of_each(image, objectness, top)
+    ranks = -np.arange(len(auxiliary_image), dtype=np.float64) if auxiliary_scores is None else auxiliary_scores
+    first = _first_of_equal(auxiliary_image, auxiliary_boxes, ranks)
+    others = first[best_of_each(auxiliary_image[first], ranks[first], top)]
+    truth = _as_truth(auxiliary_image[others], auxiliary_boxes[others])
+    proposals = Detections(
+        image[chosen].astype(np.int32), np.zeros(len(chosen), np.int32), boxes[chosen], objectness[chosen]
+    )
+    _, iou = best_overlap(truth, proposals, same_class=False)
+    confirmed: Int64s = chosen[(iou > theta) & (objectness[chosen] != 0)]
+    return confirmed
+
+
+def best_of_each(image: Int64s, scores: Floats, most: int) -> Int64s:
+    """Return the rows with the highest scores of each image, ties by input order, in input order."""
+    rows = np.arange(len(image))
+    order = np.lexsort((rows, -scores, image))
+    starts = np.flatnonzero(np.r_[True, np.diff(image[order]) != 0]) if len(order) else np.empty(0, np.int64)
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    return np.sort(order[rank < most])
+
+
+def _first_of_equal(image: Int64s, boxes: Floats, ranks: Floats) -> Int64s:
+    """Return the rows without those that repeat a box of their image at a lower or equal rank, in input order."""
+    order = np.lexsort((np.arange(len(image)), -ranks))
+    keys = np.column_stack([image, boxes])[order]
+    _, first = np.unique(keys, axis=0, return_index=True)
+    return np.sort(order[first])
+
+
+def _as_truth(image: Int64s, boxes: Floats) -> GroundTruth:
+    order = np.argsort(image, kind="stable")
+    off = np.zeros(len(image), np.bool_)
+    return GroundTruth(
+        image_numbers=np.arange(int(image.max(initial=-1)) + 1),
+        classes=("object",),
+        class_numbers=(1,),
+        image=image[order].astype(np.int32),
+        label=np.zeros(len(image), np.int32),
+        boxes=boxes[order],
+        crowd=off,
+        difficult=off,
+        areas=boxes[order, 2] * boxes[order, 3],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveOptions:
+    """Parameters of the baseline, defaults as in the paper's code.
+
+    Attributes
+    ----------
+    gamma : float
+        A box is unknown where its best score is less than gamma times the second best (Open Images: FCOS 4, Faster
+        R-CNN 15; CUB and MTSD: 1.5 and 3).
+    floor : float
+        A class takes part above this score.
+    iou : float
+        Overlap above which suppression within a label removes a box.
+    top : int
+        Boxes kept in an image.
+    compare_background : bool
+        Whether the background's score is one of those compared.
+    """
+
+    gamma: float
+    floor: float = 0.05
+    iou: float = 0.5
+    top: int = 100
+    compare_background: bool = False
+
+
+def naive_unknown(vectors: ScoreVectors, options: NaiveOptions) -> LabelledBoxes:
+    """Return labelled boxes, unknown ones among them (*Rectifying Open-Set Object Detection*, section 4.2).
+
+    1. Every class with a score above `floor` turns its box into a candidate. 2. Where ``t1 / t2 < gamma`` (best over
+    second best; without a second the ratio is infinite) each candidate of the box becomes unknown, with the sum of the
+    three best scores, which may exceed 1. 3. Suppression within each label, unknown being one. 4. The best of an image.
+
+    Raises
+    ------
+    UsageError
+        Gamma or another number is out of range.
+    PredictionError
+        There are fewer than three classes, a score is negative, or the background is asked for and absent.
+    """
+    best, total = _best_three(vectors, options)
+    row, label = np.nonzero(vectors.scores > options.floor)
+    scores = vectors.scores[row, label]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(best[:, 1] > 0, best[:, 0] / best[:, 1], np.inf)
+    doubtful = ratio[row] < options.gamma
+    label = np.where(doubtful, vectors.scores.shape[1], label)
+    scores = np.where(doubtful, total[row], scores)
+    groups = vectors.image[row] * (vectors.scores.shape[1] + 1) + label
+    survivors = np.flatnonzero(keep_within_labels(groups, vectors.boxes[row], scores, options.iou))
+    survivors = survivors[best_of_each(vectors.image[row[survivors]], scores[survivors], options.top)]
+    return LabelledBoxes(row[survivors], label[survivors], scores[survivors])
+
+
+def _best_three(vectors: ScoreVectors, options: NaiveOptions) -> tuple[Floats, Floats]:
+    """Return the three best scores of each box in falling order, shape (n, 3), and their sum."""
+    if not (options.gamma >= 0 and 0 <= options.iou <= 1 and options.top > 0 and np.isfinite(options.floor)):
+        raise UsageError(
+            "Invalid parameters of the baseline",
+            expected="gamma of 0 or more, an IoU from 0 to 1, at least one box an image",
+            found=f"gamma {options.gamma}, IoU {options.iou}, top {options.top}, floor {options.floor}",
+        )
+    scores = vectors.scores
+    lacking = {
+        "at least 3 classes": bool(len(vectors)) and scores.shape[1] < 3,
+        "scores that are not negative, such as probabilities: apply softmax or sigmoid first": (scores < 0).any(),
+        "background_score in every record": options.compare_background and vectors.background is None,
+    }
+    if any(lacking.values()):
+        expected = "; ".join(text for text, lacks in lacking.items() if lacks)
+        raise PredictionError("The baseline cannot compare these scores", where=vectors.name, expected=expected)
+    if options.compare_background and vectors.background is not None:
+        scores = np.concatenate([scores, vectors.background[:, None]], axis=1)
+    best = -np.sort(-scores, axis=1)[:, :3] if len(vectors) else np.empty((0, 3))
+    return best, best.sum(axis=1)
+
+
+UnknownScore = Literal["one", "max_score"]
+UNKNOWN_SCORES: dict[str, str] = {
+    "one": "an unknown box has the score 1 (the paper)",
+    "max_score": "an unknown box has its highest expelled score, so that unknown boxes can be ranked",
+}
+PHI, ALPHA = 0.9, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class ClassThresholds:
+    """What a known class scores on its own training objects.
+
+    Attributes
+    ----------
+    means : ndarray of float64, shape (K,)
+        Mean score of the class over its pairs; 0 where it has none: such a class never expels.
+    pairs : ndarray of int64, shape (K,)
+        Predicted boxes that overlap an object of the class with IoU > phi.
+    uncalibrated : tuple of str
+        Classes without a pair.
+    """
+
+    means: Floats
+    pairs: Int64s
+    uncalibrated: tuple[str, ...]
+
+
+def calibrate(vectors: ScoreVectors, truth: GroundTruth, *, phi: float = PHI) -> ClassThresholds:
+    """Return the mean score of each known class on its training objects (equation 6, section 4.2).
+
+    *Revisiting Open World Object Detection*: over all pairs of a predicted box and an object of class c in the same
+    image with IoU > phi, the mean of the score of c. (The printed subscript of the score is that of the box to be
+    judged; only the training box makes sense.)
+
+    Parameters
+    ----------
+    vectors : ScoreVectors
+        Predictions on training images.
+    truth : GroundTruth
+        Training objects of the known classes, in the order of the scores.
+
+    Raises
+    ------
+    PredictionError
+        The calibration holds unknown objects (the principle Annotation Specificity forbids it), or has another number
+        of classes; or a box lies on another image.
+    UsageError
+        Phi is outside [0, 1].
+    """
+    if not 0 <= phi <= 1:
+        raise UsageError("Phi is an IoU", expected="0 to 1", found=str(phi))
+    unknown, k = int((truth.label < 0).sum()), vectors.scores.shape[1]
+    if unknown or len(truth.classes) != k:
+        raise PredictionError(
+            "The calibration holds objects of unknown classes" if unknown else "Wrong number of classes to calibrate",
+            where=vectors.name,
+            expected="training annotations of the known classes alone: thresholds must not be chosen with unknown ones"
+            if unknown
+            else f"{len(truth.classes)} scores a box",
+            found=f"{unknown} such objects" if unknown else str(k),
+        )
+    image, is_known_image, _ = locate(vectors.image_ids, truth, lambda row: f"{vectors.name}: record {row}")
+    if not is_known_image.all():
+        row = int(np.argmin(is_known_image))
+        raise PredictionError(
+            "Image of a training box not in the training truth",
+            where=f"{vectors.name}: record {row}",
+            found=str(vectors.image_ids[row])[:80],
+        )
+    boxes = Detections(image.astype(np.int32), np.zeros(len(vectors), np.int32), vectors.boxes, np.zeros(len(vectors)))
+    near = overlapping_pairs(truth, boxes, same_class=False, iou_threshold=phi, strict=True, mask=~truth.crowd)
+    label = truth.label[near.position]
+    total = np.bincount(label, vectors.scores[near.row, label], minlength=len(truth.classes))
+    pairs = np.bincount(label, minlength=len(truth.classes)).astype(np.int64)
+    return ClassThresholds(
+        np.divide(total, pairs, out=np.zeros(len(pairs)), where=pairs > 0),
+        pairs,
+        tuple(name for name, count in zip(truth.classes, pairs.tolist(), strict=True) if not count),
+    )
+
+
+def expel(
+    vectors: ScoreVectors, thresholds: ClassThresholds, *, alpha: float = ALPHA, unknown: UnknownScore = "one"
+) -> LabelledBoxes:
+    """Return one label a box: the best class that does not expel it, or unknown (equation 7, section 4.2).
+
+    Class c expels a box where ``score - alpha * mean <= 0``.
+
+    Raises
+    ------
+    UsageError
+        Alpha is negative or infinite, or `unknown` has another name.
+    """
+    if not 0 <= alpha < np.inf or unknown not in UNKNOWN_SCORES:
+        raise UsageError(
+            "Invalid arguments of the expelling classifier",
+            expected=f"a finite alpha of 0 or more, an unknown score of {', '.join(UNKNOWN_SCORES)}",
+            found=f"{alpha}, {unknown}"[:80],
+        )
+    # A class that was never calibrated has threshold 0 and never expels, not even a score of 0.
+    accepted = (vectors.scores - alpha * thresholds.means > 0) | (thresholds.pairs == 0)
+    scores = np.where(accepted, vectors.scores, -np.inf)
+    expelled = ~accepted.any(axis=1)
+    n, k = vectors.scores.shape
+    label = scores.argmax(axis=1)
+    unknown_scores = vectors.scores.max(axis=1) if unknown == "max_score" else np.ones(n)
+    values = np.where(expelled, unknown_scores, scores[np.arange(n), label])
+    return LabelledBoxes(np.arange(n), np.where(expelled, k, label).astype(np.int64), values)
