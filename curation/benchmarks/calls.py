@@ -113,7 +113,8 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
 
 def _have_scores(value: Any) -> bool:
     """Return whether a list of rows, or a frame, states scores."""
-    columns = getattr(value, "columns", None)
+    # Of a deleted dataset FiftyOne raises ValueError for every attribute but those of its class.
+    columns = getattr(value, "columns", None) if hasattr(type(value), "columns") else None
     if columns is None:
         columns = value[0] if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping) else ()
     return "score" in columns

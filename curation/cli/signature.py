@@ -341,7 +341,9 @@ def value_of(option: Option, options: argparse.Namespace) -> Any:
     if option.kind == "many":
         return _fitted(option, tuple(_read(option, text) for text in texts), options.prog) if texts else ()
     bare, known = _bare_key(texts, option) if option.bare else (None, None)
-    named = {key: _read(option, text) for key, text in pairs(texts, option.flag, bare=bare, known=known).items()}
+    stated = re.match(r"\[((?:\w+\|)+\w+)", option.metavar)
+    read = pairs(texts, option.flag, bare=bare, known=known, names=stated[1].split("|") if stated else ())
+    named = {key: _read(option, text) for key, text in read.items()}
     if not named and option.default is not _EMPTY:
         return {}
     return _fitted(option, named[""] if [*named] == [""] else named, options.prog)

@@ -121,7 +121,8 @@ def renamed(option: str, known: Collection[str]) -> str | None:
 _MENTIONED = re.compile(
     r"--(?P<option>[a-z][a-z-]*)"
     r"(?: (?P<key>[A-Za-z][\w@-]*)=(?P<of_key>[^\s,;)]+)"
-    r"| (?!(?:and|or|with|without|beside)\b)(?P<value>[^\s,;:=)]+)(?P<end>(?=[,;:)]|\Z| --| or ))?)?"
+    r"| (?!(?:and|or|with|without|beside|requires|needs|takes|reads|names)\b)"
+    r"(?P<value>[^\s,;:=)]+)(?P<end>(?=[,;:)]|\Z| --| or ))?)?"
 )
 _COMMAND = re.compile(r"curation [a-z][^;]*")
 _HELP = re.compile(r"curation evaluate (\w+) --help")

@@ -23,8 +23,6 @@ from itertools import zip_longest
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-import msgspec
-
 from curation.core.errors import CurationError
 from curation.core.wording import cut
 
@@ -81,6 +79,7 @@ def as_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def _float_texts(column: Sequence[float]) -> list[str]:
     """Return `repr` of each number: msgspec writes the same digits in a third of the time, but other exponents."""
+    import msgspec
     import numpy as np
 
     texts = msgspec.json.encode(column)[1:-1].decode().split(",")

@@ -47,7 +47,6 @@ def boxes_of(truth: Truth, *, ids: bool) -> Rows:
 
 TABLES: dict[str, Any] = {
     "rows": list,
-    "a generator": iter,
     "a DataFrame": pd.DataFrame,
     "images": lambda rows: [
         {"image_id": image, "labels": [row["category"] for row in group],

@@ -94,7 +94,7 @@ def test_detections_of_classes_left_out_are_refused_or_reported(tmp_path: Path) 
         evaluate(truth=paths["truth"], detections=paths["with_others"])
     assert "teddy bear (1)" in str(caught.value)
     assert "--on-error outside=drop" in str(caught.value)
-    run = ovcoco_run(tmp_path, "pycocotools", "--on-error", "outside=drop", detections="with_others")
+    run = ovcoco_run(tmp_path, "--on-error", "outside=drop", detections="with_others")
     found = run.result()
     assert found["inputs"]["test"]["detections"]["reported"] == {OUTSIDE: 1}
     assert found["generalized/ovr-cnn"]["AP50_all"] == pytest.approx(run.expected["generalized/ovr-cnn"]["AP50_all"])

@@ -303,8 +303,9 @@ def test_a_corrected_version_is_built_by_the_rule(tmp_path: Path) -> None:
     assert {part.name: part.boxes["known"] for part in manifest.header.parts} == {"t1-train": 30, "t2-train": 6}
     content["annotations"] = content["annotations"][9:]
     path.write_text(json.dumps(content))
+    (again := tmp_path / "again").mkdir()
     with pytest.raises(ProtocolError, match="not those of the data set"):
-        corrected("aquatic", tmp_path, train=path)
+        corrected("aquatic", again, train=path)
 
 
 @real_files("atlas_lists")
@@ -336,7 +337,7 @@ def check_a_completed_header_is_audited_and_exported(
         assert main(["audit", str(folder)]) == 0, name
         part = manifest.header.parts[-1].name
         assert (
-            main(["export", str(folder), "--part", part, "--format", "txt", "--out", str(tmp_path / f"{part}.txt")])
+            main(["export", str(folder), "--part", part, "--format", "txt", "--out", str(folder.with_suffix(".txt"))])
             == 0
         )
     capsys.readouterr()

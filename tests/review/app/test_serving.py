@@ -811,7 +811,7 @@ def test_a_folder_that_may_not_be_written_is_told_before_anything_is_built(tmp_p
         if is_root:
             os.seteuid(0)
     assert refused.value.found == "no permission to write in /usr"
-    assert "another --folder" in str(refused.value.hint)
+    assert "another folder" in str(refused.value.hint)
 
 
 def test_a_review_needs_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

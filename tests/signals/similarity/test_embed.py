@@ -436,7 +436,7 @@ def test_a_corpus_becomes_shards_of_vectors(tmp_path: Path) -> None:
     assert table.column("id").to_pylist() == [f"0.tar/{path.name}" for path in paths]
     vectors = np.array(table.column("vector").drop_null().to_pylist(), np.float32)
     np.testing.assert_array_equal(vectors, open_embeddings(tmp_path / "store").vectors)
-    with pytest.raises(UsageError, match="engine and workers apply to corpus"):
+    with pytest.raises(UsageError, match="engine, workers and shard apply to corpus"):
         embed(photos=tmp_path / "p", out=tmp_path / "ray", engine="ray")
 
 
