@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.building import read_parameters, rebuild
-from curation.benchmarks.osod3.lists import INNER_NODES, NAMES, SUPERCLASSES, declare, read_superclass
+from curation.benchmarks.osod3.class_lists import INNER_NODES, NAMES, SUPERCLASSES, read_superclass
+from curation.benchmarks.osod3.lists import declare
 from curation.benchmarks.registry import find_benchmark
 from curation.core.errors import CurationError, ManifestError, ProtocolError
 from curation.manifest.header import ClassEntry, header_as_data
