@@ -52,11 +52,11 @@ def judged(rule: Rule, target: AuditTarget) -> Outcome:
     if rule.roles and not target.with_role(*rule.roles):
         if target.lists or (target.published is not None and len(target.files) < 2):
             return not_applicable(f"there is no {' or '.join(rule.roles)} list")
-        found = undecidable("lists", ROLES, "no name says train, val or test" if target.published else "")
-        return Outcome((replace(found, lists=tuple(part.name for part in target.files)),))
+        finding = undecidable("lists", ROLES, "no name says train, val or test" if target.published else "")
+        return Outcome((replace(finding, lists=tuple(part.name for part in target.files)),))
     if not rule.each:
-        said = rule.check(target)
-        return said if isinstance(said, Outcome) else Outcome(tuple(said))
+        result = rule.check(target)
+        return result if isinstance(result, Outcome) else Outcome(tuple(result))
     findings: list[Finding] = []
     for case in cases(target, *rule.roles):
         findings += rule.check(case)  # type: ignore[arg-type]  # a check of one list gives findings
@@ -205,10 +205,10 @@ def reading_doubts(target: AuditTarget) -> list[str]:
 def label_warnings(target: AuditTarget) -> list[str]:
     """Return the label files that lack images of their list, each with the first few of these images."""
     return [
-        f"{found.about}: {found.text}: {'; '.join(found.examples)}"
+        f"{finding.about}: {finding.text}: {'; '.join(finding.examples)}"
         for part in target.lists
         for task in sorted(part.labels)
-        for found in ListInTask(target, part, task).uncovered_finding
+        for finding in ListInTask(target, part, task).uncovered_finding
     ]
 
 
@@ -245,8 +245,8 @@ def forbidden_labels(case: ListInTask, forbidden: Bools) -> list[Finding]:
         names = list(dict.fromkeys(label_text(target, label) for label in labels.label[rows].tolist()))
         least = "at least " if len(case.unsure) else ""
         text = f"{least}{labels.counted(len(rows))} labelled {joined(names)} in {labels.origin}"
-        found = Finding("fail", about, len(rows), text, _examples(case, labels, rows))
-        return [found, *case.uncovered_finding]
+        finding = Finding("fail", about, len(rows), text, _examples(case, labels, rows))
+        return [finding, *case.uncovered_finding]
     if case.file is not None:
         covered = len(case.covered)
         text = f"none among {labels.counted()} of {labels.origin} on {counted(covered, 'image')}"

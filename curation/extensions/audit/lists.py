@@ -215,7 +215,7 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
         ImageId(namespace, "0")
     if not folder.is_dir():
         raise missing_path("The folder of lists does not exist", folder)
-    found: dict[str, tuple[str, PublishedList]] = {}
+    entries: dict[str, tuple[str, PublishedList]] = {}
     labels: dict[str, Path] = {}
     unread: dict[str, Unread] = {}
     files: dict[str, PublishedFile] = {}
@@ -236,21 +236,21 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
             if file.annotated:
                 labels[own] = path
             # An array of ids beside a text file of its name is a list of its own, and COCO JSON its labels.
-            if own not in found or not file.annotated:
-                found[f"{name}{below}" if own in found else own] = name, listed
-        if len(found) > MAX_LISTS:
+            if own not in entries or not file.annotated:
+                entries[f"{name}{below}" if own in entries else own] = name, listed
+        if len(entries) > MAX_LISTS:
             raise UsageError("Too many lists to compare", where=str(folder), expected=f"at most {MAX_LISTS:,}")
-    if not found and not any(file.form in ("class roles", "class names", "map") for file in files.values()):
+    if not entries and not any(file.form in ("class roles", "class names", "map") for file in files.values()):
         reasons = "; ".join(f"{name}: {refusal.why}" for name, refusal in list(unread.items())[:3])
         raise UsageError(
             "No list of images found", where=str(folder), expected=EXPECTED, found=reasons or "no such file"
         )
-    names = sorted(found)
-    images = images_of([found[name][1] for name in names], namespace)
+    names = sorted(entries)
+    images = images_of([entries[name][1] for name in names], namespace)
     lists = tuple(
         AuditedList(name, name, own, own_list.lines, own_list, file, f"sha256:{files[file].sha256}")
         for name, own in zip(names, images.members, strict=True)
-        for file, own_list in [found[name]]
+        for file, own_list in [entries[name]]
     )
     return ListSet(folder.resolve().name, lists, images, labels, unread, files, others)
 
@@ -272,20 +272,20 @@ def _published(
         (path for path in paths if path.resolve() not in others),
         key=lambda path: (order.get(path.name.lower(), path.suffix.lower() == ".json"), path.as_posix()),
     )
-    room, named = MAX_BYTES, set[Path]()
+    room, referenced = MAX_BYTES, set[Path]()
     for path in tqdm(paths, desc="reading lists", unit=" files", disable=None, leave=False):
-        if path in named:
+        if path in referenced:
             continue
         room -= _require_room(inside(folder, path.relative_to(folder).as_posix()), room)
         try:
             file = _read(path, folder)
         except AnnotationFormatError as reason:
             line = (reason.where or "").removeprefix(str(path)).strip(" ,:")
-            what = f"{reason.what[0].lower()}{reason.what[1:]}"
-            why = ": ".join(text for text in (what, line, reason.found) if text)
+            message = f"{reason.what[0].lower()}{reason.what[1:]}"
+            why = ": ".join(text for text in (message, line, reason.found) if text)
             yield path, Unread(why, first_line(path), isinstance(reason, DamagedFileError))
             continue
-        named.update(file.named_files)
+        referenced.update(file.named_files)
         yield path, file
 
 
@@ -293,9 +293,9 @@ def _read(path: Path, folder: Path) -> PublishedFile:
     try:
         file = read_published(path, folder)
     except EmptyListError:
-        given = InputFile(path, kind="list")
+        input_file = InputFile(path, kind="list")
         blank = PublishedList("", b"", np.empty(0, np.int32))
-        return PublishedFile(path, "id list", given.size, given.sha256.removeprefix("sha256:"), (blank,))
+        return PublishedFile(path, "id list", input_file.size, input_file.sha256.removeprefix("sha256:"), (blank,))
     for listed in file.lists:
         if listed.name and (not listed.name.isprintable() or len(listed.name) > _LONGEST_KEY):
             raise AnnotationFormatError("A list in it has no valid name", found=repr(listed.name[:40]))

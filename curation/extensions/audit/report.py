@@ -206,10 +206,10 @@ def _of_rule(result: RuleResult) -> Iterator[Statement]:
         if finding.verdict in GRAVITIES:
             alike = finding.need if finding.verdict == "undecidable" else finding.like
             groups.setdefault((finding.verdict, alike or str(row)), []).append(finding)
-    asked = sum(finding.asked for finding in findings if finding.verdict in ("fail", "warn", "pass", "undecidable"))
+    questions = sum(finding.asked for finding in findings if finding.verdict in ("fail", "warn", "pass", "undecidable"))
     for (verdict, _), group in groups.items():
         if len(group) >= (2 if verdict == "undecidable" else _ALIKE):
-            yield _together(rule, group, asked)
+            yield _together(rule, group, questions)
         else:
             yield from (_alone(rule, finding) for finding in group)
 
@@ -236,20 +236,20 @@ def _sentence(finding: Finding) -> str:
 
 def _by_reason(group: Sequence[Finding]) -> Iterator[str]:
     for reason, count in Counter(finding.reason for finding in group).most_common():
-        own = [finding.brief for finding in group if finding.reason == reason]
-        yield f"{reason} ({count:,}: {joined(list(dict.fromkeys(own)), SHOWN_EXAMPLES)})"
+        briefs = [finding.brief for finding in group if finding.reason == reason]
+        yield f"{reason} ({count:,}: {joined(list(dict.fromkeys(briefs)), SHOWN_EXAMPLES)})"
 
 
-def _together(rule: Rule, group: Sequence[Finding], asked: int) -> Statement:
+def _together(rule: Rule, group: Sequence[Finding], questions: int) -> Statement:
     """Return like findings as one statement with a part each."""
     first = _alone(rule, group[0])
     pairs = tuple(pair for finding in group for pair in finding.pairs)
     lists = tuple(dict.fromkeys(name for finding in group for name in finding.lists))
     kind = group[0].verdict
     if kind != "undecidable":
-        named = [(found.brief or found.about) + (f" ({found.count:,})" if found.count else "") for found in group]
-        where = f"in {len(group)} of {asked:,} {'pairs' if pairs else 'lists'} " if kind in ("fail", "warn") else ""
-        text = f"{where}{group[0].like}: {joined(named, _SHOWN_ALIKE)}"
+        labels = [(row.brief or row.about) + (f" ({row.count:,})" if row.count else "") for row in group]
+        where = f"in {len(group)} of {questions:,} {'pairs' if pairs else 'lists'} " if kind in ("fail", "warn") else ""
+        text = f"{where}{group[0].like}: {joined(labels, _SHOWN_ALIKE)}"
     elif group[0].like:
         text = f"in {len(group):,} pairs {group[0].like}: {', '.join(_by_reason(group))}"
     elif len(texts := list(dict.fromkeys(finding.text for finding in group if finding.text))) > 1:
@@ -268,8 +268,8 @@ def _together(rule: Rule, group: Sequence[Finding], asked: int) -> Statement:
         hint=first.hint,
         pairs=pairs,
         parts=tuple(
-            {"about": found.about, "lists": list(found.lists), "count": found.count, "of": found.of, "text": found.text}
-            for found in group
+            {"about": row.about, "lists": list(row.lists), "count": row.count, "of": row.of, "text": row.text}
+            for row in group
         ),
     )
 
@@ -454,8 +454,8 @@ class Report:
     @property
     def unread(self) -> list[tuple[str, str, str]]:
         """Files of a folder that were not read: name, first line, why."""
-        found = self.target.published
-        return [(name, unread.first_line, unread.why) for name, unread in found.unread.items()] if found else []
+        published = self.target.published
+        return [(name, unread.first_line, unread.why) for name, unread in published.unread.items()] if published else []
 
     @property
     def failed(self) -> bool:
@@ -471,8 +471,8 @@ class Report:
     @property
     def damaged(self) -> dict[str, str]:
         """Lists that could not be read, and why: what the rules say is said of the others alone."""
-        found = self.target.published
-        return {name: unread.why for name, unread in found.unread.items() if unread.is_damaged} if found else {}
+        published = self.target.published
+        return {name: unread.why for name, unread in published.unread.items() if unread.is_damaged} if published else {}
 
     @property
     def findings(self) -> pd.DataFrame:

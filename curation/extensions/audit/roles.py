@@ -105,24 +105,24 @@ class Pair:
 class _Part:
     """What one part of a path says: words of roles with what each means, and the words that are left."""
 
-    said: tuple[str, ...]
+    hits: tuple[str, ...]
     left: tuple[str, ...]
 
     @property
     def roles(self) -> tuple[Role, ...]:
         """The role that the words name; two of a compound; None of them where they contradict each other."""
-        words = [word.lower() for word in self.said]
-        found = {role for word in words for role in _WORDS[word]}
+        words = [word.lower() for word in self.hits]
+        roles = {role for word in words for role in _WORDS[word]}
         joined = [pair for pair in pairwise(words) if pair in _JOINED]
         if len(words) == 2 and joined:
-            found = {"test"} if words[1] == "dev" else found
+            roles = {"test"} if words[1] == "dev" else roles
         elif len({_WORDS[word] for word in words}) > 1:
             return ()
-        return tuple(role for role in _ORDER if role in found)
+        return tuple(role for role in _ORDER if role in roles)
 
 
 def _part(text: str) -> _Part:
-    said, left = list[str](), list[str]()
+    hits, left = list[str](), list[str]()
     for unit in _UNIT.findall(text):
         rest = ""
         for piece in _PIECES.split(unit):
@@ -130,9 +130,9 @@ def _part(text: str) -> _Part:
             if match is None:
                 rest += piece.lower()
             elif match[1]:
-                said.append(piece[: len(match[1])])
+                hits.append(piece[: len(match[1])])
         left += [rest] * bool(rest)
-    return _Part(tuple(said), tuple(left))
+    return _Part(tuple(hits), tuple(left))
 
 
 @lru_cache(_NAMES)
@@ -144,20 +144,20 @@ def read_role(path: str) -> RoleGuess:
     # A list of a table's column is named by file and value: meta.csv[split=train].
     *folders, name = _SUFFIX.sub("", path.replace("\\", "/").replace("[", "/").rstrip("]")).split("/")
     parts = [_part(name), *map(_part, reversed(folders))]
-    kept = (" ".join(part.left) if part.said else text for text, part in zip(reversed(folders), parts[1:], strict=True))
-    folder = "/".join([text.lower() for text in kept if text][::-1])
-    guess = RoleGuess(path, (), parts[0].left, folder, parts[0].said, "no name says train, val or test")
-    if parts[0].said and not parts[0].roles:
-        both = " and ".join(f'"{word}"' for word in dict.fromkeys(parts[0].said))
+    rest = (" ".join(part.left) if part.hits else text for text, part in zip(reversed(folders), parts[1:], strict=True))
+    folder = "/".join([text.lower() for text in rest if text][::-1])
+    guess = RoleGuess(path, (), parts[0].left, folder, parts[0].hits, "no name says train, val or test")
+    if parts[0].hits and not parts[0].roles:
+        both = " and ".join(f'"{word}"' for word in dict.fromkeys(parts[0].hits))
         return replace(guess, why=f"the name says {both}: choose with --role")
     for depth, part in enumerate(parts):
         if part.roles:
-            unlabelled = any(word.lower().startswith("unl") for word in part.said)
-            quoted = " and ".join(f'"{word}"' for word in dict.fromkeys(part.said))
+            unlabelled = any(word.lower().startswith("unl") for word in part.hits)
+            quoted = " and ".join(f'"{word}"' for word in dict.fromkeys(part.hits))
             why = (
                 f"its folder says {quoted}" if depth else f"the name says {quoted}"
             ) + ": unlabelled training" * unlabelled
-            return replace(guess, roles=part.roles, words=part.said, why=why, unlabelled=unlabelled)
+            return replace(guess, roles=part.roles, words=part.hits, why=why, unlabelled=unlabelled)
     return guess
 
 
@@ -239,17 +239,17 @@ def task_roles(name: str, n_lines: int, n_tasks: int, names: Sequence[str] = ())
             folder, _, stem = other.lower().rpartition("/")
             homes[stem].add(folder)
     stem = name.rpartition("/")[2].lower()
-    found = _role_in_task(name)
+    parsed = _role_in_task(name)
     why = next((text for pattern, text in _NO_ROLE.items() if pattern.fullmatch(stem)), "the name states no role")
     if any(len(folders) > 1 for folders in homes.values()):
         why = "several folders hold lists of the same name: audit one at a time"
-        found = None
-    if found is None:
+        parsed = None
+    if parsed is None:
         return [TaskRole("", ALL_TASKS, why)]
-    role, task, beside = found
-    whole = [other for other in names if other.rpartition("/")[2] in ("all_task_test", "test")]
-    if role == "test" and beside == "known" and whole:
-        return [TaskRole("", ALL_TASKS, f"its images are part of {whole[0]}")]
+    role, task, rest = parsed
+    full_tests = [other for other in names if other.rpartition("/")[2] in ("all_task_test", "test")]
+    if role == "test" and rest == "known" and full_tests:
+        return [TaskRole("", ALL_TASKS, f"its images are part of {full_tests[0]}")]
     if n_tasks and task > n_tasks:
         return [TaskRole("", ALL_TASKS, f"the name says task {task}, but there are {n_tasks} tasks")]
     if task != ALL_TASKS:
@@ -265,7 +265,7 @@ def task_roles(name: str, n_lines: int, n_tasks: int, names: Sequence[str] = ())
 
 def tasks_by_name(names: Sequence[str]) -> int:
     """Return the largest task number that the names of some lists say, 0 where none does."""
-    return max((found[1] for name in names if (found := _role_in_task(name))), default=0)
+    return max((parsed[1] for name in names if (parsed := _role_in_task(name))), default=0)
 
 
 def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[Pair]:
@@ -281,9 +281,9 @@ def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[Pair
     for index, guess in enumerate(guesses):
         if lines[index]:
             homes[guess.folder, guess.family].append(index)
-    found = dict[tuple[int, int], Pair]()
-    for (folder, family), own in homes.items():
-        for index in own:
+    pairs = dict[tuple[int, int], Pair]()
+    for (folder, family), members in homes.items():
+        for index in members:
             for role in set(_ORDER) - set(guesses[index].roles) if guesses[index].roles else ():
                 # The first home that has the role serves; a list of both roles holds the other by design.
                 serving = [
@@ -293,16 +293,16 @@ def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[Pair
                 for other in next(filter(None, serving), []):
                     if not set(guesses[other].roles) & set(guesses[index].roles):
                         pair = _pair(guesses, index, other)
-                        found[pair.a, pair.b] = pair
+                        pairs[pair.a, pair.b] = pair
     parts = [
         Pair(min(a, b), max(a, b), kind="parts")
         for (folder, short), (other, long) in combinations(sorted(homes), 2)
         if folder == other and short and long[: len(short)] == short
         for a in homes[folder, short]
         for b in homes[folder, long]
-        if (a, b) not in found and (b, a) not in found
+        if (a, b) not in pairs and (b, a) not in pairs
     ]
-    return [*sorted(found.values(), key=_by_position), *sorted(parts, key=_by_position)]
+    return [*sorted(pairs.values(), key=_by_position), *sorted(parts, key=_by_position)]
 
 
 def _by_position(pair: Pair) -> tuple[int, int]:

@@ -229,10 +229,10 @@ class AuditTarget:
     @cached_property
     def columns(self) -> ImageColumns:
         """What the sources state of each id: file name, size and boxes; and the bytes of photos beside them."""
-        place = np.full(len(self.ids), -1, np.int32)
+        positions = np.full(len(self.ids), -1, np.int32)
         held = np.flatnonzero(self.home >= 0)
-        place[held] = self.positions[self.home[held], held]
-        columns = ImageColumns(self.ids, [source.raw for source in self.sources], self.home, place)
+        positions[held] = self.positions[self.home[held], held]
+        columns = ImageColumns(self.ids, [source.raw for source in self.sources], self.home, positions)
         names = enumerate(source.name for source in self.sources)
         return columns.located({number: self.paths[name] for number, name in names if name in self.paths})
 
@@ -289,9 +289,9 @@ class AuditTarget:
 
     def where(self, images: Int32s) -> Bools:
         """Return which ids are among some images, shape (u,)."""
-        shown = np.zeros(len(self.ids), np.bool_)
-        shown[images] = True
-        return shown
+        mask = np.zeros(len(self.ids), np.bool_)
+        mask[images] = True
+        return mask
 
     def shared(self, first: AuditedList, second: AuditedList) -> Int32s:
         """Return the images that are in both of two lists, ascending."""
@@ -301,8 +301,8 @@ class AuditTarget:
         """Return the first few images by id, each with the lines on which some lists name it first."""
         texts = []
         for image in self.first(images):
-            places = [line for part in lists if (line := part.line_of(image))]
-            texts.append(f"{self.ids[image]}" + (f" ({'; '.join(places)})" if places else ""))
+            lines = [line for part in lists if (line := part.line_of(image))]
+            texts.append(f"{self.ids[image]}" + (f" ({'; '.join(lines)})" if lines else ""))
         return tuple(texts)
 
     def first(self, images: Int32s | Int64s) -> list[int]:
@@ -345,13 +345,13 @@ class AuditTarget:
         """
         images = self.unlocated(part)
         if self.kind == "manifest":
-            given = {source.name for source in self.sources}
-            return images if part.sources and set(part.sources) <= given else images[:0]
+            available = {source.name for source in self.sources}
+            return images if part.sources and set(part.sources) <= available else images[:0]
         located = self.held(part)
         if not (len(images) and len(located)):
             return images[:0]
         # With all digits alike, ids of one dataset usually have one form.
-        here, there = ([_DIGIT.sub("0", str(text)) for text in self.ids[own].tolist()] for own in (located, images))
+        here, there = ([_DIGIT.sub("0", str(text)) for text in self.ids[rows].tolist()] for rows in (located, images))
         return images[np.isin(there, sorted(set(here)))]
 
     def incomplete(self, images: Int32s) -> Bools:
@@ -364,8 +364,8 @@ class AuditTarget:
 
         VOC has boxes of 20 classes: that an image of it has none of a truck says nothing of trucks.
         """
-        wanted = {self.names.folded(self.classes[row].name) for row in np.flatnonzero(classes).tolist()}
-        lacking = [bool(wanted - {self.names.folded(name) for name in source.exhaustive}) for source in self.sources]
+        names = {self.names.folded(self.classes[row].name) for row in np.flatnonzero(classes).tolist()}
+        lacking = [bool(names - {self.names.folded(name) for name in source.exhaustive}) for source in self.sources]
         return self.incomplete(images) | np.array([*lacking, True], np.bool_)[self.home[images]]
 
 

@@ -168,8 +168,8 @@ class Fingerprint:
         """Return stem (with its folder where stems repeat) and label of each entry that has one."""
         if self.listed.labels is None:
             return []
-        own = (self.listed.parent_stems if self.folded else self.listed.stems).split(b"\n")
-        return [pair for pair in zip(own, self.listed.labels.tolist(), strict=False) if pair[1] != NO_LABEL]
+        keys = (self.listed.parent_stems if self.folded else self.listed.stems).split(b"\n")
+        return [pair for pair in zip(keys, self.listed.labels.tolist(), strict=False) if pair[1] != NO_LABEL]
 
     def keys(self, *, folded: bool) -> bytes:
         """Return the distinct stems, or such with their folder, a line feed after each."""

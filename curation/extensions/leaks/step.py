@@ -82,9 +82,9 @@ class Fingerprints:
 
 def fingerprints(pictures: Sequence[Image], *, variants: bool = False) -> Fingerprints:
     """Return what the pictures of a photo are recognised by; with `variants`, also its mirrored and cropped copies."""
-    found = [code_of(picture, variants=variants) for picture in pictures]
-    codes = np.stack([codes for codes, _ in found])
-    return Fingerprints(tuple(map(pixel_digest, pictures)), codes, tuple(plain for _, plain in found))
+    pairs = [code_of(picture, variants=variants) for picture in pictures]
+    codes = np.stack([codes for codes, _ in pairs])
+    return Fingerprints(tuple(map(pixel_digest, pictures)), codes, tuple(plain for _, plain in pairs))
 
 
 def pictures_of(data: bytes) -> tuple[Image, ...]:
@@ -100,13 +100,13 @@ def pictures_of(data: bytes) -> tuple[Image, ...]:
     photo = decode_photo(data)
     try:
         turned = photo.getexif().get(_ORIENTATION, 1) != 1
-        shown = ImageOps.exif_transpose(photo) if turned else photo
+        upright = ImageOps.exif_transpose(photo) if turned else photo
     # A malformed tag is none; Pillow's parser raises errors of many kinds.
     except (OSError, ValueError, SyntaxError, TypeError, KeyError, IndexError, ArithmeticError, AttributeError,
             RuntimeError) as error:  # fmt: skip
         del error
         return (photo,)
-    return (shown, photo) if turned else (photo,)
+    return (upright, photo) if turned else (photo,)
 
 
 def pixel_digest(picture: Image) -> str:
@@ -120,9 +120,9 @@ def code_of(picture: Image, *, variants: bool = False) -> tuple[Codes, bool]:
     from PIL.Image import Resampling
 
     grey = np.asarray(picture.convert("L").resize((SIDE, SIDE), Resampling.BOX), np.float64)
-    whole, *shifted = _bases() if variants else _bases()[:1]
+    full, *shifted = _bases() if variants else _bases()[:1]
     rows, columns = _frequencies()
-    tables = [(whole @ grey @ whole.T)[rows, columns]]
+    tables = [(full @ grey @ full.T)[rows, columns]]
     for down in shifted:
         half = down @ grey
         tables += [(half @ across.T)[rows, columns] for across in shifted]
@@ -251,7 +251,7 @@ class FindLeaks(Step):
     def of(cls, photos: Mapping[str, Fingerprints], radius: int = RADIUS) -> FindLeaks:
         """Return the step of a benchmark's photos, by image id."""
         owners = np.array([number for number, photo in enumerate(photos.values()) for _ in photo.pixels], np.int64)
-        shown = np.array([not plain for photo in photos.values() for plain in photo.plain], np.bool_)
+        has_code = np.array([not plain for photo in photos.values() for plain in photo.plain], np.bool_)
         codes = np.concatenate(
             [np.empty((0, len(VARIANTS), WORDS), np.uint64), *(photo.codes for photo in photos.values())]
         )
@@ -259,8 +259,8 @@ class FindLeaks(Step):
             ids=tuple(photos),
             pixels=tuple(digest for photo in photos.values() for digest in photo.pixels),
             pixel_owners=owners,
-            codes=np.ascontiguousarray(codes[shown]),
-            code_owners=owners[shown],
+            codes=np.ascontiguousarray(codes[has_code]),
+            code_owners=owners[has_code],
             radius=radius,
             # A wider radius is asked for to find more: candidates must be found as widely.
             first_radius=max(FIRST_RADIUS, radius * FIRST_BITS // BITS - 4),
@@ -282,7 +282,7 @@ class FindLeaks(Step):
 
     def _rows_of(self, photos: Sequence[Photo]) -> Iterator[Row]:
         readable: list[tuple[str, bytes]] = []
-        found: list[Fingerprints] = []
+        prints: list[Fingerprints] = []
         for name, data in photos:
             try:
                 if isinstance(data, BrokenPhotoError):
@@ -292,10 +292,10 @@ class FindLeaks(Step):
                 yield Row("unreadable", corpus=name, variant=str(error))
                 continue
             readable.append((name, data))
-            found.append(fingerprints(pictures))
-            if all(found[-1].plain):
+            prints.append(fingerprints(pictures))
+            if all(prints[-1].plain):
                 yield Row("plain", corpus=name)
-        for (index, owner), (kind, bits, variant) in sorted(self._matches(found).items()):
+        for (index, owner), (kind, bits, variant) in sorted(self._matches(prints).items()):
             name, data = readable[index]
             yield Row(KINDS[kind], self.ids[owner], name, VARIANTS[variant], bits, self.radius, thumbnail(data))
 
@@ -303,9 +303,9 @@ class FindLeaks(Step):
         """Return the strongest kind, its bits and its variant of each pair of a photo and a benchmark image."""
         best: dict[tuple[int, int], tuple[int, int, int]] = {}
         positions = [index for index, photo in enumerate(photos) for plain in photo.plain if not plain]
-        shown = [photo.codes[~np.array(photo.plain), 0] for photo in photos]
-        asked = np.concatenate([*shown, np.empty((0, WORDS), np.uint64)])
-        for number, code, bits in near_codes(asked, self.codes.reshape(-1, WORDS), self.radius, self.first_radius):
+        codes = [photo.codes[~np.array(photo.plain), 0] for photo in photos]
+        queries = np.concatenate([*codes, np.empty((0, WORDS), np.uint64)])
+        for number, code, bits in near_codes(queries, self.codes.reshape(-1, WORDS), self.radius, self.first_radius):
             picture, variant = divmod(code, len(VARIANTS))
             kind = KINDS.index("mirrored" if variant >= N_WINDOWS else "perceptual")
             pair = positions[number], int(self.code_owners[picture])
@@ -320,11 +320,11 @@ class FindLeaks(Step):
 
     @cached_property
     def _owners_of(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        owners: dict[str, list[int]] = {}
         for digest, owner in zip(self.pixels, self.pixel_owners.tolist(), strict=True):
-            if owner not in found.setdefault(digest, []):
-                found[digest].append(owner)
-        return found
+            if owner not in owners.setdefault(digest, []):
+                owners[digest].append(owner)
+        return owners
 
 
 def near_codes(asked: Codes, known: Codes, radius: int, first_radius: int) -> list[tuple[int, int, int]]:
@@ -338,7 +338,7 @@ def near_codes(asked: Codes, known: Codes, radius: int, first_radius: int) -> li
     ----------
     asked, known : ndarray of uint64, shapes (a, 4), (k, 4)
     """
-    found: list[tuple[int, int, int]] = []
+    pairs: list[tuple[int, int, int]] = []
     differing = np.empty((_ROWS, _COLUMNS), np.uint64)
     counts = np.empty((_ROWS, _COLUMNS), np.uint8)
     near = np.empty((_ROWS, _COLUMNS), np.bool_)
@@ -355,8 +355,8 @@ def near_codes(asked: Codes, known: Codes, radius: int, first_radius: int) -> li
             if near[part].any():
                 row, column = np.nonzero(near[part])
                 bits = np.bitwise_count(rows[row] ^ known[low + column]).sum(axis=1, dtype=np.int64)
-                kept = bits <= radius
-                found += zip(
-                    (start + row[kept]).tolist(), (low + column[kept]).tolist(), bits[kept].tolist(), strict=True
+                hits = bits <= radius
+                pairs += zip(
+                    (start + row[hits]).tolist(), (low + column[hits]).tolist(), bits[hits].tolist(), strict=True
                 )
-    return found
+    return pairs
