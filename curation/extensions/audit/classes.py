@@ -33,7 +33,7 @@ _EXAMPLE = '{"tasks": [{"name": "t1", "introduced": ["person", "dog"]}, …]}'
 
 @dataclass(frozen=True, slots=True)
 class TaskClasses:
-    """What one task says of the classes.
+    """Classes of a task.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ def known_aliases(name: str) -> tuple[str, ...]:
 
 
 def _aliases(classes: Sequence[ClassEntry]) -> Mapping[str, str]:
-    """Return the common form of each alias; an alias that is itself the name of a class of its own stays apart."""
+    """Return the common form of each alias; an alias that is a VOC class name keeps the form of that class."""
     forms = {fold(voc): fold(coco) for voc, coco in COCO_NAMES_OF_VOC.items()}
     for entry in classes:
         common = forms.get(fold(entry.name), fold(entry.name))

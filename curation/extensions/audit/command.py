@@ -90,7 +90,7 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
     Parameters
     ----------
     whole : bool
-        Whether notes, what passed, and all lists are told too.
+        Whether to include notes, passed rules and all lists.
     """
     yield made.verdict_text
     doubts = reading_doubts(made.target)

@@ -64,7 +64,7 @@ _END = f"(?:{IMAGE_SUFFIX.removesuffix('$')})?$"
 _COUNTER = r"^((?:.*?[^A-Za-z])??(?i:{})[_-]?{})"
 """A word and a number, the first in a path: the third video of this folder is not that of another."""
 _MORE = r"[^.\d]"
-"""What follows the number: a file that is a clip is no group of images, whereas a patient may have one image."""
+"""What follows the number: a file that is a clip is not a group of images, whereas a patient may have one image."""
 _PATTERNS = (
     _Pattern("Roboflow source", ("source photo",), r"([^/]+)\.rf\.[0-9a-f]{32}"),
     _Pattern(
@@ -147,7 +147,7 @@ class GroupExample:
 
 @dataclass(frozen=True, slots=True)
 class GroupResult:
-    """What groups of images say of two lists.
+    """Groups of images compared between two lists.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class GroupResult:
     tried : tuple of str
         Patterns that do not decide, and why: ``folder (fits 0 of 200 and 1,159 of 1,159 lines)``.
     also : tuple of str
-        What further patterns and columns say, sentences.
+        Results of further patterns and columns, as sentences.
     why : str
         Of *undecidable*: the reason where a pattern fits and decides nothing, such as groups that are classes.
     is_view : bool
@@ -227,14 +227,14 @@ class Groups:
             )
 
     def compare(self, a: int, b: int, *, people_only: bool = False, sure_only: bool = False) -> GroupResult:
-        """Return what groups say of two lists, by position.
+        """Return whether two lists, given by position, share groups of images.
 
         Parameters
         ----------
         sure_only : bool
-            Whether patterns are left out whose groups may be classes: lists of a manifest state no labels to tell that.
+            Whether to leave out patterns whose groups may be classes: lists of a manifest have no labels to check that.
         people_only : bool
-            Whether patients and subjects alone are asked for, as between parts of a benchmark.
+            Whether to compare patients and subjects only, as between parts of a benchmark.
         """
         of = len(self.images.members[a]), len(self.images.members[b])
         decided, tried, also, why = None, list[str](), list[str](), ""
@@ -264,7 +264,7 @@ class Groups:
         return replace(result, tried=tuple(dict.fromkeys(tried)), also=tuple(also))
 
     def _groupings(self, a: int, b: int, *, people_only: bool) -> Iterator[tuple[_Pattern, _Sides]]:
-        """Yield what may tell groups, in the order in which it is tried, with the groups of two lists by it."""
+        """Yield columns and patterns in the order in which they are tried, with the groups of two lists."""
         columns = [{_column(name): (name, col) for name, col in self.images.lists[at].columns.items()} for at in (a, b)]
         for name in ([self.column] * bool(self.column)) + ([] if people_only else list(GROUP_COLUMNS)):
             if name in columns[0] and name in columns[1]:
@@ -283,7 +283,7 @@ class Groups:
             ids = int(np.searchsorted(unique, self.images.n_ids))
             rows = unique[ids:]
             codes, names = np.full(len(unique), -1, np.int32), _texts(())
-            # A look at some tells patterns that do not fit; those of the user are told to the last line.
+            # A sample of lines rejects patterns that do not fit; patterns of the user are applied to all lines.
             few = rows if pattern in self.own else rows[:: max(len(rows) // _SAMPLE, 1)]
             hits = compute.match_substring_regex(self._paths(few), pattern.regex).to_numpy(zero_copy_only=False)
             if len(rows) and 2 * hits.sum() >= len(few) * (pattern not in self.own) and hits.any():
@@ -304,7 +304,7 @@ class Groups:
         return self.images.texts.take(rows)
 
     def _doubt(self, pattern: _Pattern, sides: _Sides, result: GroupResult, pair: tuple[int, int]) -> str:
-        """Return why groups by a pattern decide nothing; empty where they do."""
+        """Return why the groups of a pattern are inconclusive, or an empty text."""
         counts = np.bincount(np.concatenate([codes[codes >= 0] for codes in sides.codes]), minlength=len(sides.names))
         present = int((counts > 0).sum())
         if present < 2:
@@ -359,7 +359,7 @@ class Groups:
         return bool(follows) if values > 1 else None
 
     def _columns_apart(self, a: int, b: int) -> Iterator[str]:
-        """Yield what columns tell whose names say nothing: that each of their values is on one side."""
+        """Yield a sentence for each unknown column whose values are all in only one of two lists."""
         left, right = self.images.lists[a].columns, self.images.lists[b].columns
         for name in sorted(set(left) & set(right)):
             values = {*left[name].values} | {*right[name].values}
@@ -392,13 +392,13 @@ def _checked(pattern: str) -> str:
 
 
 def _column(name: str) -> str:
-    """Return the name of a column as it is compared."""
+    """Return the normalised name of a column."""
     short = re.sub(r"[_ -]?id$", "", name.lower())
     return short if short in GROUP_COLUMNS else name.lower()
 
 
 def _above(name: str) -> str:
-    """Return the folders before the name of a group, but for their numbers: a slide may lie in a folder of its own."""
+    """Return the folders of a group with numbers masked: each slide may lie in a separate folder."""
     return re.sub(r"\d+", "0", name.rpartition("/")[0])
 
 
@@ -413,7 +413,7 @@ def _joined(a: tuple[Int32s, pa.LargeStringArray], b: tuple[Int32s, pa.LargeStri
     import pyarrow as pa
 
     encoded = pa.concat_arrays([a[1], b[1]]).dictionary_encode()
-    # The last place is that of -1.
+    # The last entry maps -1 to itself.
     codes = np.append(encoded.indices.to_numpy(), -1).astype(np.int32)
     right = np.where(b[0] < 0, -1, b[0] + len(a[1]))
     return _Sides((codes[a[0]], codes[right]), encoded.dictionary)

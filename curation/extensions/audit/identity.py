@@ -1,4 +1,4 @@
-"""What is one image: its whole path as written, or an id whose form tells its dataset; which lists seem to share some.
+"""Identify images by their whole path or by an id whose form implies its dataset; find lists that may share images.
 
 Paths are compared as they are normalised by the reader (`PublishedList.images`), never by file name or last folder
 alone: the frame ``0000000105`` of two drives are two images. Only equal images (`Images.overlaps`) may carry an error;
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Strength = Literal["likely", "hint"]
 
 SHARE = 0.95
-"""Of the lines of a list: fewer with the form of an id, and none is one."""
+"""Least share of lines with the form of an id; below it, no line of the list is read as an id."""
 _SUFFIXES = (
     "jpe?g|png|bmp|tiff?|gif|webp|ppm|pgm|nii(?:\\.gz)?|dcm|npy|npz|h5|mat|avi|mp4|webm|wav|flac|ply|bin|obj|off"
 )
@@ -44,9 +44,9 @@ _WIDTH = {"coco": 12, "voc2007": 6, "voc2012": 11}
 _UNWRITTEN = {
     "coco": ("^coco:", ""), "voc2007": ("^voc2007:", ""), "voc2012": ("^(?:voc2012:)?(.{4})_?(.{6})$", r"\1_\2"),
 }  # fmt: skip
-"""What becomes of an id as it is written, before zeros: its native form."""
+"""Replacements that turn a written id, before zeros are added, into its native form."""
 _BARE = {"coco": "[0-9]{1,12}", "voc2007": "[0-9]{1,6}", "voc2012": "[0-9]{10}"}
-"""Numbers that stand for an id of each dataset, where somebody says that they are of it."""
+"""Numbers accepted as ids of each dataset, if the user or a namespace names the dataset."""
 _VOC2007_LAST = "voc2007:009963"
 """Its last image: a longer list of six-digit numbers is of another dataset."""
 
@@ -73,7 +73,7 @@ def ids_of(stems: pa.StringArray, patterns: Iterable[tuple[str, str]]) -> pa.Str
 
 
 class Alike(NamedTuple):
-    """That two lists which share no path, and no id, may share images.
+    """Two lists without a common path or id that may still contain the same images.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Images:
     n_ids : int
         How many of them are such ids.
     namespace : str
-        Of images without a known form or a written namespace, ``""`` where nobody said.
+        Namespace of images without a known form or a written namespace; ``""`` if unknown.
     members : tuple of ndarray of int32
         Of each list, the position of each entry's image.
     lists : tuple of PublishedList
@@ -142,7 +142,7 @@ class Images:
     root : str
         The folders that all paths of all lists begin with, without final slash; empty where there are none.
     climbing : int
-        Entries with a part ``..``, which stays as it is written.
+        Entries with a part ``..``, which is kept unchanged.
     """
 
     texts: pa.LargeStringArray
@@ -233,12 +233,12 @@ class Images:
         return shared
 
     def alike(self, a: int, b: int, shown: int = 3) -> Alike | None:
-        """Return by what names two lists that share no image may share some, by the strongest sign that there is.
+        """Return the strongest sign that two lists without a common image may share images, or None.
 
-        Costs a look at every path: for pairs that are compared, not for all.
+        It reads every path, so call it only for pairs that are compared.
         """
         sides = self.uniques[a], self.uniques[b]
-        # Two lists of ids share what they share.
+        # Two lists of ids are compared exactly.
         if not all(map(len, sides)) or all((images < self.n_ids).all() for images in sides):
             return None
         for sign in self._signs(sides):
@@ -272,7 +272,7 @@ class Images:
         return self.natives if self.n_ids else self.texts
 
     def _coded(self, sign: _Sign) -> Int32s:
-        """Return an integer for each image, the same where a sign holds them for one."""
+        """Return an integer for each image, equal for images that a sign treats as the same."""
         from pyarrow import compute
 
         if sign not in self._codes:
@@ -291,7 +291,7 @@ def first_rows(members: Int32s, unique: Int32s) -> Int32s:
 
 
 def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
-    """Return the images of the lists of one folder.
+    """Return the images of the lists of a folder.
 
     Parameters
     ----------
@@ -342,10 +342,10 @@ def _joined(rows: Sequence[Int32s]) -> Int32s:
 
 
 class _Namings(NamedTuple):
-    """What each distinct path may be, as positions in `texts`; -1 where it is no such thing.
+    """Possible names of each distinct path, as positions in `texts`; -1 for none.
 
-    It is the path itself; an id that says its dataset, or of which somebody says it; an id by its form. Where a list
-    has a path `unlike_voc`, its six digits are not VOC2007's by their form; `is_voc` tells the texts that are such ids.
+    `paths` is the path, `declared` an id whose dataset is written or set by the user, `formed` an id by its form. If a
+    list has a path `unlike_voc`, its six digits are not VOC2007's; `is_voc` marks the texts that are such ids.
     """
 
     texts: pa.LargeStringArray
@@ -378,7 +378,7 @@ def _namings(paths: pa.StringArray, namespace: str) -> _Namings:
 
 
 def _ids_in(listed: PublishedList, rows: Int32s, namings: _Namings, namespace: str) -> Int32s:
-    """Return the id of each entry where nearly all have the form of one; -1 of the others, or of all."""
+    """Return the id of each entry if nearly all entries look like ids, and -1 for all others."""
     ids, none = namings.declared[rows], np.full(len(listed), -1, np.int32)
     # Integers of JSON are written without leading zeros: six of their digits are not VOC's.
     if namespace in ("", *NATIVE_FORMS) and not listed.integers:
@@ -392,13 +392,13 @@ def _ids_in(listed: PublishedList, rows: Int32s, namings: _Namings, namespace: s
     known = ids[ids >= 0]
     if listed.by_columns or len(known) < SHARE * len(listed):
         return none
-    # Numbers that stand for many paths each are counters and no ids.
+    # Numbers that occur in many paths each are counters, not ids.
     paths = distinct(namings.paths[rows]) if listed.has_folders else none[:0]
     return none if len(distinct(known)) < SHARE**2 * len(paths) else ids
 
 
 def _twins(texts: pa.LargeStringArray, rows: Int32s, other: pa.LargeStringArray, positions: Int32s) -> Int32s:
-    """Return for each text its own position, or of some rows, that of the other text which is the same."""
+    """Return the position of each text; for `rows`, the position of the equal text in `other`, if any."""
     from pyarrow import compute
 
     image = np.arange(len(texts), dtype=np.int32)

@@ -59,7 +59,7 @@ class AuditedList:
     lines : ndarray of int32, shape (n,)
         Line of each member in its file, from 1.
     read : PublishedList
-        The list as it was read: labels, groups, what is no entry. Of a part of a manifest, its ids.
+        The list as read: labels, groups, lines without an entry. For a part of a manifest, its ids.
     file : str
         Path of the file below the folder, ``ore/t2_ft.txt``; empty for a part of a manifest.
     sha256 : str
@@ -77,7 +77,7 @@ class AuditedList:
     view : LabelView or None
         None without a role.
     view_declared : bool
-        Whether somebody said so; else it is what the principle asks for.
+        Whether the view is declared; else it is the view of the principle.
     labels : mapping of int to LabelFile
         Label files by task.
     sources : tuple of str
@@ -135,7 +135,7 @@ class AuditedList:
 
 
 class Unread(NamedTuple):
-    """Why a file is no list of images, its first line, and whether it may be a list and is damaged."""
+    """Why a file is not a list of images, its first line, and whether it may be a damaged list."""
 
     why: str
     first_line: str
@@ -144,7 +144,7 @@ class Unread(NamedTuple):
 
 @dataclass(frozen=True)
 class ListSet:
-    """Lists that are looked at together.
+    """Lists of a folder.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class ListSet:
     labels : mapping of str to Path
         COCO JSON files with annotations, by the name of their list.
     unread : mapping of str to Unread
-        Files that are no lists of images.
+        Files that are not lists of images.
     files : mapping of str to PublishedFile
         Every file that was understood, by its path below the folder; those that name classes hold no list.
     others : mapping of str to int
@@ -188,9 +188,9 @@ class ListSet:
 def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -> ListSet:
     """Return every list of a folder and its subfolders.
 
-    Every form that `curation.sources.published_list` tells is read. Files that name classes are no lists. A file that
-    is nothing of this is passed over and named. Where COCO JSON with annotations lies beside a text file of its name,
-    the text is the list and the JSON its labels. What one image is, `curation.extensions.audit.identity` says.
+    Every form that `curation.sources.published_list` recognises is read. Files of class names are not lists. Other
+    files are skipped and reported. If COCO JSON with annotations and a text file have the same name, the text
+    is the list and the JSON its labels. `curation.extensions.audit.identity` defines which entries are the same image.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
     MissingFileError
         The folder or a file does not exist or cannot be read.
     UsageError
-        There is no list, a file is too large to be one, or there are too many.
+        No list is found, a file is too large to be a list, or there are too many lists.
     PathEscapeError
         A file is a link that leads outside the folder.
     ImageIdError
@@ -232,12 +232,12 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
             unread[name] = Unread(why, words[0][:80])
         for key, listed in _named_lists(file):
             below = f"/{key}" if key else ""
-            own = list_of(name) + below
+            list_name = list_of(name) + below
             if file.annotated:
-                labels[own] = path
-            # An array of ids beside a text file of its name is a list of its own, and COCO JSON its labels.
-            if own not in entries or not file.annotated:
-                entries[f"{name}{below}" if own in entries else own] = name, listed
+                labels[list_name] = path
+            # Next to a text file of the same name, an array of ids is a separate list, and COCO JSON holds labels.
+            if list_name not in entries or not file.annotated:
+                entries[f"{name}{below}" if list_name in entries else list_name] = name, listed
         if len(entries) > MAX_LISTS:
             raise UsageError("Too many lists to compare", where=str(folder), expected=f"at most {MAX_LISTS:,}")
     if not entries and not any(file.form in ("class roles", "class names", "map") for file in files.values()):
@@ -248,9 +248,9 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
     names = sorted(entries)
     images = images_of([entries[name][1] for name in names], namespace)
     lists = tuple(
-        AuditedList(name, name, own, own_list.lines, own_list, file, f"sha256:{files[file].sha256}")
-        for name, own in zip(names, images.members, strict=True)
-        for file, own_list in [entries[name]]
+        AuditedList(name, name, rows, listed.lines, listed, file, f"sha256:{files[file].sha256}")
+        for name, rows in zip(names, images.members, strict=True)
+        for file, listed in [entries[name]]
     )
     return ListSet(folder.resolve().name, lists, images, labels, unread, files, others)
 
@@ -311,7 +311,7 @@ def _named_lists(file: PublishedFile) -> Iterator[tuple[str, PublishedList]]:
 
 
 def _require_room(path: Path, room: int) -> int:
-    """Return the bytes of a file that is no larger than a list can be."""
+    """Return the bytes of a file, which must not be larger than a list can be."""
     limit = min(MAX_FILE_BYTES, room)
     if (size := path.stat().st_size) > limit:
         raise UsageError(

@@ -78,7 +78,7 @@ class Statement:
         How to mend it, or how to make it decidable.
     pairs : tuple of (str, str)
     parts : tuple of dict
-        Of like findings that are told in one sentence: what each is about, its count and text.
+        Subject, count and text of each of several similar findings that the statement combines.
     """
 
     rule: str
@@ -362,7 +362,7 @@ class Report:
         if lists and not any(map(len, lists)):
             return "every list is empty"
         if target.kind == "manifest":
-            # A manifest states which of its lists are not available: the first line says so, and DS2 is undecidable.
+            # A manifest states which of its lists are not available: the first line names them, and DS2 is undecidable.
             return ""
         if seen.lists + seen.unread < 2 or not seen.lists:
             return ""

@@ -45,7 +45,7 @@ _SUFFIX = re.compile(r"(?i)\.(?:txt|list|lst|csv|tsv|jsonl?|odgt|ya?ml)$")
 
 @dataclass(frozen=True, slots=True)
 class RoleGuess:
-    """What the path of a list says of its role.
+    """Role of a list guessed from its path.
 
     Attributes
     ----------
@@ -90,8 +90,8 @@ class Pair:
     roles : (str, str)
         The roles in which they are compared; empty texts where none is (kinds ``parts`` and ``between``).
     kind : {"family", "parts", "between"}
-        ``family``: roles that exclude each other, errors. ``parts``: the family of one is the beginning of the
-        other's, in no such roles; patients and subjects are told as notes. ``between``: other families that share
+        ``family``: roles that exclude each other, errors. ``parts``: one family is the beginning of the
+        other, without such roles; shared patients and subjects are notes. ``between``: other families that share
         images, notes.
     """
 
@@ -103,7 +103,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What one part of a path says: words of roles with what each means, and the words that are left."""
+    """Words of a part of a path: those that name roles (`hits`), and the words that are left."""
 
     hits: tuple[str, ...]
     left: tuple[str, ...]
@@ -202,7 +202,7 @@ _SEGMENT = 1000
 
 @lru_cache(_NAMES)
 def _role_in_task(name: str) -> tuple[ListRole, int, str] | None:
-    """Return the role that a name says, its task, and the word beside them; None where it says no role in tasks."""
+    """Return role, task and remaining word of a name, or None if the name has no role in tasks."""
     stem = name.rpartition("/")[2].lower()
     guess = read_role(stem)
     words = list(guess.family)
@@ -222,7 +222,7 @@ def _role_in_task(name: str) -> tuple[ListRole, int, str] | None:
 
 
 def task_roles(name: str, n_lines: int, n_tasks: int, names: Sequence[str] = ()) -> list[TaskRole]:
-    """Return the parts that a list of an open-world benchmark plays by its name; one without a role if it says none.
+    """Return the roles of a list of an open-world benchmark by its name; one empty role if the name has none.
 
     Parameters
     ----------

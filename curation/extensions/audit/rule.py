@@ -56,9 +56,9 @@ class Finding:
     pairs : tuple of (str, str)
         Those of the pairs.
     asked : int
-        Questions that the finding answers, or cannot: a rule and a list or pair each. 0 for mere notes.
+        Number of questions, one per rule and list or pair, that the finding covers; 0 for notes.
     like : str
-        What findings of many lists have in common: three and more of one text are one statement.
+        Common text of findings on many lists: three or more with the same text become one statement.
     brief : str
         What it is about, among such findings: ``art_painting``.
     hint : str
@@ -85,7 +85,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The findings of one rule and their verdict.
+    """The findings of a rule and their verdict.
 
     Attributes
     ----------

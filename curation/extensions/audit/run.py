@@ -1,4 +1,4 @@
-"""`audit`: every rule on a manifest, or on any folder of somebody's lists."""
+"""`audit`: check a manifest or a folder of lists against every rule."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def audit(
 
 
 def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Report:
-    """Return what some rules say of a target, or all that it is asked (`curation.extensions.audit.rules.rules_for`)."""
+    """Return the report of some rules on a target, or of `curation.extensions.audit.rules.rules_for` by default."""
     from tqdm import tqdm
 
     chosen = rules_for(target) if rules is None else rules
@@ -178,7 +178,7 @@ def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Repor
     results = tuple(RuleResult(rule, judged(rule, target)) for rule in progress)
     if rules is not None:
         return Report(target, results)
-    # Of published lists, what has nothing to judge is not told.
+    # Rules on published lists that have nothing to judge are not reported.
     relevant = tuple(
         result for result in results if not (result.rule.of_published_lists and result.outcome.verdict == NOTHING)
     )
@@ -202,7 +202,7 @@ def subject_of(target: StrPath) -> Manifest | Path:
         ) from error
     if path.is_dir() and not (path / HEADER_FILE).is_file():
         files = [entry for entry in path.iterdir() if entry.suffix.lower() in LIST_SUFFIXES[:-1]]
-        # What `curation publish` and `pull` write holds manifests, and tables that are no lists.
+        # Folders written by `curation publish` and `pull` hold manifests, and tables that are not lists.
         if (files and (path / "publication.json") not in files) or not any(path.rglob(HEADER_FILE)):
             return path
     return load_manifest(str(target))
@@ -278,7 +278,7 @@ def _opened_labels(labels: Mapping[str, Any], reading: Reading) -> dict[str, Sou
 
 
 def _labels_beside(lists: ListSet, tasks: Sequence[TaskClasses], labels: Collection[str]) -> Mapping[str, Path]:
-    """Return the label files that lie in the folder under the names of its lists; without tasks none is read."""
+    """Return the label files in the folder that have the name of a list; empty without tasks."""
     requested = {name.partition(":")[0] for name in labels}
     return {name: path for name, path in lists.labels.items() if tasks and name not in requested}
 

@@ -238,7 +238,7 @@ class AuditTarget:
 
     @cached_property
     def shared_under_other_ids(self) -> list[Shared]:
-        """Images of two roles that are one by what the sources state of them, without those of one id."""
+        """Images with different ids and roles that the sources show to be the same image."""
         if not self.sources:
             return []
         parts = [
@@ -350,19 +350,19 @@ class AuditTarget:
         located = self.held(part)
         if not (len(images) and len(located)):
             return images[:0]
-        # With all digits alike, ids of one dataset usually have one form.
+        # With digits masked, ids of a dataset usually have the same form.
         here, there = ([_DIGIT.sub("0", str(text)) for text in self.ids[rows].tolist()] for rows in (located, images))
         return images[np.isin(there, sorted(set(here)))]
 
     def incomplete(self, images: Int32s) -> Bools:
-        """Return which images come from a source whose silence about a class proves nothing, or from none."""
+        """Return which images come from a source that may miss objects, or from no source."""
         partial = np.array([not source.complete for source in self.sources] + [True], np.bool_)
         return partial[self.home[images]]
 
     def unannotated(self, images: Int32s, classes: Bools) -> Bools:
         """Return which images may show objects of some classes without a box: not all of these are annotated there.
 
-        VOC has boxes of 20 classes: that an image of it has none of a truck says nothing of trucks.
+        VOC has boxes of 20 classes: an image without a box of a truck may still show a truck.
         """
         names = {self.names.folded(self.classes[row].name) for row in np.flatnonzero(classes).tolist()}
         lacking = [bool(names - {self.names.folded(name) for name in source.exhaustive}) for source in self.sources]

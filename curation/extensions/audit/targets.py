@@ -1,6 +1,6 @@
-"""A folder of somebody's lists, or a manifest, as the target of an audit.
+"""A folder of lists, or a manifest, as the target of an audit.
 
-What part a list of a folder plays is guessed from its name, or said by the user; a manifest says it itself.
+The role of a list in a folder is guessed from its name or set by the user; a manifest states it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def role_option(text: str, task_names: Sequence[str], option: str) -> TaskRole:
 def _task_number(text: str, names: Sequence[str], option: str) -> int:
     if text in names:
         return names.index(text) + 1
-    # Without --tasks any number stands; the rules on tasks are undecidable then.
+    # Without --tasks any number is valid; rules on tasks are then undecidable.
     if text.isascii() and text.isdigit() and 1 <= int(text) <= (len(names) or 99):
         return int(text)
     raise UsageError(
@@ -111,7 +111,7 @@ def read_view(text: str, option: str) -> LabelView:
 
 @dataclass(frozen=True)
 class FolderOptions:
-    """What the user says of a folder's lists.
+    """Options of the user for the lists of a folder.
 
     Attributes
     ----------
@@ -239,9 +239,9 @@ def _exclusive_pairs(guesses: Sequence[RoleGuess]) -> int:
 
 
 def _user_pairs(pairs: Sequence[Pair], used: Sequence[AuditedList], rows: Collection[int]) -> list[Pair]:
-    """Return the pairs of lists whose roles the user says and that no family joins.
+    """Return the pairs of lists with roles set by the user that are not in the same family.
 
-    They are compared whatever their names say, unless each has another such list of that role in its own family: folds
+    They are compared whatever their names are, unless the family of each has another such list of that role: folds
     share images by design.
     """
     partners: dict[int, set[str]] = {row: set() for row in rows}
@@ -264,7 +264,7 @@ def _names(key: str) -> tuple[str, ...]:
 
 
 def _option_of(name: str, options: Mapping[str, str]) -> str | None:
-    """Return what an option says of a list."""
+    """Return the value of an option for a list, or None."""
     return next((text for key, text in options.items() if name in _names(key)), None)
 
 
@@ -415,7 +415,7 @@ def _read(name: str, ids: Sequence[str]) -> PublishedList:
 
 
 def _role(part: PartEntry, header: Header) -> ListRole:
-    """Return the role of a part; one beside the list of its task and role, such as a mixture of it, plays none."""
+    """Return the role of a part; empty for variants, such as mixtures, of the list of the same task and role."""
     default_name = f"{part.task}-{part.role}"
     if part.task and part.name != default_name and any(other.name == default_name for other in header.parts):
         return ""

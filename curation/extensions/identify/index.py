@@ -67,7 +67,7 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     range : int
         One more than the highest name, where all names are bare numbers; else 0.
     prefix, digits, bits : str, int, int
-        Of a list that the index holds as a set of bits: what stands before each number, how many digits it has, and the
+        For a list that the index stores as a set of bits: the text before each number, its number of digits, and the
         bytes of the set.
     """
 
@@ -134,7 +134,7 @@ class ListIndex:
         return len(self.lists)
 
     def joined(self, other: ListIndex) -> ListIndex:
-        """Return this index and what another one has beside it; the same bytes stand once."""
+        """Return this index with the lists of another index added; lists with the same bytes are kept once."""
         known = {(listed.sha256, listed.key) for listed in self.lists if listed.sha256}
         more = [row for row, added in enumerate(other.lists) if (added.sha256, added.key) not in known]
         lists = (*self.lists, *(other.lists[row] for row in more))
@@ -160,7 +160,7 @@ def read_index(path: Path) -> ListIndex:
     MissingFileError
         It does not exist.
     SourceError
-        It is no index, or damaged.
+        The file is not an index, or is damaged.
     """
     data = read_bytes(path, kind="index")
     hint = "make it again: curation identify --make-index DIR --out FILE"
@@ -208,7 +208,7 @@ def keys_of_bits(known: KnownList, bits: bytes) -> bytes:
 
 
 def _as_bits(stems: bytes, where: Path) -> tuple[str, int, bytes]:
-    """Return what stands before the numbers that stems end in, how many digits these have, and which there are."""
+    """Return the common prefix of stems, the number of digits after it, and the numbers as a set of bits."""
     lines = stems.decode().splitlines()
     prefix = lines[0].rstrip("0123456789")
     texts = [line.removeprefix(prefix) for line in lines]
@@ -234,11 +234,11 @@ class MadeIndex:
     ----------
     index : ListIndex
     digests : str
-        CSV of counts and digests of the lists that are files of one list, `DIGEST_COLUMNS`.
+        CSV of counts and digests (`DIGEST_COLUMNS`) of files with a single list.
     undeclared : tuple of str
         Files of the folder that the declaration does not name.
     passed_over : mapping of str to str
-        Files that are no lists of images, and why.
+        Files that are not lists of images, and why.
     """
 
     index: ListIndex
@@ -293,19 +293,19 @@ def make_index(folder: Path, declaration: Path | None = None) -> MadeIndex:
     Parameters
     ----------
     declaration : Path, optional
-        A TOML file (docs/identify.md); else ``lists.toml`` of the folder, and where there is none, every list below
-        the folder is taken under its path.
+        A TOML file (docs/identify.md); by default ``lists.toml`` of the folder. Without this file, every list below the
+        folder is added under its path.
 
     Raises
     ------
     MissingFileError
         The folder, the declaration, or a declared file does not exist.
     UsageError
-        The declaration is malformed, two lists have one name, or there is no list.
+        The declaration is malformed, two lists have the same name, or no list is found.
     PathEscapeError
         A declared file lies outside the folder.
     AnnotationFormatError
-        A declared file is no list.
+        A declared file is not a list.
     """
     if not folder.is_dir():
         raise missing_path("The folder of lists does not exist", folder)
@@ -460,7 +460,7 @@ class _Making:
 
 
 def _digest_table(rows: Mapping[str, Sequence[object]]) -> str:
-    """Return the table of digests; names of files stand as they are, so that it can be compared with others'."""
+    """Return the table of digests; file names are unchanged, so that the table can be compared with other tables."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(DIGEST_COLUMNS)

@@ -1,4 +1,4 @@
-"""How a list is held against those of an index: the best level of equality, else how much they share.
+"""Comparison of a list with those of an index: the best level of equality, else how much they share.
 
 Where known lists are available themselves (`References`: sets of bits, manifests, folders), images are counted.
 """
@@ -38,7 +38,7 @@ class References:
     Parameters
     ----------
     index : ListIndex
-        Its lists that it holds as sets of bits, or that are parts of manifests of this package, are available.
+        Lists that it stores as sets of bits, and parts of manifests of this package, are available.
     folders : tuple of Path
         Folders of lists; those that the index lacks are known beside it.
 
@@ -153,7 +153,7 @@ Labels = Literal["same", "differ", "only here", "only there", ""]
 
 @dataclass(frozen=True)
 class Match:
-    """A known list that is equal to the one asked about.
+    """A known list that is equal to the queried list.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Relation:
-    """A known list that shares images with the one asked about.
+    """A known list that shares images with the queried list.
 
     Attributes
     ----------
@@ -187,11 +187,11 @@ class Relation:
         the file names are shared, in folders of other images.
     known : KnownList
     shared, missing, extra : int
-        Images in both, in the known list alone, and in the list asked about alone.
+        Images in both lists, in the known list only, and in the queried list only.
     exact : bool
         Counted; else estimated from a sketch.
     hits : int
-        Of an estimate, images of the sketch that are in the list asked about.
+        For an estimate, images of the sketch that are in the queried list.
     most_wrong : float
         Where a sketch alone says that one list lies in the other: share of its images, at most, that do not (95 %).
     missing_examples, extra_examples : tuple of str
@@ -216,7 +216,7 @@ class Relation:
 
     @property
     def rank(self) -> tuple[float, float, bool, str]:
-        """Where it stands among relatives: the larger its share of the list, the earlier."""
+        """Sort key among related lists: a larger share of the queried list comes first."""
         return -self.shared / max(self.shared + self.extra, 1), -self.likeness, not self.known.bits, self.known.name
 
     @property
@@ -241,7 +241,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Union:
-    """Known lists that the one asked about holds together.
+    """Known lists that the queried list contains together.
 
     Attributes
     ----------
@@ -258,7 +258,7 @@ class Union:
 
 
 def matches(asked: Fingerprint, index: ListIndex, references: References) -> tuple[Match, ...]:
-    """Return the known lists that are equal to one, best level first."""
+    """Return the known lists that are equal to a list, best level first."""
     equal = []
     for row, known in enumerate(index.lists):
         level = _level(asked, known)
@@ -315,10 +315,10 @@ def _labels(query: Fingerprint, known: KnownList) -> Labels:
 def relations(
     asked: Fingerprint, index: ListIndex, references: References, *, equal: Sequence[Match] = ()
 ) -> tuple[Relation, ...]:
-    """Return the known lists that share images with one; the larger the share of that list, the earlier.
+    """Return the known lists that share images with a list; larger shares of that list come first.
 
-    Counts are exact where the known list is available or not longer than a sketch, else estimated. Of a list that is
-    equal to some, only those that hold it among more.
+    Counts are exact where the known list is available or not longer than a sketch, else estimated. For a list that is
+    equal to a known list, only larger lists that contain it are returned.
     """
     is_equal = bool(equal) and equal[0].level != HINT
     related = _related(asked, index, references, around=is_equal)
@@ -364,7 +364,7 @@ def _related(query: Fingerprint, index: ListIndex, references: References, *, ar
 
 
 def _may_share(query: Fingerprint, known: KnownList) -> bool:
-    """Return whether a name of a list has the form of those that the index holds as bits: cheaper than these."""
+    """Return whether a list has a name in the form of a list stored as bits; cheaper than comparing them."""
     form = rb"^%s[0-9]{%d}$" % (re.escape(known.prefix.encode()), known.digits)
     return not known.bits or re.search(form, query.listed.distinct_stems, re.MULTILINE) is not None
 
@@ -419,13 +419,13 @@ def _counted(query: Fingerprint, known: KnownList, images: Images, by_chance: fl
 
 
 def _positions(hashes: Hashes, column: Hashes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Return where hashes stand in an ascending column, and which of them do."""
+    """Return the positions of hashes in an ascending column, and which hashes are in it."""
     positions = np.minimum(np.searchsorted(column, hashes), max(len(column) - 1, 0))
     return positions, column[positions] == hashes
 
 
 def _examples(keys: bytes, hashes: Hashes) -> tuple[str, ...]:
-    """Return the first lines of a text whose hash is not among some."""
+    """Return the first lines of a text whose hash is not in `hashes`."""
     examples: list[str] = []
     for block in blocks_of(keys, _EXAMPLE_BLOCK):
         _, is_there = _positions(hashes_in_order(block), hashes)
@@ -437,10 +437,11 @@ def _examples(keys: bytes, hashes: Hashes) -> tuple[str, ...]:
 
 
 def union(asked: Fingerprint, found: Sequence[Relation], index: ListIndex, references: References) -> Union | None:
-    """Return the known lists that one holds together; None where it holds fewer than two.
+    """Return the known lists that a list contains together, or None if it contains fewer than two.
 
-    The one is taken that holds most of what is left of the list's sketch, again and again: what a list inside another
-    has of the other's smallest hashes is in its own sketch. The sum of hashes proves a union that shares nothing.
+    The search is greedy: each step adds the list that covers most of the rest of the sketch. If a list contains
+    another, those of its smallest hashes that the other shares are in the sketch of the other. The sum of hashes proves
+    a union of disjoint lists.
     """
     held = (relation for relation in found if relation.is_named and not relation.missing and not relation.known.folded)
     first: dict[str, Relation] = {}

@@ -38,12 +38,12 @@ StrPath = str | PathLike[str]
 """Where a file or folder lies."""
 Verdict = Literal["identified", "related", "hint", "unknown"]
 SHOWN = 5
-"""Relatives that are told of."""
+"""Maximum number of related lists that the text names."""
 
 
 @dataclass(frozen=True)
 class Identified:
-    """What is known of one list.
+    """Answer for a list.
 
     Attributes
     ----------
@@ -160,16 +160,16 @@ class Identified:
 
 @dataclass(frozen=True, repr=False)
 class Identification:
-    """What is known of some files.
+    """Answers for some files.
 
     Attributes
     ----------
     lists : tuple of Identified
-        One a list, in the order of the files.
+        One answer per list, in the order of the files.
     known : int
-        Lists that they were held against.
+        Number of known lists that they were compared with.
     passed_over : dict of str to str
-        Files of folders, known ones too, that are no lists or not declared, and why.
+        Files of folders, including folders of known lists, that are not lists or not declared, and why.
     """
 
     lists: tuple[Identified, ...]
@@ -241,7 +241,7 @@ def identify(*files: StrPath, lists: StrPath | Sequence[StrPath] = (), index: St
     MissingFileError
         A file or folder does not exist.
     AnnotationFormatError
-        A file is no list.
+        A file is not a list.
 
     Examples
     --------
@@ -261,7 +261,7 @@ def identify(*files: StrPath, lists: StrPath | Sequence[StrPath] = (), index: St
 
 
 def _read(paths: Sequence[StrPath]) -> tuple[Iterator[tuple[str, PublishedFile]], dict[str, str]]:
-    """Return the files one after the other, and those of folders that are no lists, which are found on the way."""
+    """Return an iterator of files, and a mapping of skipped files of folders that is filled during iteration."""
     passed_over: dict[str, str] = {}
     if absent := [path for path in paths if not Path(path).exists()]:
         raise missing_path("The list does not exist", Path(absent[0]))
@@ -322,13 +322,13 @@ def _readings(query: Fingerprint, related: Sequence[Relation], odd: int, first: 
 
 
 def _name_findings(called: str, equal: Sequence[Match], index: ListIndex) -> Iterator[str]:
-    """Hold the name of a list against what it is: a name is a claim."""
+    """Yield findings if the name of a list contradicts its content."""
     bearers = [known for known in index.lists if known.called == called.lower()]
     certain = [match.known for match in equal if match.level < HINT]
     if not bearers:
         return
     here = [known for known in bearers if known in certain]
-    # Of one benchmark several lists may have a name: no claim is wrong where this is one of them.
+    # Several lists of a benchmark may have the same name: the name is right if this is any of them.
     benchmarks = {known.benchmark for known in here}
     others = _titles(known for known in bearers if known not in certain and known.benchmark not in benchmarks)
     if here and others:
@@ -364,7 +364,7 @@ def _match_lines(match: Match, *, first: bool, best: bool) -> Iterator[str]:
     facts = [text for text in (known.version, known.licence and f"licence {known.licence}") if text]
     if facts:
         yield f"    from {'; '.join(facts)}"
-    # Said of the list as it was published, which may have repeats or lines that this one has not.
+    # Defects belong to the published list, which may have repeats or lines that this list lacks.
     yield from (f"    known of the published list: {text}" for text in known.defects)
     if known.successor:
         yield f"    see {known.successor}"

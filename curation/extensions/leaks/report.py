@@ -28,7 +28,7 @@ FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv")
 PAIRS_SHOWN = 60
 """Pairs of a kind that the page shows, those in doubt first."""
 WHOLE = "benchmark"
-"""The name of all parts together among the parts."""
+"""Name of the entry for all parts together."""
 _PROTOCOL = "leaks"
 _LARGEST = 1 << 30
 _FACTS = tomllib.loads(files(__package__).joinpath("facts.toml").read_text(encoding="utf-8"))
@@ -265,7 +265,7 @@ class _Corpus(msgspec.Struct, frozen=True):
 
 
 class LeakFile(msgspec.Struct, frozen=True):
-    """What an audit needs of ``leaks.json``."""
+    """Fields of ``leaks.json`` that an audit needs."""
 
     protocol: str
     manifest: _Manifest
@@ -275,7 +275,7 @@ class LeakFile(msgspec.Struct, frozen=True):
 
     @property
     def missed(self) -> str:
-        """What is known about leaks that the check does not find, to be appended to a sentence."""
+        """Text on leaks that the check misses, to be appended to a sentence."""
         if self.planted is None:
             return "; no copies were planted, so what was missed is unknown"
         counts = [
@@ -290,9 +290,9 @@ def read_leaks(target: Path) -> LeakFile:
     Raises
     ------
     MissingFileError
-        There is none.
+        The file does not exist.
     UsageError
-        It is something else.
+        The file is not the output of a leak check.
     """
     path = target / JSON if target.is_dir() else target
     hint = "curation similarity leaks MANIFEST --corpus SHARDS --photos DIR --out DIR writes it"

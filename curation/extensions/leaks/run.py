@@ -145,7 +145,7 @@ def _copies(names: list[str], photos: Mapping[str, Path]) -> Iterator[tuple[tupl
 
 
 def _matches(step: FindLeaks, copies: Mapping[tuple[str, str], bytes]) -> dict[tuple[str, str], dict[str, set[str]]]:
-    """Return the benchmark images that each copy is found to be, with the kinds of evidence."""
+    """Return the benchmark images that match each copy, with the kinds of evidence."""
     import pyarrow
 
     keys = list(copies)
@@ -161,7 +161,7 @@ def _matches(step: FindLeaks, copies: Mapping[tuple[str, str], bytes]) -> dict[t
 
 
 def share_record(name: str, count: int, n: int) -> dict[str, float | None]:
-    """Return a share with its interval, None where there is nothing to take it of.
+    """Return a share with its interval; None if `n` is 0.
 
     >>> share_record("recall", 10, 10)
     {'recall': 1.0, 'low': 0.7224672001371107, 'high': 1.0}
@@ -237,7 +237,7 @@ def leaks(
     Returns
     -------
     Leaks
-        That of a task is of its own blocks alone, and plants no copies.
+        The result of a task covers only its blocks and has no planted copies.
 
     Raises
     ------
@@ -330,7 +330,7 @@ def leaks(
 
 
 def _lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the ids of each part that is asked for, or of each whose list is there."""
+    """Return the ids of the requested parts, or of all parts with an available list."""
     if missing := [name for name in parts if name not in manifest.parts]:
         raise UsageError("Unknown part", where=f"--part {missing[0][:80]}", expected=", ".join(manifest.parts)[:400])
     names = parts or [name for name in manifest.parts if name in manifest.lists]
@@ -339,7 +339,7 @@ def _lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[str, ...
 
 
 def _read(paths: Mapping[str, Path]) -> tuple[dict[str, Fingerprints], dict[str, str]]:
-    """Return what the benchmark's photos are recognised by, and why others cannot be read."""
+    """Return the fingerprints of the readable photos of the benchmark, and the reasons for unreadable ones."""
     from tqdm import tqdm
 
     def read(name: str) -> Fingerprints | str:
@@ -403,7 +403,7 @@ def _thumbnails(shards: Shards, evidence: Sequence[Evidence]) -> dict[str, bytes
 def _by_part(
     lists: Mapping[str, Sequence[str]], comparable: Collection[str], evidence: Sequence[Evidence]
 ) -> dict[str, Any]:
-    """Return what leaked of the whole benchmark (see `WHOLE`), and of each part where there are several."""
+    """Return leak counts of the whole benchmark (see `WHOLE`) and, if there are several parts, of each part."""
     strongest: dict[str, str] = {}
     for item in evidence:
         if item.benchmark not in strongest or KINDS.index(item.kind) < KINDS.index(strongest[item.benchmark]):

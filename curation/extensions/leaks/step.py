@@ -1,4 +1,4 @@
-"""`FindLeaks`: the benchmark's side of a leak check, held against one table of a corpus after the other.
+"""`FindLeaks`: compares the benchmark of a leak check with one table of a corpus after the other.
 
 A photo is recognised by its `Fingerprints`: its pixels, and the signs of 256 low frequencies of its grey levels. All
 counting is in whole numbers, so that a code depends on nothing but the grey levels: the picture is reduced to
@@ -45,7 +45,7 @@ _STEPS = 5
 _HIGHEST = 18
 _SCALE = 1000
 _PLAIN = 0.05
-"""Grey levels: a frequency that is weaker says nothing of the picture."""
+"""Grey levels: weaker frequencies carry no information about the picture."""
 _ENOUGH = BITS // 2
 _ORIENTATION = 0x0112
 
@@ -54,16 +54,16 @@ VARIANTS: tuple[str, ...] = tuple(
     for mirrored in (False, True)
     for window in ("", *(f"crop {row}{column}" for row in range(1, _STEPS + 1) for column in range(1, _STEPS + 1)))
 )
-"""What each code of a benchmark image is of: ``whole``, ``crop 11`` (top left) to ``crop 55``, ``mirrored`` …"""
+"""Variant of each code of a benchmark image: ``whole``, ``crop 11`` (top left) to ``crop 55``, ``mirrored`` …"""
 N_WINDOWS = len(VARIANTS) // 2
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprints:
-    """What some pictures of one photo are recognised by.
+    """Digests and codes of the pictures of a photo.
 
-    A photo whose file says that it is to be turned is two pictures: as shown, and as stored. Whoever copies it may
-    have kept the note, obeyed it, or lost it.
+    A photo with an orientation tag has two pictures: as displayed and as stored. A copy may have kept, applied or lost
+    the tag.
 
     Attributes
     ----------
@@ -81,14 +81,14 @@ class Fingerprints:
 
 
 def fingerprints(pictures: Sequence[Image], *, variants: bool = False) -> Fingerprints:
-    """Return what the pictures of a photo are recognised by; with `variants`, also its mirrored and cropped copies."""
+    """Return the fingerprints of the pictures of a photo; with `variants`, also of mirrored and cropped copies."""
     pairs = [code_of(picture, variants=variants) for picture in pictures]
     codes = np.stack([codes for codes, _ in pairs])
     return Fingerprints(tuple(map(pixel_digest, pictures)), codes, tuple(plain for _, plain in pairs))
 
 
 def pictures_of(data: bytes) -> tuple[Image, ...]:
-    """Return the picture of a photo file as it is to be shown and, where its orientation tag differs, as it is stored.
+    """Return the picture of a photo file as displayed and, if its orientation tag differs, also as stored.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def pictures_of(data: bytes) -> tuple[Image, ...]:
     try:
         turned = photo.getexif().get(_ORIENTATION, 1) != 1
         upright = ImageOps.exif_transpose(photo) if turned else photo
-    # A malformed tag is none; Pillow's parser raises errors of many kinds.
+    # A malformed tag is ignored; Pillow's parser raises errors of many kinds.
     except (OSError, ValueError, SyntaxError, TypeError, KeyError, IndexError, ArithmeticError, AttributeError,
             RuntimeError) as error:  # fmt: skip
         del error
@@ -182,7 +182,7 @@ class Evidence:
         Ids; that of a corpus image in a tar shard begins with the name of the shard.
     kind : {"same_pixels", "perceptual", "mirrored"}
     variant : str
-        What of the benchmark image it is most like: ``whole``, ``crop 33``, ``mirrored`` …
+        Variant of the benchmark image that it is most similar to: ``whole``, ``crop 33``, ``mirrored`` …
     value, threshold : float
         Bits of 256 in which the codes differ, at most the threshold.
     """
@@ -262,12 +262,12 @@ class FindLeaks(Step):
             codes=np.ascontiguousarray(codes[has_code]),
             code_owners=owners[has_code],
             radius=radius,
-            # A wider radius is asked for to find more: candidates must be found as widely.
+            # A wider radius must also widen the search for candidates.
             first_radius=max(FIRST_RADIUS, radius * FIRST_BITS // BITS - 4),
         )
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
-        """Return the evidence of one table of a corpus (see `curation.sources.corpus.photo_data`): rows of `Row`."""
+        """Return the evidence in a table of a corpus (see `curation.sources.corpus.photo_data`): rows of `Row`."""
         import pyarrow
 
         rows = [Row("read", value=table.num_rows)]

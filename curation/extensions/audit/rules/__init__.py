@@ -24,15 +24,15 @@ ON_TASKS = ("CO", "TI", "AS", "LI")
 
 
 def rules_for(target: AuditTarget) -> tuple[Rule, ...]:
-    """Return the rules of a benchmark: of a folder those of published lists too, of wnids kinship, if asked leaks.
+    """Return the rules for a target; published lists, wnids and a leak check add rules.
 
-    A folder is asked about tasks and labels where a name or an option speaks of them, of photos and sources where they
-    are given: twenty answers that data are missing would hide the others.
+    Rules on tasks and labels apply to a folder only if a name or an option mentions them, and rules on photos and
+    sources only if these are given: twenty findings of missing data would hide the others.
     """
     enabled = {"KI1": optional.has_synsets(target), "LK1": target.leaks is not None}
     chosen = (*RULES, *(rule for rule in _ALL if enabled.get(rule.name)))
     if target.published is None:
-        # Groups of images are told by file names, which the sources of a manifest state too.
+        # File names reveal groups of images, and the sources of a manifest have file names too.
         return (*chosen, *(rule for rule in PUBLISHED_RULES if rule.name == "PL7" and target.sources))
     available = {"DS3": bool(target.photos), "DS5": bool(target.sources), "LI2": bool(target.sources)}
     available["LI3"] = available["LI2"]
@@ -48,7 +48,7 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
     Raises
     ------
     UsageError
-        There is no rule or principle of this name.
+        No rule or principle has this name.
     """
     prefixes = [name.strip().upper() for name in names.split(",") if name.strip()]
     for name in prefixes:

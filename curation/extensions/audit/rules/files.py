@@ -225,7 +225,7 @@ def _usual(listed: AuditedList) -> dict[str, int]:
 
 
 def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
-    """PL16: two tables give an image that both name one value in a column of one name."""
+    """PL16: two tables agree on each common image in columns of the same name."""
     lists = published_of(target)
     for first, second in combinations(lists.lists, 2):
         columns = _columns_of_both(lists, first, second)
@@ -257,7 +257,7 @@ def _columns_of_both(lists: ListSet, first: AuditedList, second: AuditedList) ->
 
 
 def _is_fact(listed: AuditedList, column: str) -> bool:
-    """Return whether a column says one thing of each image, and is no number of the row, as an exported index is."""
+    """Return whether a column has one value per image and is not a row number, such as an exported index."""
     values, codes = listed.read.columns[column].values, listed.read.columns[column].of
     if len(values) >= _MATCHED * len(listed) and all(text.isdecimal() for text in values):
         return False
@@ -420,7 +420,7 @@ def _folder(name: str) -> str:
 
 
 def _class_roles(files: Mapping[str, PublishedFile]) -> Iterator[tuple[str, str, str, tuple[str, ...], bool]]:
-    """Yield each list of classes with a role: scope, role, where it stands, names, and whether it is but a guess."""
+    """Yield each list of classes with a role: scope, role, location, names, and whether the role is a guess."""
     truths = {_folder(name) for name in files if _TRUTH.search(PurePosixPath(name).stem) and _UNKNOWN_FILE.search(name)}
     for name, file in files.items():
         stem = PurePosixPath(name).stem
@@ -429,7 +429,7 @@ def _class_roles(files: Mapping[str, PublishedFile]) -> Iterator[tuple[str, str,
                 if match := _ROLE_KEY.match(role):
                     yield f"{name}: {match[1]}" if match[1] else name, match[2], f"{name}: {role}", names, False
         elif file.form == "class names" and CLASS_FILE.search(stem):
-            # A list of guesses or prompts beside the true one is no role.
+            # A list of guesses or prompts next to the true list has no role.
             guess = _folder(name) in truths and not _TRUTH.search(stem)
             if _UNKNOWN_FILE.search(stem):
                 yield _folder(name), "unknown", name, file.classes[""], guess

@@ -1,4 +1,4 @@
-"""LI, DS: test images carry all the labels that a score takes for granted; an image occurs once, and in one role."""
+"""LI, DS: test images have all the labels that a score assumes; each image occurs once and in one role."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _exhaustive(
 
 
 def _by_entries(target: AuditTarget, images: Int32s, tests: list[AuditedList]) -> list[Finding]:
-    """Judge images of a manifest by what its header says of the sources of their namespace."""
+    """Judge images of a manifest by the header entries of the sources in their namespace."""
     if target.kind == "folder":
         return [undecidable("sources", SOURCES, f"{counted(len(images), 'test image')} in no available source")]
     spaces = np.array([str(text).partition(":")[0] for text in target.ids[images].tolist()], object)
@@ -246,7 +246,7 @@ def _shares(case: ListInTask) -> list[Finding]:
 
 
 def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
-    """DS1: no line says again what another one said: an image with other labels or columns is for PL9."""
+    """DS1: a list contains no duplicate line; the same image with different labels is PL9."""
     if not target.files:
         yield undecidable("lists", "a folder with lists of images")
     yield from missing_lists([part for part in target.files if not part.stated_repeats])
@@ -266,7 +266,7 @@ def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
 
 
 def _repeated(target: AuditTarget, part: AuditedList) -> Finding | None:
-    """Return what is wrong with the repeats of a list; nothing where its lines give an image several labels."""
+    """Return the finding on repeated lines of a list; None if repeats only give an image several labels."""
     rows = np.arange(len(part.members))
     again = _repeated_rows(part)
     repeats = len(rows) - len(part.unique)
@@ -327,7 +327,7 @@ def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
         anywhere[shared] = True
         results = [_shared(target, pair, shared)] if len(shared) else _perhaps(target, pair)
         results = _by_annotations(target, pair, results) + _under_other_ids(target, pair)
-        # Wilderness lists have no question of their own: they are told where they share images.
+        # A pair with a wilderness list is reported only if it shares images.
         if all(finding.verdict == "info" for finding in results) and pair.second.role != "wilderness":
             sound.append(pair)
         findings += results
@@ -339,7 +339,7 @@ def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
 
 
 def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
-    """Return what is said of two lists that share images by their whole names."""
+    """Return the finding on two lists that share images by their whole names."""
     first, second = pair.first, pair.second
     inside = target.where(images)
     lines = [side.count_lines(inside[side.members]) for side in (first, second)]
@@ -385,9 +385,9 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
 
 
 def _by_annotations(target: AuditTarget, pair: ComparedPair, by_name: list[Finding]) -> list[Finding]:
-    """Return what is said of two lists once boxes, sizes and photos of their annotations are compared.
+    """Return the findings on two lists after comparing boxes, sizes and photos of their annotations.
 
-    `by_name` is what their file names say: it stands where the files are no such annotations, or where it is an error.
+    `by_name` holds the findings by file name. It is returned unchanged if a file has no annotations or if it fails.
     """
     left, right = (_annotations(target, part) for part in (pair.first, pair.second))
     if left is None or right is None or any(finding.verdict == "fail" for finding in by_name):
@@ -407,7 +407,7 @@ def _by_annotations(target: AuditTarget, pair: ComparedPair, by_name: list[Findi
             lists=pair.names, pairs=(pair.names,), brief=pair.family.replace(" ", "_"),
             hint=_BOTH if shared.proven else "look at the photos: --photos NAME=DIR (DS3)",
         ))  # fmt: skip
-    # Files of one name whose records or photos differ are two images.
+    # Files with the same name but different records or photos are two images.
     is_sign = any(shared.evidence == "name" for shared in overlaps)
     return findings + (by_name if is_sign else [finding for finding in by_name if finding.verdict == "pass"])
 
@@ -456,7 +456,7 @@ def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bo
 
 
 def _are_files_of_one_folder(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
-    """Return whether lists name files of one folder: that of their VOC root, else that in which both lists lie."""
+    """Return whether lists name files of the same folder: their VOC root, else the folder of both lists."""
     if target.published is None:
         return False
     folders = {_folder_of(target.published.files[part.file].path.absolute()) for part in (pair.first, pair.second)}
@@ -496,7 +496,7 @@ def _under_other_ids(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
     """Return the images that two lists hold under two ids, by what the sources state: names, sizes and boxes."""
     findings = []
     for shared in target.shared_under_other_ids:
-        # Names of a folder's lists have rules of their own, which look at folders and groups too.
+        # Other rules judge the names in lists of a folder, which also consider folders and groups.
         if not (shared.proven or target.kind == "manifest"):
             continue
         here = np.isin(shared.left, pair.first.unique) & np.isin(shared.right, pair.second.unique)
@@ -516,7 +516,7 @@ def _under_other_ids(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
 
 
 def _perhaps(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
-    """Return what file names suggest where no image is in both by its whole name."""
+    """Return the finding on similar file names if no whole name is in both lists."""
     if (
         target.published is None
         or min(pair.places) < 0
@@ -540,7 +540,7 @@ def _perhaps(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
 
 
 def _allowed(target: AuditTarget) -> list[Finding]:
-    """Return what train lists of different tasks share: allowed, since each labels its own classes."""
+    """Return images shared by train lists of different tasks: allowed, since each labels other classes."""
     findings = []
     for first, second in combinations(target.with_role("train"), 2):
         if first.tasks != second.tasks and (count := len(target.shared(first, second))):
@@ -682,7 +682,7 @@ def _namespaced(target: AuditTarget) -> list[Finding]:
 
 
 def _collisions(target: AuditTarget) -> Iterator[Finding]:
-    """Yield the ids that sources of two datasets hold; parts of one dataset share ids by right."""
+    """Yield the ids that sources of two datasets share; parts of the same dataset may share ids."""
     for (a, first), (b, second) in combinations(enumerate(target.sources), 2):
         if namespace_of(first.raw.dataset) == namespace_of(second.raw.dataset):
             continue

@@ -1,4 +1,4 @@
-"""PL, published lists: what names and sizes of somebody's lists say, and how lists of a folder relate.
+"""PL, published lists: names and sizes of lists, and relations between the lists of a folder.
 
 A finding on names is never one on pixels. Each rule states what it does not show (`Rule.not_shown`).
 """
@@ -43,11 +43,11 @@ def _base(name: str) -> str:
 
 
 def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
-    """PL1: a count in a file name is that of lines, distinct ids, or ids of one dataset."""
+    """PL1: a count in a file name equals the number of lines, distinct ids, or ids of a dataset."""
     lists = published_of(target)
     agreed = 0
     for listed in lists.lists:
-        # No year, and no bound of a range such as 20_40.
+        # Skip years and bounds of ranges such as 20_40.
         for number in map(int, _COUNT.findall(_base(listed.name))):
             if number in _YEARS:
                 continue
@@ -64,7 +64,7 @@ def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
             empty = empty and sum(by_dataset.values()) == counts["ids"]
             if empty:
                 text += "; it names coco, but no id is from there"
-            # Far from every count, a number is no count: 640 is a size.
+            # A number far from every count is not a count: 640 is a size.
             is_near = any(number <= 2 * count <= 4 * number for count in counts.values())
             verdict: Verdict = "fail" if empty else "warn" if is_near else "info"
             yield Finding(verdict, listed.name, 1, text, lists=(listed.name,))
@@ -108,7 +108,7 @@ def _series(lists: ListSet) -> Iterator[list[AuditedList]]:
         if len(listed) and len(numbers) == 1 and LEAST_COUNT <= numbers[0] not in _YEARS:
             series[folder, _NUMBER.sub("N", base)].append((numbers[0], listed))
     for members in series.values():
-        # A list that breaks its own name is told by PL1, and does not hide the others.
+        # PL1 reports a list that contradicts its name; leave it out of the series.
         rising = [listed for number, listed in sorted(members, key=itemgetter(0)) if len(listed.unique) >= number]
         if len(rising) > 1 and all(len(small.unique) < len(two.unique) for small, two in pairwise(rising)):
             yield rising
@@ -147,7 +147,7 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
 
 
 def _column_summary(listed: AuditedList) -> str:
-    """Return what stands beside the images of a list: how many labels, and how many values of each column."""
+    """Return a summary of the further columns of a list: number of labels, and of values of each column."""
     texts, counts = list[str](), listed.read.label_counts
     if counts is not None:
         labels = np.bincount(listed.members, counts)[listed.unique]
@@ -223,7 +223,7 @@ _SHOWN = 3
 
 
 def groups_are_on_one_side(target: AuditTarget) -> Outcome:
-    """PL7: patients, videos, drives, told by columns and names, are in train, in val or in test alone."""
+    """PL7: patients, videos and drives, read from columns and names, are in only one of train, val and test."""
     images = target.images
     if images is None:
         return not_applicable("no source states the file names of the images")
@@ -234,7 +234,7 @@ def groups_are_on_one_side(target: AuditTarget) -> Outcome:
     if not compared and not parts:
         return not_applicable("there are no lists of two roles, between which groups would be looked for")
     by_default = not (target.patterns or target.column)
-    # Numbers of COCO and VOC tell no group: there is nothing to look for.
+    # Ids of COCO and VOC do not reveal groups, so these lists are skipped.
     positions = {at for pair in compared for at in pair.places if by_default}
     mute = {at for at in positions if (images.uniques[at] < images.n_ids).all() and not images.lists[at].columns}
     findings = [
@@ -425,7 +425,7 @@ def _in_sources(target: AuditTarget) -> Iterator[Finding]:
 
 
 def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]:
-    """PL17: no image is in a list that is said to be in-distribution and in one that is said to be out of it."""
+    """PL17: no image is in both an in-distribution list and an out-of-distribution list."""
     for inside, outside in product(target.with_role("id"), target.with_role("ood")):
         images = target.shared(inside, outside)
         about = f"{outside.name} and {inside.name}"

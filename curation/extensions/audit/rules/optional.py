@@ -1,8 +1,8 @@
-"""Rules asked of some benchmarks alone: KI, kinship of classes that are synsets; LK, leaks into a training corpus.
+"""Rules for some benchmarks only: KI, related classes among synsets; LK, leaks into a training corpus.
 
-KI speaks of classes and of no image: what it does not prove is said with every finding of relatives
-(`curation.signals.hierarchy.related_classes.NOT_PROVEN`). LK is asked where a leak check is given (`curation.leaks`),
-or where the rule is named: which corpus a model was trained on, a benchmark cannot know.
+KI compares classes, not images; every finding of related classes states what it does not prove
+(`curation.signals.hierarchy.related_classes.NOT_PROVEN`). LK runs if a leak check is given (`curation.leaks`) or the
+rule is named, because a benchmark does not know on which corpus a model was trained.
 """
 
 from __future__ import annotations
@@ -43,38 +43,40 @@ def unknown_classes_are_no_relatives(target: AuditTarget) -> Iterator[Finding]:
 
 
 def _images(target: AuditTarget) -> dict[str, int] | None:
-    """Return the images of each class in the test lists, where the names of images tell it."""
+    """Return the number of test images of each class, or None if their names do not contain wnids."""
     image_ids = target.ids[target.mask(target.with_role("test", "wilderness"))].tolist()
     counts = Counter(class_in(text.partition(":")[2] or text) for text in image_ids)
     return {wnid: count for wnid, count in counts.items() if wnid} or None
 
 
-def _findings(kin: ClassKin) -> Iterator[Finding]:
+def _findings(links: ClassKin) -> Iterator[Finding]:
     related = False
     for relation, verdict in _VERDICTS.items():
-        if names := kin.of(relation):
+        if names := links.of(relation):
             related = True
-            count = kin.images_of(names)
+            count = links.images_of(names)
             images = "" if count is None else f", {counted(count, 'image')},"
             text = (
-                f"{len(names):,} of {len(kin.unknown.names):,} unknown classes"
-                f"{images} are {_MEANINGS[relation]} by {kin.origin}; "
+                f"{len(names):,} of {len(links.unknown.names):,} unknown classes"
+                f"{images} are {_MEANINGS[relation]} by {links.origin}; "
                 f"{'; '.join(NOT_PROVEN)}"
             )
-            yield Finding(verdict, kin.name, len(names), text, _examples(kin, names))
-    absent = [*kin.unknown.absent, *kin.known.absent]
+            yield Finding(verdict, links.name, len(names), text, _examples(links, names))
+    absent = [*links.unknown.absent, *links.known.absent]
     if absent:
         classes = counted(len(absent), "class", "classes")
-        text = f"{classes} missing from the table of {kin.origin}, which does not mean that they have no relatives"
-        yield undecidable(kin.name, CLASSES, text, tuple(sorted(absent)[:SHOWN_EXAMPLES]))
+        text = f"{classes} missing from the table of {links.origin}, which does not mean that they have no relatives"
+        yield undecidable(links.name, CLASSES, text, tuple(sorted(absent)[:SHOWN_EXAMPLES]))
     elif not related:
-        text = f"none of {len(kin.unknown.names):,} unknown classes is related to a known one; {'; '.join(NOT_PROVEN)}"
-        yield Finding("pass", kin.name, text=text)
+        text = (
+            f"none of {len(links.unknown.names):,} unknown classes is related to a known one; {'; '.join(NOT_PROVEN)}"
+        )
+        yield Finding("pass", links.name, text=text)
 
 
-def _examples(kin: ClassKin, names: Sequence[str]) -> tuple[str, ...]:
+def _examples(links: ClassKin, names: Sequence[str]) -> tuple[str, ...]:
     first = sorted(names)[:SHOWN_EXAMPLES]
-    return tuple(f"{kin.labels[name]}, nearest {kin.labels[kin.relatives[name].known[0]]}" for name in first)
+    return tuple(f"{links.labels[name]}, nearest {links.labels[links.relatives[name].known[0]]}" for name in first)
 
 
 CHECK = "a leak check of the corpus: curation similarity leaks MANIFEST --corpus SHARDS --out DIR, then --leaks DIR"

@@ -178,7 +178,7 @@ def _introductions(target: AuditTarget) -> dict[tuple[str, str], None]:
 
 
 def _growth(target: AuditTarget) -> Iterator[tuple[str, str]]:
-    """Compare stated classes of adjoining tasks; repeated introductions are told by `_introductions`."""
+    """Compare stated classes of adjoining tasks; `_introductions` reports repeated introductions."""
     for before, task in pairwise(target.tasks):
         gained, introduced = set(task.known) - set(before.known), set(task.introduced)
         if lost := sorted(set(before.known) - set(task.known)):
@@ -462,8 +462,8 @@ def _compared(case: ListInTask, about: str, expected: Labels, labels: Labels, *,
     Parameters
     ----------
     flagged : bool
-        Whether crowd and difficult boxes must be there too: of training and validation labels it depends on a view
-        that nobody declared.
+        Whether crowd and difficult boxes must be present too. For training and validation labels this depends on
+        an undeclared view.
     """
     known = case.target.where(case.target.held(case.part))
     known[case.uncovered] = False
