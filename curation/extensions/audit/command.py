@@ -125,7 +125,7 @@ def _statement(statement: Statement) -> Iterator[Line]:
 
 
 def _lists(made: Report, *, show_all: bool) -> Iterator[Line]:
-    """Yield the table of lists and roles: what each was guessed or said to be, and by what."""
+    """Yield the table of lists with their guessed or declared roles and the reasons."""
     if made.target.kind == "manifest" and not show_all:
         return
     rows: list[tuple[str, ...]] = []

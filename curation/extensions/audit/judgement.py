@@ -1,4 +1,4 @@
-"""What rules share: how one is judged, a list in one of its tasks, what is said when data are missing."""
+"""Helpers shared by the rules: judging a rule, lists in a task, and texts for missing data."""
 
 from __future__ import annotations
 

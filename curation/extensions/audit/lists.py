@@ -69,9 +69,9 @@ class AuditedList:
     played : str
         Its role and task in words.
     family : str
-        What its name says beside the role: lists are compared within one family.
+        Words of its name other than the role: lists are compared within a family.
     why : str
-        The words of the name that led to its role, or who said so.
+        The words of the name that led to its role, or the source of the role.
     tasks : tuple of int
         Positions of the tasks in which it is used.
     view : LabelView or None
@@ -81,9 +81,9 @@ class AuditedList:
     labels : mapping of int to LabelFile
         Label files by task.
     sources : tuple of str
-        Sources that its images come from; empty where that is not said.
+        Sources that its images come from; empty if not stated.
     available : bool
-        False for a part of a manifest whose list does not lie beside its header.
+        False for a part of a manifest whose list is not next to its header.
     stated_repeats : int
         Lines that name an image again, as the manifest says.
     """

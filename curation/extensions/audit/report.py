@@ -1,6 +1,6 @@
 """`Report`: what every rule found, as plain data, a table and one HTML page.
 
-It says each thing once, as a `Statement` with its number, its base and what it does not show.
+Each result is reported once, as a `Statement` with its count, its total and its limits.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class RuleResult:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing that is said of some lists.
+    """A result about some lists.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Statement:
     limits : str
         What it does not show.
     hint : str
-        How to mend it, or how to make it decidable.
+        How to fix it, or how to make it decidable.
     pairs : tuple of (str, str)
     parts : tuple of dict
         Subject, count and text of each of several similar findings that the statement combines.
@@ -106,7 +106,7 @@ class Sums:
     undecidable : mapping of str to int
         Questions by rule whose data are missing.
     not_asked : int
-        Rules that no list, name or option speaks of.
+        Rules that no list, name or option mentions.
     """
 
     decided: int
@@ -119,12 +119,12 @@ class Sums:
 
 
 Status = Literal["pass", "fail", "damaged", "nothing compared", "mostly unread"]
-"""What a report comes to: ``damaged``, a list could not be read, and the others show no error."""
+"""Status of a report: ``damaged``, a list could not be read, and the others show no error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What of a target an audit looked at.
+    """Number of lists, pairs and files of a target that an audit examined.
 
     Attributes
     ----------
@@ -287,13 +287,13 @@ class Report:
     target : AuditTarget
         What was judged.
     results : tuple of RuleResult
-        Those of all rules that were asked, by principle.
+        Results of all rules that ran, by principle.
     digest : str
         Of the manifest, ``""`` for a folder.
     fail_on : {"error", "warning"}
         What makes the audit fail: a rule broken as an error, or also one broken as a warning.
     not_asked : tuple of str
-        Rules that nothing here speaks of: those on tasks and labels where no name does.
+        Rules that do not apply: those on tasks and labels if no name mentions any.
     """
 
     target: AuditTarget
@@ -316,7 +316,7 @@ class Report:
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
-        """What is said in the end, gravest first."""
+        """The statements of the report, gravest first."""
         return statements(self.results, self.folder)
 
     @cached_property
@@ -333,7 +333,7 @@ class Report:
 
     @cached_property
     def coverage(self) -> Coverage:
-        """What of the lists, pairs and files was looked at."""
+        """Number of lists, pairs and files that were examined."""
         target, published = self.target, self.target.published
         lists = [listed for listed in target.files if listed.available]
         pairs = [(pair.first, pair.second) for pair in target.pairs]
@@ -378,7 +378,7 @@ class Report:
 
     @property
     def status(self) -> Status:
-        """What the report comes to."""
+        """Status of the report."""
         if self.failed:
             return "fail"
         if self.damaged:
@@ -470,7 +470,7 @@ class Report:
 
     @property
     def damaged(self) -> dict[str, str]:
-        """Lists that could not be read, and why: what the rules say is said of the others alone."""
+        """Lists that could not be read, and why: the rules judge the other lists only."""
         published = self.target.published
         return {name: unread.why for name, unread in published.unread.items() if unread.is_damaged} if published else {}
 

@@ -1,4 +1,4 @@
-"""Which list trains, validates and tests, by the names of files and folders, and which lists may be held together.
+"""Which list trains, validates and tests, by the names of files and folders, and which lists are compared.
 
 A name gives roles and a *family*: what is left of it without the words of roles and lists. Lists are compared as roles
 within one folder and family alone (kind ``family``): folds, versions and protocols share images by design. Of an
@@ -81,7 +81,7 @@ class RoleGuess:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two lists that are held together.
+    """Two lists that are compared.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ def read_role(path: str) -> RoleGuess:
 
 
 def said_role(path: str, roles: Sequence[Role]) -> RoleGuess:
-    """Return the guess of a list whose roles the user says (none for ``none``); its family is that of its name."""
+    """Return the guess for a list with roles set by the user (none for ``none``); its family is that of its name."""
     chosen = tuple(role for role in _ORDER if role in roles)
     return replace(read_role(path), roles=chosen, words=(), why="said with --role")
 
@@ -191,7 +191,7 @@ class TaskRole(NamedTuple):
 ALL_TASKS = 0
 FINETUNE = ("ft", "finetune", "finetuning")
 _TASK = re.compile(r"(?:t|task)([1-9][0-9]?)")
-# Other words beside role and task which open-world repositories use: t1_val_segment, t1_known_test.
+# Further words that open-world repositories use next to role and task: t1_val_segment, t1_known_test.
 _BESIDE = ((), ("segment",), ("known",))
 _NO_ROLE = {
     re.compile(".*with_unk.*"): "train images mixed with images of later tasks, for ORE's energy model",
@@ -275,7 +275,7 @@ def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[Pair
     ----------
     guesses : sequence of RoleGuess
     lines : sequence of int
-        Of each list; empty lists are held against none.
+        Of each list; empty lists are not compared.
     """
     homes: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
     for index, guess in enumerate(guesses):

@@ -150,7 +150,7 @@ def audit(
         return replace(run_audit(target_of_rules, chosen), digest=subject.digest, fail_on=fail_on)
     if leaks is not None:
         raise UsageError("--leaks needs a manifest, not a folder of lists", where=f"--leaks {leaks}")
-    # Bare ids are of the sources where these share a namespace; their form tells where not.
+    # Bare ids belong to the sources if these share a namespace; otherwise their form decides.
     spaces = {source.namespace for source in opened.values()}
     task_files = [Path(tasks)] if isinstance(tasks, str) else []
     lists = read_lists(subject, namespace=namespace or (spaces.pop() if len(spaces) == 1 else ""), but=task_files)

@@ -83,7 +83,7 @@ class AuditedSource:
 
 @dataclass(frozen=True, slots=True)
 class ComparedPair:
-    """Two lists that are held together.
+    """Two lists that are compared.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class ComparedPair:
 
 @dataclass(frozen=True)
 class AuditTarget:
-    """What an audit judges.
+    """The lists, sources and photos that an audit judges.
 
     Attributes
     ----------
@@ -152,13 +152,13 @@ class AuditTarget:
     column : str
         What the user says groups of images are (`curation.extensions.audit.groups.Groups`).
     ignored : frozenset of str
-        Names of classes that are neither right nor wrong, folded: no rule speaks of their objects.
+        Names of classes that are neither right nor wrong, folded: no rule considers their objects.
     published : ListSet or None
         The lists of a folder as they were read; None for a manifest.
     role_pairs : int or None
         Pairs of lists whose roles exclude each other, of any families; None where all such pairs are compared.
     leaks : LeakFile or None
-        What a leak check of this manifest said.
+        Result of a leak check of this manifest.
     disjoint : sequence of (str, str)
         Sides that share no image, as the file of a manifest's benchmark states them.
     paths : mapping of str to Path
@@ -190,7 +190,7 @@ class AuditTarget:
     disjoint: Sequence[tuple[str, str]] = DISJOINT
     paths: Mapping[str, Path] = field(default_factory=dict)
     cache: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """What one rule works out and the next one wants: raw labels by list, facts of COCO JSON."""
+    """Intermediate results shared by rules: raw labels by list, facts of COCO JSON."""
 
     @cached_property
     def lists(self) -> tuple[AuditedList, ...]:

@@ -279,7 +279,7 @@ def _with_role(
     part: AuditedList, role: TaskRole, tasks: Sequence[TaskClasses], options: FolderOptions, guess: RoleGuess | None
 ) -> AuditedList:
     numbers = range(len(tasks)) if role.task == ALL_TASKS else range(role.task - 1, min(role.task, len(tasks)))
-    # Without tasks a number still tells lists apart: validation lists of different tasks share no image.
+    # Without tasks a number still distinguishes lists: validation lists of different tasks share no image.
     used_in = tuple(numbers) if tasks else (() if role.task == ALL_TASKS else (role.task - 1,))
     played = " and ".join(guess.roles) if guess and guess.roles else role.role
     if used_in and played:
@@ -357,7 +357,7 @@ def manifest_target(
     """
     import pyarrow as pa
 
-    # Ignored classes are neither known nor unknown: no rule speaks of them.
+    # Ignored classes are neither known nor unknown: no rule considers them.
     classes = tuple(entry for entry in manifest.header.classes if entry.role != "ignored")
     header = msgspec.structs.replace(manifest.header, classes=classes)
     entries = tuple(

@@ -17,9 +17,9 @@ _ALL: tuple[Rule, ...] = tuple(
     for name, facts in benchmark_facts(__package__).items()
 )
 PUBLISHED_RULES = tuple(rule for rule in _ALL if rule.of_published_lists)
-"""What names, sizes, labels and groups of a folder's lists say, held against the lists."""
+"""Rules that compare names, sizes, labels and groups of the lists of a folder with their content."""
 RULES = tuple(rule for rule in _ALL if rule.name not in optional.CHECKS and not rule.of_published_lists)
-"""The rules of every benchmark, in the order of a report; what each says is in ``audit/rules/facts.toml``."""
+"""The rules of every benchmark, in the order of a report; their texts are in ``audit/rules/facts.toml``."""
 ON_TASKS = ("CO", "TI", "AS", "LI")
 
 

@@ -32,7 +32,7 @@ _FEW = 10
 _LEAST_CLASSES = 3
 _TABLES = {"csv", "json lines"}
 _LABEL = "of labels"
-"""What the column is called whose values are the labels of images."""
+"""Name of the column whose values are the labels of images."""
 
 
 def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
@@ -149,7 +149,7 @@ def _between(lists: ListSet, first: AuditedList, second: AuditedList) -> Iterato
         return
     shared, rows = lists.images.in_both(lists.index[first.name], lists.index[second.name])
     left, right = (_labels(side, index) for side, index in zip((first, second), rows, strict=True))
-    # Labels that are one throughout say what a list is for, not what its images show.
+    # A label that is the same on all lines describes the purpose of a list, not its images.
     if (left == left[0]).all() or (right == right[0]).all():
         return
     labelled = np.ones(len(left), np.bool_) if first.read.labels is None else (left >= 0) & (right >= 0)
@@ -276,7 +276,7 @@ _ZEROS = re.compile(rb"^0+(?=[0-9]+$)", re.MULTILINE)
 
 
 def coco_facts(target: AuditTarget) -> dict[str, CocoFacts]:
-    """Return what the numbers of each COCO JSON of a folder say, by its path: read once for all rules."""
+    """Return the facts of each COCO JSON of a folder by its path; each file is read once for all rules."""
     if ("coco facts", "") not in target.cache:
         files = {name: file for name, file in published_of(target).files.items() if file.form == "coco json"}
         target.cache["coco facts", ""] = {name: read_coco_facts(file.path) for name, file in files.items()}
@@ -441,7 +441,7 @@ def no_class_is_known_and_unknown(target: AuditTarget) -> Iterator[Finding]:
     """PL3: no class is known and unknown, in any spelling."""
     by_scope: defaultdict[str, list[tuple[str, str, tuple[str, ...], bool]]] = defaultdict(list)
     for scope, role, where, names, guess in _class_roles(published_of(target).files):
-        # What one task leaves unknown another may know: files are held together within a task.
+        # A class may be unknown in one task and known in another: files are compared within a task.
         task = _TASK.search(where.partition(": ")[0])
         by_scope[f"{scope}, {task[0].strip('_-')}" if task else scope].append((role, where, names, guess))
     for scope, entries in by_scope.items():

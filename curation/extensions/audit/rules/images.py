@@ -430,7 +430,7 @@ def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] 
         try:
             source = open_path(path, dataset="lists", part=use, cache=False, bad_boxes="drop")
         except CurationError:
-            # Other rules say what is wrong with the file.
+            # Other rules report errors of the file.
             source = None
         target.cache[key] = source if source and source.objects is not None and len(source.objects) else None
     source = target.cache[key]
@@ -474,10 +474,10 @@ def _folder_of(file: Path) -> Path:
 
 
 def _goes_through(numbers: Sequence[int], others: Sequence[int], shared: int) -> bool:
-    """Return whether numbers go from 0 or 1 to their last, and meet others as such of another count would be met."""
+    """Return whether numbers count from 0 or 1 without gaps, and the overlap with others can be coincidence."""
     lowest, count = min(numbers, default=2), len(set(numbers))
     goes = lowest < 2 and _FEWEST_COUNTED <= count == len(numbers) == max(numbers) - lowest + 1
-    # Others that go on where these end would be met by mistake alone.
+    # If the others continue where these end, a common number is a mistake, not coincidence.
     return goes and 2 * shared * (max(others) + 1) >= count * len(others)
 
 
@@ -493,7 +493,7 @@ def _equal(pair: ComparedPair) -> str:
 
 
 def _under_other_ids(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
-    """Return the images that two lists hold under two ids, by what the sources state: names, sizes and boxes."""
+    """Return findings of images with different ids in two lists, by names, sizes and boxes of the sources."""
     findings = []
     for shared in target.shared_under_other_ids:
         # Other rules judge the names in lists of a folder, which also consider folders and groups.

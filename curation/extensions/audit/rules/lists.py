@@ -374,7 +374,7 @@ def _unions(lists: ListSet, overlap: Int64s) -> Iterator[_Noted]:
 
 
 def _between(target: AuditTarget, overlap: Int64s, noted: set[frozenset[int]]) -> Iterator[Finding]:
-    """Yield what lists of different families share: advice, for folds and versions share images by design."""
+    """Yield notes on images shared by different families; notes only, as folds and versions share images by design."""
     lists = published_of(target)
     between = [pair for pair in target.compared or () if pair.kind == "between" and frozenset(pair.places) not in noted]
     roles: dict[str, str] = {listed.name: listed.role for listed in target.lists}

@@ -161,7 +161,7 @@ def tasks_increase(target: AuditTarget) -> list[Finding]:
 
 
 def _violated(violations: Iterable[tuple[str, str]]) -> list[Finding]:
-    """Return findings of what is wrong: what each is about, and what is said of it."""
+    """Return a failing finding for each violation, a pair of subject and text."""
     return [Finding("fail", about, 1, text, (f"{about}: {text}",)) for about, text in violations]
 
 
