@@ -33,7 +33,7 @@ _EXAMPLE = '{"tasks": [{"name": "t1", "introduced": ["person", "dog"]}, …]}'
 
 @dataclass(frozen=True, slots=True)
 class TaskClasses:
-    """What one task says of the classes.
+    """Classes of a task.
 
     Attributes
     ----------
@@ -97,13 +97,13 @@ def known_aliases(name: str) -> tuple[str, ...]:
 
 
 def _aliases(classes: Sequence[ClassEntry]) -> Mapping[str, str]:
-    """Return the common form of each alias; an alias that is itself the name of a class of its own stays apart."""
-    found = {fold(voc): fold(coco) for voc, coco in COCO_NAMES_OF_VOC.items()}
+    """Return the common form of each alias; an alias that is a VOC class name keeps the form of that class."""
+    forms = {fold(voc): fold(coco) for voc, coco in COCO_NAMES_OF_VOC.items()}
     for entry in classes:
-        common = found.get(fold(entry.name), fold(entry.name))
+        common = forms.get(fold(entry.name), fold(entry.name))
         for alias in entry.aliases:
-            found.setdefault(fold(alias), common)
-    return found
+            forms.setdefault(fold(alias), common)
+    return forms
 
 
 class _Task(msgspec.Struct, frozen=True):
@@ -195,29 +195,29 @@ def classes_of(tasks: tuple[TaskClasses, ...]) -> tuple[ClassEntry, ...]:
 
 def _of_file(path: Path) -> tuple[TaskClasses, ...]:
     content = read_declaration(path, _TaskFile, UsageError, kind="task file", example=_EXAMPLE)
-    named = [
+    tasks = [
         msgspec.structs.replace(task, name=task.name or f"t{number}")
         for number, task in enumerate(content.tasks, start=1)
     ]
-    if not named or len({task.name for task in named}) < len(named):
+    if not tasks or len({task.name for task in tasks}) < len(tasks):
         raise UsageError(
             "No task, or a task named twice",
             where=str(path),
             expected=_EXAMPLE,
-            found=", ".join(task.name for task in named)[:200] or "none",
+            found=", ".join(task.name for task in tasks)[:200] or "none",
         )
-    if all(task.cur is not None for task in named):
+    if all(task.cur is not None for task in tasks):
         return tuple(
-            TaskClasses(task.name, own := task.cur or (), (*task.prev, *own), task.rest or ()) for task in named
+            TaskClasses(task.name, current := task.cur or (), (*task.prev, *current), task.rest or ()) for task in tasks
         )
-    entries = tuple(TaskEntry(name=task.name, introduced=_introduced(task, path)) for task in named)
+    entries = tuple(TaskEntry(name=task.name, introduced=_introduced(task, path)) for task in tasks)
     return tasks_of(entries, content.unknown)
 
 
 def _introduced(task: _Task, path: Path) -> tuple[str, ...]:
-    stated = [names for names in (task.introduced, task.classes) if names is not None]
-    if len(stated) != 1:
+    declared = [names for names in (task.introduced, task.classes) if names is not None]
+    if len(declared) != 1:
         raise UsageError(
             "A task must state once which classes it introduces", where=f"{path}: {task.name[:80]}", expected=_EXAMPLE
         )
-    return stated[0]
+    return declared[0]

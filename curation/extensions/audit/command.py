@@ -90,7 +90,7 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
     Parameters
     ----------
     whole : bool
-        Whether notes, what passed, and all lists are told too.
+        Whether to include notes, passed rules and all lists.
     """
     yield made.verdict_text
     doubts = reading_doubts(made.target)
@@ -98,15 +98,15 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
     if len(doubts) > _SHOWN_LISTS and not whole:
         yield f"and {len(doubts) - _SHOWN_LISTS} more doubtful files: see --all"
     for gravity, title in _TITLES.items():
-        shown = by_need(statement for statement in made.statements if statement.gravity == gravity)
-        if shown and (whole or gravity not in ("note", "pass")):
+        statements = by_need(statement for statement in made.statements if statement.gravity == gravity)
+        if statements and (whole or gravity not in ("note", "pass")):
             yield ""
             yield f"{title}:"
-            for statement in shown if whole else shown[:_SHOWN_STATEMENTS]:
+            for statement in statements if whole else statements[:_SHOWN_STATEMENTS]:
                 yield from _statement(statement)
-            if not whole and len(shown) > _SHOWN_STATEMENTS:
-                yield f"  and {len(shown) - _SHOWN_STATEMENTS} more: see --all"
-    yield from _lists(made, whole=whole)
+            if not whole and len(statements) > _SHOWN_STATEMENTS:
+                yield f"  and {len(statements) - _SHOWN_STATEMENTS} more: see --all"
+    yield from _lists(made, show_all=whole)
     if made.not_asked:
         yield ""
         yield _not_asked(made.not_asked)
@@ -124,25 +124,25 @@ def _statement(statement: Statement) -> Iterator[Line]:
         yield f"       does not show: {statement.limits}"
 
 
-def _lists(made: Report, *, whole: bool) -> Iterator[Line]:
-    """Yield the table of lists and roles: what each was guessed or said to be, and by what."""
-    if made.target.kind == "manifest" and not whole:
+def _lists(made: Report, *, show_all: bool) -> Iterator[Line]:
+    """Yield the table of lists with their guessed or declared roles and the reasons."""
+    if made.target.kind == "manifest" and not show_all:
         return
     rows: list[tuple[str, ...]] = []
     for row in made.lists():
         lines = "" if row["lines"] is None else f"{row['lines']:,}"
         rows.append((row["name"].removeprefix(made.folder), lines, row["role"] or "none", row["family"], row["why"]))
-    shown = rows if whole else rows[:_SHOWN_LISTS]
-    if shown:
+    printed = rows if show_all else rows[:_SHOWN_LISTS]
+    if printed:
         title = "Lists and their roles" + (f" in {made.folder}" if made.folder else "")
-        table = Table(title, ("list", "lines", "role", "family", "known by"), tuple(shown))
+        table = Table(title, ("list", "lines", "role", "family", "known by"), tuple(printed))
         yield ""
         yield table
-    if len(rows) > len(shown):
-        yield f"and {len(rows) - len(shown)} more lists: see --all"
+    if len(rows) > len(printed):
+        yield f"and {len(rows) - len(printed)} more lists: see --all"
     if made.unread:
         yield ""
-        shown_files = made.unread if whole else made.unread[:_SHOWN_LISTS]
+        shown_files = made.unread if show_all else made.unread[:_SHOWN_LISTS]
         yield Table("Files that were not read", ("file", "first line", "why"), tuple(shown_files))
         if len(made.unread) > len(shown_files):
             yield f"and {len(made.unread) - len(shown_files)} more files: see --all"
@@ -150,7 +150,7 @@ def _lists(made: Report, *, whole: bool) -> Iterator[Line]:
 
 def _not_asked(names: Sequence[str]) -> str:
     about = {"DS3": "photos (--photos)", "DS5": "sources (--source)"}
-    others = [f"{name} on {what}" for name, what in about.items() if name in names]
+    others = [f"{name} on {subject}" for name, subject in about.items() if name in names]
     on_tasks = [name for name in names if name not in about]
     text = f"{counted(len(on_tasks), 'rule')} on tasks and labels (--tasks, --labels): {', '.join(on_tasks)}"
     return "Not applied: " + "; ".join([*([text] if on_tasks else []), *others])

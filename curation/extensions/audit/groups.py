@@ -64,7 +64,7 @@ _END = f"(?:{IMAGE_SUFFIX.removesuffix('$')})?$"
 _COUNTER = r"^((?:.*?[^A-Za-z])??(?i:{})[_-]?{})"
 """A word and a number, the first in a path: the third video of this folder is not that of another."""
 _MORE = r"[^.\d]"
-"""What follows the number: a file that is a clip is no group of images, whereas a patient may have one image."""
+"""What follows the number: a file that is a clip is not a group of images, whereas a patient may have one image."""
 _PATTERNS = (
     _Pattern("Roboflow source", ("source photo",), r"([^/]+)\.rf\.[0-9a-f]{32}"),
     _Pattern(
@@ -147,7 +147,7 @@ class GroupExample:
 
 @dataclass(frozen=True, slots=True)
 class GroupResult:
-    """What groups of images say of two lists.
+    """Groups of images compared between two lists.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class GroupResult:
     tried : tuple of str
         Patterns that do not decide, and why: ``folder (fits 0 of 200 and 1,159 of 1,159 lines)``.
     also : tuple of str
-        What further patterns and columns say, sentences.
+        Results of further patterns and columns, as sentences.
     why : str
         Of *undecidable*: the reason where a pattern fits and decides nothing, such as groups that are classes.
     is_view : bool
@@ -217,7 +217,7 @@ class Groups:
         self.images = images
         self.own = tuple(_Pattern(f"--group {text}", ("group",), _checked(text)) for text in patterns)
         self.column = _column(column)
-        self._found: dict[tuple[int, _Pattern], tuple[Int32s, pa.LargeStringArray]] = {}
+        self._by_pattern: dict[tuple[int, _Pattern], tuple[Int32s, pa.LargeStringArray]] = {}
         present = sorted({name for listed in images.lists for name in listed.columns})
         if column and self.column not in set(map(_column, present)):
             raise UsageError(
@@ -227,14 +227,14 @@ class Groups:
             )
 
     def compare(self, a: int, b: int, *, people_only: bool = False, sure_only: bool = False) -> GroupResult:
-        """Return what groups say of two lists, by position.
+        """Return whether two lists, given by position, share groups of images.
 
         Parameters
         ----------
         sure_only : bool
-            Whether patterns are left out whose groups may be classes: lists of a manifest state no labels to tell that.
+            Whether to leave out patterns whose groups may be classes: lists of a manifest have no labels to check that.
         people_only : bool
-            Whether patients and subjects alone are asked for, as between parts of a benchmark.
+            Whether to compare patients and subjects only, as between parts of a benchmark.
         """
         of = len(self.images.members[a]), len(self.images.members[b])
         decided, tried, also, why = None, list[str](), list[str](), ""
@@ -243,47 +243,47 @@ class Groups:
                 continue
             fitting = sides.fitting
             of_column = _column(pattern.name.removeprefix("the column ")) == (self.column or None)
-            asked = pattern in self.own or of_column
+            forced = pattern in self.own or of_column
             described = f"{pattern.name} (fits {fitting[0]:,} of {of[0]:,} and {fitting[1]:,} of {of[1]:,} lines)"
-            fits = all(fitting) if asked else all(n >= SHARE * m > 0 for n, m in zip(fitting, of, strict=True))
+            fits = all(fitting) if forced else all(n >= SHARE * m > 0 for n, m in zip(fitting, of, strict=True))
             if not fits:
-                tried.append(described if any(fitting) or asked else pattern.name)
+                tried.append(described if any(fitting) or forced else pattern.name)
                 continue
-            found = _judged(pattern, sides)
-            doubt = "" if asked else self._doubt(pattern, sides, found, (a, b))
+            result = _judged(pattern, sides)
+            doubt = "" if forced else self._doubt(pattern, sides, result, (a, b))
             if doubt:
                 tried.append(f"{pattern.name} ({doubt})")
                 why = why or doubt
             elif decided is None:
-                decided = found
-            elif pattern.sure and found.both > decided.both:
-                also.append(f"{found.both:,} on both sides by {pattern.name}")
+                decided = result
+            elif pattern.sure and result.both > decided.both:
+                also.append(f"{result.both:,} on both sides by {pattern.name}")
         if not people_only:
             also += self._columns_apart(a, b)
-        found = decided or GroupResult("undecidable", of=of, why=why)
-        return replace(found, tried=tuple(dict.fromkeys(tried)), also=tuple(also))
+        result = decided or GroupResult("undecidable", of=of, why=why)
+        return replace(result, tried=tuple(dict.fromkeys(tried)), also=tuple(also))
 
     def _groupings(self, a: int, b: int, *, people_only: bool) -> Iterator[tuple[_Pattern, _Sides]]:
-        """Yield what may tell groups, in the order in which it is tried, with the groups of two lists by it."""
+        """Yield columns and patterns in the order in which they are tried, with the groups of two lists."""
         columns = [{_column(name): (name, col) for name, col in self.images.lists[at].columns.items()} for at in (a, b)]
         for name in ([self.column] * bool(self.column)) + ([] if people_only else list(GROUP_COLUMNS)):
             if name in columns[0] and name in columns[1]:
-                sides = [(own[name][1].of, _texts(own[name][1].values)) for own in columns]
+                sides = [(side[name][1].of, _texts(side[name][1].values)) for side in columns]
                 written = f"the column {columns[0][name][0]}"
                 yield _Pattern(written, (name.removesuffix("_id"),), ""), _joined(*sides)
         for pattern in (*self.own, *(_PEOPLE if people_only else _PATTERNS)):
-            yield pattern, _joined(self._of(a, pattern), self._of(b, pattern))
+            yield pattern, _joined(self._groups_of(a, pattern), self._groups_of(b, pattern))
 
-    def _of(self, at: int, pattern: _Pattern) -> tuple[Int32s, pa.LargeStringArray]:
+    def _groups_of(self, at: int, pattern: _Pattern) -> tuple[Int32s, pa.LargeStringArray]:
         """Return the group of each line of a list as a position in the names of groups, -1 where it has none."""
         from pyarrow import compute
 
-        if (at, pattern) not in self._found:
+        if (at, pattern) not in self._by_pattern:
             unique = self.images.uniques[at]
             ids = int(np.searchsorted(unique, self.images.n_ids))
             rows = unique[ids:]
             codes, names = np.full(len(unique), -1, np.int32), _texts(())
-            # A look at some tells patterns that do not fit; those of the user are told to the last line.
+            # A sample of lines rejects patterns that do not fit; patterns of the user are applied to all lines.
             few = rows if pattern in self.own else rows[:: max(len(rows) // _SAMPLE, 1)]
             hits = compute.match_substring_regex(self._paths(few), pattern.regex).to_numpy(zero_copy_only=False)
             if len(rows) and 2 * hits.sum() >= len(few) * (pattern not in self.own) and hits.any():
@@ -293,39 +293,39 @@ class Groups:
                 if pattern.in_folders:
                     texts = compute.replace_substring_regex(texts, _ROLE_FOLDER, r"\1")
                 captures = 1 if pattern in self.own else re.compile(pattern.regex).groups
-                kept = "".join(f"\\{n + 1}" for n in range(captures))
-                texts = compute.replace_substring_regex(texts, f"(?s)^.*?(?:{pattern.regex}).*$", kept)
+                replacement = "".join(f"\\{n + 1}" for n in range(captures))
+                texts = compute.replace_substring_regex(texts, f"(?s)^.*?(?:{pattern.regex}).*$", replacement)
                 encoded = texts.dictionary_encode()
                 codes[ids + np.flatnonzero(fits)], names = encoded.indices.to_numpy(), encoded.dictionary
-            self._found[at, pattern] = codes[np.searchsorted(unique, self.images.members[at])], names
-        return self._found[at, pattern]
+            self._by_pattern[at, pattern] = codes[np.searchsorted(unique, self.images.members[at])], names
+        return self._by_pattern[at, pattern]
 
     def _paths(self, rows: Int32s) -> pa.LargeStringArray:
         return self.images.texts.take(rows)
 
-    def _doubt(self, pattern: _Pattern, sides: _Sides, found: GroupResult, pair: tuple[int, int]) -> str:
-        """Return why groups by a pattern decide nothing; empty where they do."""
+    def _doubt(self, pattern: _Pattern, sides: _Sides, result: GroupResult, pair: tuple[int, int]) -> str:
+        """Return why the groups of a pattern are inconclusive, or an empty text."""
         counts = np.bincount(np.concatenate([codes[codes >= 0] for codes in sides.codes]), minlength=len(sides.names))
         present = int((counts > 0).sum())
         if present < 2:
             return "one group holds all lines"
-        if pattern.is_view and not found.both:
+        if pattern.is_view and not result.both:
             return "no companion of an image is in the other list"
         follows = [self._follow_labels(at, codes) for at, codes in zip(pair, sides.codes, strict=True)]
         if not pattern.sure and True in follows and False not in follows:
             return f"each {pattern.nouns[0]} holds one label"
         if pattern.in_folders:
-            named = [sides.names.take(np.unique(codes[codes >= 0])).to_pylist() for codes in sides.codes]
-            if set(map(_above, named[0])).isdisjoint(map(_above, named[1])):
+            names = [sides.names.take(np.unique(codes[codes >= 0])).to_pylist() for codes in sides.codes]
+            if set(map(_above, names[0])).isdisjoint(map(_above, names[1])):
                 return "the folders of the two lists differ"
-        if found.both and pattern.in_folders and self._numbered_anew(sides, pair):
+        if result.both and pattern.in_folders and self._numbered_anew(sides, pair):
             return "names are numbered from scratch below the folders of train and test"
         if not pattern.sure and 2 * present > counts.sum():
             return f"{present:,} groups of {counts.sum():,} lines: almost none holds two"
         if not pattern.few and (present < LEAST_GROUPS or counts.max() > LARGEST_GROUP * counts.sum()):
             return f"the groups may be classes: {present:,}, the largest of {counts.max():,} of {counts.sum():,} lines"
-        if not pattern.few and False not in follows and 2 * found.both > present:
-            return f"the groups may be classes: {found.both:,} of {present:,} are on both sides"
+        if not pattern.few and False not in follows and 2 * result.both > present:
+            return f"the groups may be classes: {result.both:,} of {present:,} are on both sides"
         return ""
 
     def _numbered_anew(self, sides: _Sides, pair: tuple[int, int]) -> bool:
@@ -359,7 +359,7 @@ class Groups:
         return bool(follows) if values > 1 else None
 
     def _columns_apart(self, a: int, b: int) -> Iterator[str]:
-        """Yield what columns tell whose names say nothing: that each of their values is on one side."""
+        """Yield a sentence for each unknown column whose values are all in only one of two lists."""
         left, right = self.images.lists[a].columns, self.images.lists[b].columns
         for name in sorted(set(left) & set(right)):
             values = {*left[name].values} | {*right[name].values}
@@ -392,13 +392,13 @@ def _checked(pattern: str) -> str:
 
 
 def _column(name: str) -> str:
-    """Return the name of a column as it is compared."""
+    """Return the normalised name of a column."""
     short = re.sub(r"[_ -]?id$", "", name.lower())
     return short if short in GROUP_COLUMNS else name.lower()
 
 
 def _above(name: str) -> str:
-    """Return the folders before the name of a group, but for their numbers: a slide may lie in a folder of its own."""
+    """Return the folders of a group with numbers masked: each slide may lie in a separate folder."""
     return re.sub(r"\d+", "0", name.rpartition("/")[0])
 
 
@@ -413,10 +413,10 @@ def _joined(a: tuple[Int32s, pa.LargeStringArray], b: tuple[Int32s, pa.LargeStri
     import pyarrow as pa
 
     encoded = pa.concat_arrays([a[1], b[1]]).dictionary_encode()
-    # The last place is that of -1.
-    places = np.append(encoded.indices.to_numpy(), -1).astype(np.int32)
+    # The last entry maps -1 to itself.
+    codes = np.append(encoded.indices.to_numpy(), -1).astype(np.int32)
     right = np.where(b[0] < 0, -1, b[0] + len(a[1]))
-    return _Sides((places[a[0]], places[right]), encoded.dictionary)
+    return _Sides((codes[a[0]], codes[right]), encoded.dictionary)
 
 
 def _judged(pattern: _Pattern, sides: _Sides) -> GroupResult:

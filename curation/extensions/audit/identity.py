@@ -1,4 +1,4 @@
-"""What is one image: its whole path as written, or an id whose form tells its dataset; which lists seem to share some.
+"""Identify images by their whole path or by an id whose form implies its dataset; find lists that may share images.
 
 Paths are compared as they are normalised by the reader (`PublishedList.images`), never by file name or last folder
 alone: the frame ``0000000105`` of two drives are two images. Only equal images (`Images.overlaps`) may carry an error;
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Strength = Literal["likely", "hint"]
 
 SHARE = 0.95
-"""Of the lines of a list: fewer with the form of an id, and none is one."""
+"""Least share of lines with the form of an id; below it, no line of the list is read as an id."""
 _SUFFIXES = (
     "jpe?g|png|bmp|tiff?|gif|webp|ppm|pgm|nii(?:\\.gz)?|dcm|npy|npz|h5|mat|avi|mp4|webm|wav|flac|ply|bin|obj|off"
 )
@@ -44,9 +44,9 @@ _WIDTH = {"coco": 12, "voc2007": 6, "voc2012": 11}
 _UNWRITTEN = {
     "coco": ("^coco:", ""), "voc2007": ("^voc2007:", ""), "voc2012": ("^(?:voc2012:)?(.{4})_?(.{6})$", r"\1_\2"),
 }  # fmt: skip
-"""What becomes of an id as it is written, before zeros: its native form."""
+"""Replacements that turn a written id, before zeros are added, into its native form."""
 _BARE = {"coco": "[0-9]{1,12}", "voc2007": "[0-9]{1,6}", "voc2012": "[0-9]{10}"}
-"""Numbers that stand for an id of each dataset, where somebody says that they are of it."""
+"""Numbers accepted as ids of each dataset, if the user or a namespace names the dataset."""
 _VOC2007_LAST = "voc2007:009963"
 """Its last image: a longer list of six-digit numbers is of another dataset."""
 
@@ -62,18 +62,18 @@ def ids_of(stems: pa.StringArray, patterns: Iterable[tuple[str, str]]) -> pa.Str
     import pyarrow as pa
     from pyarrow import compute
 
-    found = none = pa.nulls(len(stems), pa.string())
+    matched = none = pa.nulls(len(stems), pa.string())
     for space, pattern in patterns:
         fits = compute.match_substring_regex(stems, f"^(?:{pattern})$")
         digits = compute.replace_substring_regex(stems.filter(fits), *_UNWRITTEN[space])
         ids = compute.utf8_lpad(digits, _WIDTH[space], "0")
-        named = compute.binary_join_element_wise(space, ids, ":")
-        found = compute.coalesce(found, compute.replace_with_mask(none, fits, named))
-    return found
+        full_ids = compute.binary_join_element_wise(space, ids, ":")
+        matched = compute.coalesce(matched, compute.replace_with_mask(none, fits, full_ids))
+    return matched
 
 
 class Alike(NamedTuple):
-    """That two lists which share no path, and no id, may share images.
+    """Two lists without a common path or id that may still contain the same images.
 
     Attributes
     ----------
@@ -96,15 +96,15 @@ class Alike(NamedTuple):
 class _Sign:
     """A sign that lists without a common path share images.
 
-    What `pattern` finds in a path is replaced by `kept` before paths are compared; `share` of the smaller list must be
-    found, and with `once` no two images of a list may become equal. Where it is `folded`, letter case and the form of
-    accents do not count.
+    Before paths are compared, matches of `pattern` are replaced by `replacement`. At least `share` of the smaller list
+    must match. With `once`, no two images of a list may become equal. With `folded`, letter case and the form of
+    accents are ignored.
     """
 
     strength: Strength
     why: str
     pattern: str = ""
-    kept: str = ""
+    replacement: str = ""
     share: float = 0
     once: bool = False
     folded: bool = False
@@ -134,7 +134,7 @@ class Images:
     n_ids : int
         How many of them are such ids.
     namespace : str
-        Of images without a known form or a written namespace, ``""`` where nobody said.
+        Namespace of images without a known form or a written namespace; ``""`` if unknown.
     members : tuple of ndarray of int32
         Of each list, the position of each entry's image.
     lists : tuple of PublishedList
@@ -142,7 +142,7 @@ class Images:
     root : str
         The folders that all paths of all lists begin with, without final slash; empty where there are none.
     climbing : int
-        Entries with a part ``..``, which stays as it is written.
+        Entries with a part ``..``, which is kept unchanged.
     """
 
     texts: pa.LargeStringArray
@@ -167,8 +167,8 @@ class Images:
     def ids(self, rows: Int32s | Int64s | Sequence[int] | None = None) -> list[str]:
         """Return images ``namespace:native`` at some positions, or all; bare where the namespace is not known."""
         texts = (self.texts if rows is None else self.texts.take(np.asarray(rows, np.int64))).to_pylist()
-        own = f"{self.namespace}:" if self.namespace else ""
-        return [text if re.match(_PREFIX, text) else own + text for text in texts]
+        prefix = f"{self.namespace}:" if self.namespace else ""
+        return [text if re.match(_PREFIX, text) else prefix + text for text in texts]
 
     @cached_property
     def namespaces(self) -> tuple[list[str], Int32s]:
@@ -210,10 +210,10 @@ class Images:
     def in_both(self, a: int, b: int) -> tuple[Int32s, tuple[Int32s, Int32s]]:
         """Return the images of two lists, ascending, and the first row of each in either list."""
         hits = []
-        for own, other in ((a, b), (b, a)):
+        for side, other in ((a, b), (b, a)):
             mask = np.zeros(len(self), np.bool_)
             mask[self.uniques[other]] = True
-            hits.append(mask[self.uniques[own]])
+            hits.append(mask[self.uniques[side]])
         return self.uniques[a][hits[0]], (self.first_rows[a][hits[0]], self.first_rows[b][hits[1]])
 
     @cached_property
@@ -222,9 +222,9 @@ class Images:
         # One bit an image: two lists of 100,000 images are compared in microseconds.
         words = -(-len(self) // 64)
         bits = np.zeros((len(self.uniques), words), np.uint64)
-        for row, own in enumerate(self.uniques):
+        for row, images in enumerate(self.uniques):
             mask = np.zeros(words * 64, np.bool_)
-            mask[own] = True
+            mask[images] = True
             bits[row] = np.packbits(mask, bitorder="little").view(np.uint64)
         shared = np.diag(np.array([len(unique) for unique in self.uniques], np.int64))
         for row, column in combinations(range(len(bits)), 2):
@@ -233,33 +233,33 @@ class Images:
         return shared
 
     def alike(self, a: int, b: int, shown: int = 3) -> Alike | None:
-        """Return by what names two lists that share no image may share some, by the strongest sign that there is.
+        """Return the strongest sign that two lists without a common image may share images, or None.
 
-        Costs a look at every path: for pairs that are compared, not for all.
+        It reads every path, so call it only for pairs that are compared.
         """
-        own = self.uniques[a], self.uniques[b]
-        # Two lists of ids share what they share.
-        if not all(map(len, own)) or all((images < self.n_ids).all() for images in own):
+        sides = self.uniques[a], self.uniques[b]
+        # Two lists of ids are compared exactly.
+        if not all(map(len, sides)) or all((images < self.n_ids).all() for images in sides):
             return None
-        for sign in self._signs(own):
-            codes = [self._coded(sign)[images] for images in own]
+        for sign in self._signs(sides):
+            codes = [self._coded(sign)[images] for images in sides]
             if sign.once and any(len(distinct(code)) < len(code) for code in codes):
                 continue
             hits = [np.isin(left, right) for left, right in (codes, codes[::-1])]
-            if hits[0].any() and min(map(np.count_nonzero, hits)) >= sign.share * min(map(len, own)):
+            if hits[0].any() and min(map(np.count_nonzero, hits)) >= sign.share * min(map(len, sides)):
                 order = np.argsort(codes[0], kind="stable")
-                twins = own[0][order[np.searchsorted(codes[0][order], codes[1][hits[1]])]]
-                found = own[1][hits[1]]
+                twins = sides[0][order[np.searchsorted(codes[0][order], codes[1][hits[1]])]]
+                matched = sides[1][hits[1]]
                 rows = np.argsort(self.first_rows[b][hits[1]], kind="stable")[:shown]
-                pairs = tuple(zip(twins[rows].tolist(), found[rows].tolist(), strict=True))
-                return Alike(sign.strength, sign.why, len(found), pairs)
+                pairs = tuple(zip(twins[rows].tolist(), matched[rows].tolist(), strict=True))
+                return Alike(sign.strength, sign.why, len(matched), pairs)
         return None
 
-    def _signs(self, own: Sequence[Int32s]) -> Iterator[_Sign]:
+    def _signs(self, sides: Sequence[Int32s]) -> Iterator[_Sign]:
         """Yield the signs to look for between two lists, the strongest first."""
         from pyarrow import compute
 
-        in_folders = [compute.any(compute.match_substring(self._names.take(rows), "/")).as_py() for rows in own]
+        in_folders = [compute.any(compute.match_substring(self._names.take(rows), "/")).as_py() for rows in sides]
         if in_folders[0] != in_folders[1]:
             yield _LIKELY
         if len(self) <= MOST_HINTED:
@@ -272,11 +272,11 @@ class Images:
         return self.natives if self.n_ids else self.texts
 
     def _coded(self, sign: _Sign) -> Int32s:
-        """Return an integer for each image, the same where a sign holds them for one."""
+        """Return an integer for each image, equal for images that a sign treats as the same."""
         from pyarrow import compute
 
         if sign not in self._codes:
-            texts = compute.replace_substring_regex(self._names, sign.pattern, sign.kept)
+            texts = compute.replace_substring_regex(self._names, sign.pattern, sign.replacement)
             if sign.folded:
                 texts = compute.utf8_lower(compute.utf8_normalize(texts, "NFC"))
             self._codes[sign] = texts.dictionary_encode().indices.to_numpy()
@@ -291,7 +291,7 @@ def first_rows(members: Int32s, unique: Int32s) -> Int32s:
 
 
 def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
-    """Return the images of the lists of one folder.
+    """Return the images of the lists of a folder.
 
     Parameters
     ----------
@@ -306,14 +306,14 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
     cells = pa.chunked_array([cells_of(listed.images) for listed in lists], pa.string())
     encoded = cells.dictionary_encode().combine_chunks()
     rows = np.split(encoded.indices.to_numpy(), np.cumsum([len(listed) for listed in lists], dtype=np.int64))[:-1]
-    named = _namings(encoded.dictionary, namespace)
-    texts = named.texts
-    own = [_ids_in(listed, found, named, namespace) for listed, found in zip(lists, rows, strict=True)]
+    namings = _namings(encoded.dictionary, namespace)
+    texts = namings.texts
+    ids_by_list = [_ids_in(listed, codes, namings, namespace) for listed, codes in zip(lists, rows, strict=True)]
     members: Sequence[Int32s] = [
-        np.where(known >= 0, known, named.paths[found]) for known, found in zip(own, rows, strict=True)
+        np.where(known >= 0, known, namings.paths[codes]) for known, codes in zip(ids_by_list, rows, strict=True)
     ]
     # A text that is an id in one list is this id in every list.
-    ids = _joined(own)
+    ids = _joined(ids_by_list)
     ids = distinct(ids[ids >= 0])
     paths = np.setdiff1d(distinct(_joined(members)), ids, assume_unique=True)
     if len(paths) and namespace in ("", *NATIVE_FORMS):
@@ -322,7 +322,7 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
         members = [image[codes] for codes in members]
     members = _across_suffixes(texts, paths, members)
     used = np.isin(np.arange(len(texts)), _joined(members))
-    ids, paths = (found[compute.sort_indices(texts.take(found))] for found in (ids[used[ids]], paths[used[paths]]))
+    ids, paths = (codes[compute.sort_indices(texts.take(codes))] for codes in (ids[used[ids]], paths[used[paths]]))
     rank = np.empty(len(texts), np.int32)
     rank[np.concatenate([ids, paths])] = np.arange(used.sum())
     root, below = _below_root(texts.take(paths))
@@ -342,15 +342,15 @@ def _joined(rows: Sequence[Int32s]) -> Int32s:
 
 
 class _Namings(NamedTuple):
-    """What each distinct path may be, as positions in `texts`; -1 where it is no such thing.
+    """Possible names of each distinct path, as positions in `texts`; -1 for none.
 
-    It is the path itself; an id that says its dataset, or of which somebody says it; an id by its form. Where a list
-    has a path `unlike_voc`, its six digits are not VOC2007's by their form; `is_voc` tells the texts that are such ids.
+    `paths` is the path, `declared` an id whose dataset is written or set by the user, `formed` an id by its form. If a
+    list has a path `unlike_voc`, its six digits are not VOC2007's; `is_voc` marks the texts that are such ids.
     """
 
     texts: pa.LargeStringArray
     paths: Int32s
-    said: Int32s
+    declared: Int32s
     formed: Int32s
     unlike_voc: Bools
     is_voc: Bools
@@ -364,45 +364,46 @@ def _namings(paths: pa.StringArray, namespace: str) -> _Namings:
     stem = cells_of(names)
     written = [(space, f"{space}:(?:{form}|{_BARE[space]})") for space, form in NATIVE_FORMS.items()]
     bare = [(space, digits) for space, digits in _BARE.items() if space == namespace]
-    said, formed = ids_of(stem, (written if b":" in names else []) + bare), ids_of(stem, NATIVE_FORMS.items())
+    declared, formed = ids_of(stem, (written if b":" in names else []) + bare), ids_of(stem, NATIVE_FORMS.items())
     # Six digits are VOC2007's unless some are too large for it, or other numbers have fewer digits.
     too_large = compute.and_(compute.starts_with(formed, "voc2007:"), compute.greater(formed, _VOC2007_LAST))
     unlike_voc = compute.or_(too_large.fill_null(False), compute.match_substring_regex(stem, "^[0-9]{1,5}$"))
-    own = compute.replace_substring_regex(paths, f"^{namespace}:", "") if namespace else paths
-    encoded = pa.concat_arrays([texts.cast(pa.large_string()) for texts in (own, said, formed)]).dictionary_encode()
+    natives = compute.replace_substring_regex(paths, f"^{namespace}:", "") if namespace else paths
+    columns = [texts.cast(pa.large_string()) for texts in (natives, declared, formed)]
+    encoded = pa.concat_arrays(columns).dictionary_encode()
     images = encoded.indices.fill_null(-1).to_numpy().reshape(3, -1)
     is_voc = compute.match_substring_regex(encoded.dictionary, f"^voc2007:{NATIVE_FORMS['voc2007']}$")
     masks = [mask.to_numpy(zero_copy_only=False) for mask in (unlike_voc, is_voc)]
     return _Namings(encoded.dictionary, *images, *masks)
 
 
-def _ids_in(listed: PublishedList, rows: Int32s, found: _Namings, namespace: str) -> Int32s:
-    """Return the id of each entry where nearly all have the form of one; -1 of the others, or of all."""
-    ids, none = found.said[rows], np.full(len(listed), -1, np.int32)
+def _ids_in(listed: PublishedList, rows: Int32s, namings: _Namings, namespace: str) -> Int32s:
+    """Return the id of each entry if nearly all entries look like ids, and -1 for all others."""
+    ids, none = namings.declared[rows], np.full(len(listed), -1, np.int32)
     # Integers of JSON are written without leading zeros: six of their digits are not VOC's.
     if namespace in ("", *NATIVE_FORMS) and not listed.integers:
-        formed = found.formed[rows]
-        if found.unlike_voc[rows].any():
-            formed = np.where(found.is_voc[formed], -1, formed)
+        formed = namings.formed[rows]
+        if namings.unlike_voc[rows].any():
+            formed = np.where(namings.is_voc[formed], -1, formed)
         ids = np.where(formed >= 0, formed, ids)
-    if listed.has_folders and found.is_voc[ids[ids >= 0]].any() and not _VOC_FOLDER.search(listed.images):
+    if listed.has_folders and namings.is_voc[ids[ids >= 0]].any() and not _VOC_FOLDER.search(listed.images):
         # Frames and patches are numbered with six digits too.
-        ids = np.where(found.is_voc[ids], -1, ids)
+        ids = np.where(namings.is_voc[ids], -1, ids)
     known = ids[ids >= 0]
     if listed.by_columns or len(known) < SHARE * len(listed):
         return none
-    # Numbers that stand for many paths each are counters and no ids.
-    paths = distinct(found.paths[rows]) if listed.has_folders else none[:0]
+    # Numbers that occur in many paths each are counters, not ids.
+    paths = distinct(namings.paths[rows]) if listed.has_folders else none[:0]
     return none if len(distinct(known)) < SHARE**2 * len(paths) else ids
 
 
-def _twins(texts: pa.LargeStringArray, rows: Int32s, other: pa.LargeStringArray, places: Int32s) -> Int32s:
-    """Return for each text its own position, or of some rows, that of the other text which is the same."""
+def _twins(texts: pa.LargeStringArray, rows: Int32s, other: pa.LargeStringArray, positions: Int32s) -> Int32s:
+    """Return the position of each text; for `rows`, the position of the equal text in `other`, if any."""
     from pyarrow import compute
 
     image = np.arange(len(texts), dtype=np.int32)
     twin = compute.index_in(texts.take(rows), other).fill_null(-1).to_numpy()
-    image[rows[twin >= 0]] = places[twin[twin >= 0]]
+    image[rows[twin >= 0]] = positions[twin[twin >= 0]]
     return image
 
 

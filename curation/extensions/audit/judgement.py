@@ -1,4 +1,4 @@
-"""What rules share: how one is judged, a list in one of its tasks, what is said when data are missing."""
+"""Helpers shared by the rules: judging a rule, lists in a task, and texts for missing data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LISTS = "the id lists of these parts: `curation import` or `curation build` comp
 
 
 def judged(rule: Rule, target: AuditTarget) -> Outcome:
-    """Return what a rule says of a target; without the tasks or the lists that it needs, that they are missing."""
+    """Return the outcome of a rule on a target; undecidable if the tasks or lists that it needs are missing."""
     if rule.of_published_lists and target.published is None and rule.name != "PL7":
         return not_applicable("the benchmark is not a folder of lists")
     if rule.tasks and not target.tasks:
@@ -52,14 +52,14 @@ def judged(rule: Rule, target: AuditTarget) -> Outcome:
     if rule.roles and not target.with_role(*rule.roles):
         if target.lists or (target.published is not None and len(target.files) < 2):
             return not_applicable(f"there is no {' or '.join(rule.roles)} list")
-        found = undecidable("lists", ROLES, "no name says train, val or test" if target.published else "")
-        return Outcome((replace(found, lists=tuple(part.name for part in target.files)),))
+        finding = undecidable("lists", ROLES, "no name says train, val or test" if target.published else "")
+        return Outcome((replace(finding, lists=tuple(part.name for part in target.files)),))
     if not rule.each:
-        said = rule.check(target)
-        return said if isinstance(said, Outcome) else Outcome(tuple(said))
+        result = rule.check(target)
+        return result if isinstance(result, Outcome) else Outcome(tuple(result))
     findings: list[Finding] = []
     for case in cases(target, *rule.roles):
-        findings += rule.check(case)  # type: ignore[arg-type]  # a check of one list gives findings
+        findings += rule.check(case)  # type: ignore[arg-type]  # a check of a list gives findings
     return Outcome(tuple(findings))
 
 
@@ -83,7 +83,7 @@ class ListInTask:
 
     @property
     def is_stated(self) -> bool:
-        """Whether somebody said which labels it carries, by a file or a view."""
+        """Whether a label file or a declared view states its labels."""
         return self.file is not None or self.part.view_declared
 
     @property
@@ -131,7 +131,7 @@ class ListInTask:
 
     @property
     def uncovered_finding(self) -> list[Finding]:
-        """The finding that its label file lacks some of its images: what it says of them is not known."""
+        """The finding that its label file lacks some of its images, whose labels are unknown."""
         images = self.uncovered
         if self.file is None or not len(images):
             return []
@@ -183,7 +183,7 @@ def missing_lists(lists: Sequence[AuditedList]) -> list[Finding]:
 
 
 def unlocated(target: AuditTarget, part: AuditedList) -> list[Finding]:
-    """Return the finding that some images of a list are in no available source, but for test images, told by LI3."""
+    """Return the finding that some images of a list are in no available source; LI3 reports absent test images."""
     if not part.available:
         return missing_lists([part])
     count = len(target.unlocated(part)) - (len(target.absent(part)) if part.role == "test" else 0)
@@ -197,7 +197,7 @@ def unlocated_need(target: AuditTarget, lists: Sequence[AuditedList]) -> str:
 
 
 def reading_doubts(target: AuditTarget) -> list[str]:
-    """Return what of the files may be meant otherwise than it was read, with the name of the file."""
+    """Return doubts about how files were read, each with the name of the file."""
     files = target.published.files if target.published else {}
     return [f"{name}: {text}" for name, file in files.items() for text in file.doubts]
 
@@ -205,10 +205,10 @@ def reading_doubts(target: AuditTarget) -> list[str]:
 def label_warnings(target: AuditTarget) -> list[str]:
     """Return the label files that lack images of their list, each with the first few of these images."""
     return [
-        f"{found.about}: {found.text}: {'; '.join(found.examples)}"
+        f"{finding.about}: {finding.text}: {'; '.join(finding.examples)}"
         for part in target.lists
         for task in sorted(part.labels)
-        for found in ListInTask(target, part, task).uncovered_finding
+        for finding in ListInTask(target, part, task).uncovered_finding
     ]
 
 
@@ -222,10 +222,10 @@ def label_text(target: AuditTarget, label: int) -> str:
 def forbidden_labels(case: ListInTask, forbidden: Bools) -> list[Finding]:
     """Return whether a list carries a forbidden label in a task: one judgement for the rules CO2, AS1 and AS2.
 
-    A label file is judged by its annotations, on the images that it holds: what it says of others is not known, and a
-    file without any label on a list's images proves nothing. A declared view that lets no forbidden label through is
-    sound whatever the boxes; one that does is a violation, counted where the sources are available. A view that nobody
-    declared is undecidable: that it could be made as the principle asks proves nothing.
+    A label file is judged by its annotations on the images that it holds; labels of other images are unknown, and a
+    file without labels on the images of a list proves nothing. A declared view that excludes forbidden labels passes
+    whatever the boxes are; otherwise it fails, and the labels are counted if the sources are available. An undeclared
+    view is undecidable: that the principle's view is possible proves nothing.
 
     Parameters
     ----------
@@ -245,8 +245,8 @@ def forbidden_labels(case: ListInTask, forbidden: Bools) -> list[Finding]:
         names = list(dict.fromkeys(label_text(target, label) for label in labels.label[rows].tolist()))
         least = "at least " if len(case.unsure) else ""
         text = f"{least}{labels.counted(len(rows))} labelled {joined(names)} in {labels.origin}"
-        found = Finding("fail", about, len(rows), text, _examples(case, labels, rows))
-        return [found, *case.uncovered_finding]
+        finding = Finding("fail", about, len(rows), text, _examples(case, labels, rows))
+        return [finding, *case.uncovered_finding]
     if case.file is not None:
         covered = len(case.covered)
         text = f"none among {labels.counted()} of {labels.origin} on {counted(covered, 'image')}"

@@ -69,9 +69,9 @@ class Labels:
         The columns are mixed into 64 bits (splitmix64's finaliser): comparing rows of six numbers takes ten times as
         long, and two of a million boxes share a number by chance once in ten million audits.
         """
-        places = np.rint(self.boxes * 10**DECIMALS).astype(np.int64)
+        coordinates = np.rint(self.boxes * 10**DECIMALS).astype(np.int64)
         key = np.zeros(len(self), np.uint64)
-        for column in (self.image.astype(np.int64), self.label.astype(np.int64) * named, *places.T):
+        for column in (self.image.astype(np.int64), self.label.astype(np.int64) * named, *coordinates.T):
             key = (key ^ column.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
             key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -172,20 +172,20 @@ def _applied(
         source=target.home[images],
         position=target.positions[target.home[images], images],
     )
-    kept = select_objects(classes, view, located)
-    boxes = np.zeros((len(kept), 4))
+    selected = select_objects(classes, view, located)
+    boxes = np.zeros((len(selected), 4))
     for number, source in enumerate(target.sources):
-        rows = kept.source == number
+        rows = selected.source == number
         if rows.any():
-            boxes[rows] = source.objects.require_objects("A label view").boxes[kept.index[rows]]
-    renamed = (kept.category_id == UNKNOWN_ID) & (view is not EVERYTHING)
+            boxes[rows] = source.objects.require_objects("A label view").boxes[selected.index[rows]]
+    renamed = (selected.category_id == UNKNOWN_ID) & (view is not EVERYTHING)
     return Labels(
-        image=images[kept.image],
-        label=np.where(renamed, np.int32(target.unknown_label), kept.label),
+        image=images[selected.image],
+        label=np.where(renamed, np.int32(target.unknown_label), selected.label),
         boxes=boxes,
-        crowd=kept.crowd,
-        difficult=kept.difficult,
-        ignore=kept.ignore,
+        crowd=selected.crowd,
+        difficult=selected.difficult,
+        ignore=selected.ignore,
         unit=unit_of(target, part),
         origin=origin,
     )

@@ -59,7 +59,7 @@ class AuditedList:
     lines : ndarray of int32, shape (n,)
         Line of each member in its file, from 1.
     read : PublishedList
-        The list as it was read: labels, groups, what is no entry. Of a part of a manifest, its ids.
+        The list as read: labels, groups, lines without an entry. For a part of a manifest, its ids.
     file : str
         Path of the file below the folder, ``ore/t2_ft.txt``; empty for a part of a manifest.
     sha256 : str
@@ -69,21 +69,21 @@ class AuditedList:
     played : str
         Its role and task in words.
     family : str
-        What its name says beside the role: lists are compared within one family.
+        Words of its name other than the role: lists are compared within a family.
     why : str
-        The words of the name that led to its role, or who said so.
+        The words of the name that led to its role, or the source of the role.
     tasks : tuple of int
         Positions of the tasks in which it is used.
     view : LabelView or None
         None without a role.
     view_declared : bool
-        Whether somebody said so; else it is what the principle asks for.
+        Whether the view is declared; else it is the view of the principle.
     labels : mapping of int to LabelFile
         Label files by task.
     sources : tuple of str
-        Sources that its images come from; empty where that is not said.
+        Sources that its images come from; empty if not stated.
     available : bool
-        False for a part of a manifest whose list does not lie beside its header.
+        False for a part of a manifest whose list is not next to its header.
     stated_repeats : int
         Lines that name an image again, as the manifest says.
     """
@@ -135,7 +135,7 @@ class AuditedList:
 
 
 class Unread(NamedTuple):
-    """Why a file is no list of images, its first line, and whether it may be a list and is damaged."""
+    """Why a file is not a list of images, its first line, and whether it may be a damaged list."""
 
     why: str
     first_line: str
@@ -144,7 +144,7 @@ class Unread(NamedTuple):
 
 @dataclass(frozen=True)
 class ListSet:
-    """Lists that are looked at together.
+    """Lists of a folder.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class ListSet:
     labels : mapping of str to Path
         COCO JSON files with annotations, by the name of their list.
     unread : mapping of str to Unread
-        Files that are no lists of images.
+        Files that are not lists of images.
     files : mapping of str to PublishedFile
         Every file that was understood, by its path below the folder; those that name classes hold no list.
     others : mapping of str to int
@@ -188,9 +188,9 @@ class ListSet:
 def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -> ListSet:
     """Return every list of a folder and its subfolders.
 
-    Every form that `curation.sources.published_list` tells is read. Files that name classes are no lists. A file that
-    is nothing of this is passed over and named. Where COCO JSON with annotations lies beside a text file of its name,
-    the text is the list and the JSON its labels. What one image is, `curation.extensions.audit.identity` says.
+    Every form that `curation.sources.published_list` recognises is read. Files of class names are not lists. Other
+    files are skipped and reported. If COCO JSON with annotations and a text file have the same name, the text
+    is the list and the JSON its labels. `curation.extensions.audit.identity` defines which entries are the same image.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
     MissingFileError
         The folder or a file does not exist or cannot be read.
     UsageError
-        There is no list, a file is too large to be one, or there are too many.
+        No list is found, a file is too large to be a list, or there are too many lists.
     PathEscapeError
         A file is a link that leads outside the folder.
     ImageIdError
@@ -215,7 +215,7 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
         ImageId(namespace, "0")
     if not folder.is_dir():
         raise missing_path("The folder of lists does not exist", folder)
-    found: dict[str, tuple[str, PublishedList]] = {}
+    entries: dict[str, tuple[str, PublishedList]] = {}
     labels: dict[str, Path] = {}
     unread: dict[str, Unread] = {}
     files: dict[str, PublishedFile] = {}
@@ -232,25 +232,25 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
             unread[name] = Unread(why, words[0][:80])
         for key, listed in _named_lists(file):
             below = f"/{key}" if key else ""
-            own = list_of(name) + below
+            list_name = list_of(name) + below
             if file.annotated:
-                labels[own] = path
-            # An array of ids beside a text file of its name is a list of its own, and COCO JSON its labels.
-            if own not in found or not file.annotated:
-                found[f"{name}{below}" if own in found else own] = name, listed
-        if len(found) > MAX_LISTS:
+                labels[list_name] = path
+            # Next to a text file of the same name, an array of ids is a separate list, and COCO JSON holds labels.
+            if list_name not in entries or not file.annotated:
+                entries[f"{name}{below}" if list_name in entries else list_name] = name, listed
+        if len(entries) > MAX_LISTS:
             raise UsageError("Too many lists to compare", where=str(folder), expected=f"at most {MAX_LISTS:,}")
-    if not found and not any(file.form in ("class roles", "class names", "map") for file in files.values()):
+    if not entries and not any(file.form in ("class roles", "class names", "map") for file in files.values()):
         reasons = "; ".join(f"{name}: {refusal.why}" for name, refusal in list(unread.items())[:3])
         raise UsageError(
             "No list of images found", where=str(folder), expected=EXPECTED, found=reasons or "no such file"
         )
-    names = sorted(found)
-    images = images_of([found[name][1] for name in names], namespace)
+    names = sorted(entries)
+    images = images_of([entries[name][1] for name in names], namespace)
     lists = tuple(
-        AuditedList(name, name, own, own_list.lines, own_list, file, f"sha256:{files[file].sha256}")
-        for name, own in zip(names, images.members, strict=True)
-        for file, own_list in [found[name]]
+        AuditedList(name, name, rows, listed.lines, listed, file, f"sha256:{files[file].sha256}")
+        for name, rows in zip(names, images.members, strict=True)
+        for file, listed in [entries[name]]
     )
     return ListSet(folder.resolve().name, lists, images, labels, unread, files, others)
 
@@ -272,20 +272,20 @@ def _published(
         (path for path in paths if path.resolve() not in others),
         key=lambda path: (order.get(path.name.lower(), path.suffix.lower() == ".json"), path.as_posix()),
     )
-    room, named = MAX_BYTES, set[Path]()
+    room, referenced = MAX_BYTES, set[Path]()
     for path in tqdm(paths, desc="reading lists", unit=" files", disable=None, leave=False):
-        if path in named:
+        if path in referenced:
             continue
         room -= _require_room(inside(folder, path.relative_to(folder).as_posix()), room)
         try:
             file = _read(path, folder)
         except AnnotationFormatError as reason:
             line = (reason.where or "").removeprefix(str(path)).strip(" ,:")
-            what = f"{reason.what[0].lower()}{reason.what[1:]}"
-            why = ": ".join(text for text in (what, line, reason.found) if text)
+            message = f"{reason.what[0].lower()}{reason.what[1:]}"
+            why = ": ".join(text for text in (message, line, reason.found) if text)
             yield path, Unread(why, first_line(path), isinstance(reason, DamagedFileError))
             continue
-        named.update(file.named_files)
+        referenced.update(file.named_files)
         yield path, file
 
 
@@ -293,9 +293,9 @@ def _read(path: Path, folder: Path) -> PublishedFile:
     try:
         file = read_published(path, folder)
     except EmptyListError:
-        given = InputFile(path, kind="list")
+        input_file = InputFile(path, kind="list")
         blank = PublishedList("", b"", np.empty(0, np.int32))
-        return PublishedFile(path, "id list", given.size, given.sha256.removeprefix("sha256:"), (blank,))
+        return PublishedFile(path, "id list", input_file.size, input_file.sha256.removeprefix("sha256:"), (blank,))
     for listed in file.lists:
         if listed.name and (not listed.name.isprintable() or len(listed.name) > _LONGEST_KEY):
             raise AnnotationFormatError("A list in it has no valid name", found=repr(listed.name[:40]))
@@ -311,7 +311,7 @@ def _named_lists(file: PublishedFile) -> Iterator[tuple[str, PublishedList]]:
 
 
 def _require_room(path: Path, room: int) -> int:
-    """Return the bytes of a file that is no larger than a list can be."""
+    """Return the bytes of a file, which must not be larger than a list can be."""
     limit = min(MAX_FILE_BYTES, room)
     if (size := path.stat().st_size) > limit:
         raise UsageError(

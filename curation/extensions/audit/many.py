@@ -141,11 +141,11 @@ def audits(
 
 
 def _folders(folder: Path) -> Iterator[Block]:
-    found = False
+    has_lists = False
     for path in sorted(folder.absolute().iterdir()):
         files = [*files_below(str(path), _FILES)] if path.is_dir() and not path.name.startswith(".") else []
         if files:
-            found = True
+            has_lists = True
             yield _Folder(path.name, str(path), sha256_of_lines(f"{name}\t{stamp}" for _, name, stamp in files))
-    if not found:
+    if not has_lists:
         raise UsageError("No folder of lists found", where=str(folder), expected="folders, one benchmark each")

@@ -1,6 +1,6 @@
 """`Report`: what every rule found, as plain data, a table and one HTML page.
 
-It says each thing once, as a `Statement` with its number, its base and what it does not show.
+Each result is reported once, as a `Statement` with its count, its total and its limits.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class RuleResult:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing that is said of some lists.
+    """A result about some lists.
 
     Attributes
     ----------
@@ -75,10 +75,10 @@ class Statement:
     limits : str
         What it does not show.
     hint : str
-        How to mend it, or how to make it decidable.
+        How to fix it, or how to make it decidable.
     pairs : tuple of (str, str)
     parts : tuple of dict
-        Of like findings that are told in one sentence: what each is about, its count and text.
+        Subject, count and text of each of several similar findings that the statement combines.
     """
 
     rule: str
@@ -106,7 +106,7 @@ class Sums:
     undecidable : mapping of str to int
         Questions by rule whose data are missing.
     not_asked : int
-        Rules that no list, name or option speaks of.
+        Rules that no list, name or option mentions.
     """
 
     decided: int
@@ -119,12 +119,12 @@ class Sums:
 
 
 Status = Literal["pass", "fail", "damaged", "nothing compared", "mostly unread"]
-"""What a report comes to: ``damaged``, a list could not be read, and the others show no error."""
+"""Status of a report: ``damaged``, a list could not be read, and the others show no error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What of a target an audit looked at.
+    """Number of lists, pairs and files of a target that an audit examined.
 
     Attributes
     ----------
@@ -206,10 +206,10 @@ def _of_rule(result: RuleResult) -> Iterator[Statement]:
         if finding.verdict in GRAVITIES:
             alike = finding.need if finding.verdict == "undecidable" else finding.like
             groups.setdefault((finding.verdict, alike or str(row)), []).append(finding)
-    asked = sum(finding.asked for finding in findings if finding.verdict in ("fail", "warn", "pass", "undecidable"))
+    questions = sum(finding.asked for finding in findings if finding.verdict in ("fail", "warn", "pass", "undecidable"))
     for (verdict, _), group in groups.items():
         if len(group) >= (2 if verdict == "undecidable" else _ALIKE):
-            yield _together(rule, group, asked)
+            yield _together(rule, group, questions)
         else:
             yield from (_alone(rule, finding) for finding in group)
 
@@ -236,20 +236,20 @@ def _sentence(finding: Finding) -> str:
 
 def _by_reason(group: Sequence[Finding]) -> Iterator[str]:
     for reason, count in Counter(finding.reason for finding in group).most_common():
-        own = [finding.brief for finding in group if finding.reason == reason]
-        yield f"{reason} ({count:,}: {joined(list(dict.fromkeys(own)), SHOWN_EXAMPLES)})"
+        briefs = [finding.brief for finding in group if finding.reason == reason]
+        yield f"{reason} ({count:,}: {joined(list(dict.fromkeys(briefs)), SHOWN_EXAMPLES)})"
 
 
-def _together(rule: Rule, group: Sequence[Finding], asked: int) -> Statement:
+def _together(rule: Rule, group: Sequence[Finding], questions: int) -> Statement:
     """Return like findings as one statement with a part each."""
     first = _alone(rule, group[0])
     pairs = tuple(pair for finding in group for pair in finding.pairs)
     lists = tuple(dict.fromkeys(name for finding in group for name in finding.lists))
     kind = group[0].verdict
     if kind != "undecidable":
-        named = [(found.brief or found.about) + (f" ({found.count:,})" if found.count else "") for found in group]
-        where = f"in {len(group)} of {asked:,} {'pairs' if pairs else 'lists'} " if kind in ("fail", "warn") else ""
-        text = f"{where}{group[0].like}: {joined(named, _SHOWN_ALIKE)}"
+        labels = [(row.brief or row.about) + (f" ({row.count:,})" if row.count else "") for row in group]
+        where = f"in {len(group)} of {questions:,} {'pairs' if pairs else 'lists'} " if kind in ("fail", "warn") else ""
+        text = f"{where}{group[0].like}: {joined(labels, _SHOWN_ALIKE)}"
     elif group[0].like:
         text = f"in {len(group):,} pairs {group[0].like}: {', '.join(_by_reason(group))}"
     elif len(texts := list(dict.fromkeys(finding.text for finding in group if finding.text))) > 1:
@@ -268,8 +268,8 @@ def _together(rule: Rule, group: Sequence[Finding], asked: int) -> Statement:
         hint=first.hint,
         pairs=pairs,
         parts=tuple(
-            {"about": found.about, "lists": list(found.lists), "count": found.count, "of": found.of, "text": found.text}
-            for found in group
+            {"about": row.about, "lists": list(row.lists), "count": row.count, "of": row.of, "text": row.text}
+            for row in group
         ),
     )
 
@@ -287,13 +287,13 @@ class Report:
     target : AuditTarget
         What was judged.
     results : tuple of RuleResult
-        Those of all rules that were asked, by principle.
+        Results of all rules that ran, by principle.
     digest : str
         Of the manifest, ``""`` for a folder.
     fail_on : {"error", "warning"}
         What makes the audit fail: a rule broken as an error, or also one broken as a warning.
     not_asked : tuple of str
-        Rules that nothing here speaks of: those on tasks and labels where no name does.
+        Rules that do not apply: those on tasks and labels if no name mentions any.
     """
 
     target: AuditTarget
@@ -316,7 +316,7 @@ class Report:
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
-        """What is said in the end, gravest first."""
+        """The statements of the report, gravest first."""
         return statements(self.results, self.folder)
 
     @cached_property
@@ -333,7 +333,7 @@ class Report:
 
     @cached_property
     def coverage(self) -> Coverage:
-        """What of the lists, pairs and files was looked at."""
+        """Number of lists, pairs and files that were examined."""
         target, published = self.target, self.target.published
         lists = [listed for listed in target.files if listed.available]
         pairs = [(pair.first, pair.second) for pair in target.pairs]
@@ -362,7 +362,7 @@ class Report:
         if lists and not any(map(len, lists)):
             return "every list is empty"
         if target.kind == "manifest":
-            # A manifest states which of its lists are not available: the first line says so, and DS2 is undecidable.
+            # A manifest states which of its lists are not available: the first line names them, and DS2 is undecidable.
             return ""
         if seen.lists + seen.unread < 2 or not seen.lists:
             return ""
@@ -378,7 +378,7 @@ class Report:
 
     @property
     def status(self) -> Status:
-        """What the report comes to."""
+        """Status of the report."""
         if self.failed:
             return "fail"
         if self.damaged:
@@ -454,8 +454,8 @@ class Report:
     @property
     def unread(self) -> list[tuple[str, str, str]]:
         """Files of a folder that were not read: name, first line, why."""
-        found = self.target.published
-        return [(name, unread.first_line, unread.why) for name, unread in found.unread.items()] if found else []
+        published = self.target.published
+        return [(name, unread.first_line, unread.why) for name, unread in published.unread.items()] if published else []
 
     @property
     def failed(self) -> bool:
@@ -470,9 +470,9 @@ class Report:
 
     @property
     def damaged(self) -> dict[str, str]:
-        """Lists that could not be read, and why: what the rules say is said of the others alone."""
-        found = self.target.published
-        return {name: unread.why for name, unread in found.unread.items() if unread.is_damaged} if found else {}
+        """Lists that could not be read, and why: the rules judge the other lists only."""
+        published = self.target.published
+        return {name: unread.why for name, unread in published.unread.items() if unread.is_damaged} if published else {}
 
     @property
     def findings(self) -> pd.DataFrame:

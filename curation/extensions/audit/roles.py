@@ -1,4 +1,4 @@
-"""Which list trains, validates and tests, by the names of files and folders, and which lists may be held together.
+"""Which list trains, validates and tests, by the names of files and folders, and which lists are compared.
 
 A name gives roles and a *family*: what is left of it without the words of roles and lists. Lists are compared as roles
 within one folder and family alone (kind ``family``): folds, versions and protocols share images by design. Of an
@@ -45,7 +45,7 @@ _SUFFIX = re.compile(r"(?i)\.(?:txt|list|lst|csv|tsv|jsonl?|odgt|ya?ml)$")
 
 @dataclass(frozen=True, slots=True)
 class RoleGuess:
-    """What the path of a list says of its role.
+    """Role of a list guessed from its path.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class RoleGuess:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two lists that are held together.
+    """Two lists that are compared.
 
     Attributes
     ----------
@@ -90,8 +90,8 @@ class Pair:
     roles : (str, str)
         The roles in which they are compared; empty texts where none is (kinds ``parts`` and ``between``).
     kind : {"family", "parts", "between"}
-        ``family``: roles that exclude each other, errors. ``parts``: the family of one is the beginning of the
-        other's, in no such roles; patients and subjects are told as notes. ``between``: other families that share
+        ``family``: roles that exclude each other, errors. ``parts``: one family is the beginning of the
+        other, without such roles; shared patients and subjects are notes. ``between``: other families that share
         images, notes.
     """
 
@@ -103,26 +103,26 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What one part of a path says: words of roles with what each means, and the words that are left."""
+    """Words of a part of a path: those that name roles (`hits`), and the words that are left."""
 
-    said: tuple[str, ...]
+    hits: tuple[str, ...]
     left: tuple[str, ...]
 
     @property
     def roles(self) -> tuple[Role, ...]:
         """The role that the words name; two of a compound; None of them where they contradict each other."""
-        words = [word.lower() for word in self.said]
-        found = {role for word in words for role in _WORDS[word]}
+        words = [word.lower() for word in self.hits]
+        roles = {role for word in words for role in _WORDS[word]}
         joined = [pair for pair in pairwise(words) if pair in _JOINED]
         if len(words) == 2 and joined:
-            found = {"test"} if words[1] == "dev" else found
+            roles = {"test"} if words[1] == "dev" else roles
         elif len({_WORDS[word] for word in words}) > 1:
             return ()
-        return tuple(role for role in _ORDER if role in found)
+        return tuple(role for role in _ORDER if role in roles)
 
 
 def _part(text: str) -> _Part:
-    said, left = list[str](), list[str]()
+    hits, left = list[str](), list[str]()
     for unit in _UNIT.findall(text):
         rest = ""
         for piece in _PIECES.split(unit):
@@ -130,9 +130,9 @@ def _part(text: str) -> _Part:
             if match is None:
                 rest += piece.lower()
             elif match[1]:
-                said.append(piece[: len(match[1])])
+                hits.append(piece[: len(match[1])])
         left += [rest] * bool(rest)
-    return _Part(tuple(said), tuple(left))
+    return _Part(tuple(hits), tuple(left))
 
 
 @lru_cache(_NAMES)
@@ -144,25 +144,25 @@ def read_role(path: str) -> RoleGuess:
     # A list of a table's column is named by file and value: meta.csv[split=train].
     *folders, name = _SUFFIX.sub("", path.replace("\\", "/").replace("[", "/").rstrip("]")).split("/")
     parts = [_part(name), *map(_part, reversed(folders))]
-    kept = (" ".join(part.left) if part.said else text for text, part in zip(reversed(folders), parts[1:], strict=True))
-    folder = "/".join([text.lower() for text in kept if text][::-1])
-    guess = RoleGuess(path, (), parts[0].left, folder, parts[0].said, "no name says train, val or test")
-    if parts[0].said and not parts[0].roles:
-        both = " and ".join(f'"{word}"' for word in dict.fromkeys(parts[0].said))
+    rest = (" ".join(part.left) if part.hits else text for text, part in zip(reversed(folders), parts[1:], strict=True))
+    folder = "/".join([text.lower() for text in rest if text][::-1])
+    guess = RoleGuess(path, (), parts[0].left, folder, parts[0].hits, "no name says train, val or test")
+    if parts[0].hits and not parts[0].roles:
+        both = " and ".join(f'"{word}"' for word in dict.fromkeys(parts[0].hits))
         return replace(guess, why=f"the name says {both}: choose with --role")
     for depth, part in enumerate(parts):
         if part.roles:
-            unlabelled = any(word.lower().startswith("unl") for word in part.said)
-            quoted = " and ".join(f'"{word}"' for word in dict.fromkeys(part.said))
+            unlabelled = any(word.lower().startswith("unl") for word in part.hits)
+            quoted = " and ".join(f'"{word}"' for word in dict.fromkeys(part.hits))
             why = (
                 f"its folder says {quoted}" if depth else f"the name says {quoted}"
             ) + ": unlabelled training" * unlabelled
-            return replace(guess, roles=part.roles, words=part.said, why=why, unlabelled=unlabelled)
+            return replace(guess, roles=part.roles, words=part.hits, why=why, unlabelled=unlabelled)
     return guess
 
 
 def said_role(path: str, roles: Sequence[Role]) -> RoleGuess:
-    """Return the guess of a list whose roles the user says (none for ``none``); its family is that of its name."""
+    """Return the guess for a list with roles set by the user (none for ``none``); its family is that of its name."""
     chosen = tuple(role for role in _ORDER if role in roles)
     return replace(read_role(path), roles=chosen, words=(), why="said with --role")
 
@@ -191,7 +191,7 @@ class TaskRole(NamedTuple):
 ALL_TASKS = 0
 FINETUNE = ("ft", "finetune", "finetuning")
 _TASK = re.compile(r"(?:t|task)([1-9][0-9]?)")
-# Other words beside role and task which open-world repositories use: t1_val_segment, t1_known_test.
+# Further words that open-world repositories use next to role and task: t1_val_segment, t1_known_test.
 _BESIDE = ((), ("segment",), ("known",))
 _NO_ROLE = {
     re.compile(".*with_unk.*"): "train images mixed with images of later tasks, for ORE's energy model",
@@ -202,7 +202,7 @@ _SEGMENT = 1000
 
 @lru_cache(_NAMES)
 def _role_in_task(name: str) -> tuple[ListRole, int, str] | None:
-    """Return the role that a name says, its task, and the word beside them; None where it says no role in tasks."""
+    """Return role, task and remaining word of a name, or None if the name has no role in tasks."""
     stem = name.rpartition("/")[2].lower()
     guess = read_role(stem)
     words = list(guess.family)
@@ -222,7 +222,7 @@ def _role_in_task(name: str) -> tuple[ListRole, int, str] | None:
 
 
 def task_roles(name: str, n_lines: int, n_tasks: int, names: Sequence[str] = ()) -> list[TaskRole]:
-    """Return the parts that a list of an open-world benchmark plays by its name; one without a role if it says none.
+    """Return the roles of a list of an open-world benchmark by its name; one empty role if the name has none.
 
     Parameters
     ----------
@@ -239,17 +239,17 @@ def task_roles(name: str, n_lines: int, n_tasks: int, names: Sequence[str] = ())
             folder, _, stem = other.lower().rpartition("/")
             homes[stem].add(folder)
     stem = name.rpartition("/")[2].lower()
-    found = _role_in_task(name)
+    parsed = _role_in_task(name)
     why = next((text for pattern, text in _NO_ROLE.items() if pattern.fullmatch(stem)), "the name states no role")
     if any(len(folders) > 1 for folders in homes.values()):
         why = "several folders hold lists of the same name: audit one at a time"
-        found = None
-    if found is None:
+        parsed = None
+    if parsed is None:
         return [TaskRole("", ALL_TASKS, why)]
-    role, task, beside = found
-    whole = [other for other in names if other.rpartition("/")[2] in ("all_task_test", "test")]
-    if role == "test" and beside == "known" and whole:
-        return [TaskRole("", ALL_TASKS, f"its images are part of {whole[0]}")]
+    role, task, rest = parsed
+    full_tests = [other for other in names if other.rpartition("/")[2] in ("all_task_test", "test")]
+    if role == "test" and rest == "known" and full_tests:
+        return [TaskRole("", ALL_TASKS, f"its images are part of {full_tests[0]}")]
     if n_tasks and task > n_tasks:
         return [TaskRole("", ALL_TASKS, f"the name says task {task}, but there are {n_tasks} tasks")]
     if task != ALL_TASKS:
@@ -265,7 +265,7 @@ def task_roles(name: str, n_lines: int, n_tasks: int, names: Sequence[str] = ())
 
 def tasks_by_name(names: Sequence[str]) -> int:
     """Return the largest task number that the names of some lists say, 0 where none does."""
-    return max((found[1] for name in names if (found := _role_in_task(name))), default=0)
+    return max((parsed[1] for name in names if (parsed := _role_in_task(name))), default=0)
 
 
 def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[Pair]:
@@ -275,15 +275,15 @@ def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[Pair
     ----------
     guesses : sequence of RoleGuess
     lines : sequence of int
-        Of each list; empty lists are held against none.
+        Of each list; empty lists are not compared.
     """
     homes: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
     for index, guess in enumerate(guesses):
         if lines[index]:
             homes[guess.folder, guess.family].append(index)
-    found = dict[tuple[int, int], Pair]()
-    for (folder, family), own in homes.items():
-        for index in own:
+    pairs = dict[tuple[int, int], Pair]()
+    for (folder, family), members in homes.items():
+        for index in members:
             for role in set(_ORDER) - set(guesses[index].roles) if guesses[index].roles else ():
                 # The first home that has the role serves; a list of both roles holds the other by design.
                 serving = [
@@ -293,16 +293,16 @@ def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[Pair
                 for other in next(filter(None, serving), []):
                     if not set(guesses[other].roles) & set(guesses[index].roles):
                         pair = _pair(guesses, index, other)
-                        found[pair.a, pair.b] = pair
+                        pairs[pair.a, pair.b] = pair
     parts = [
         Pair(min(a, b), max(a, b), kind="parts")
         for (folder, short), (other, long) in combinations(sorted(homes), 2)
         if folder == other and short and long[: len(short)] == short
         for a in homes[folder, short]
         for b in homes[folder, long]
-        if (a, b) not in found and (b, a) not in found
+        if (a, b) not in pairs and (b, a) not in pairs
     ]
-    return [*sorted(found.values(), key=_by_position), *sorted(parts, key=_by_position)]
+    return [*sorted(pairs.values(), key=_by_position), *sorted(parts, key=_by_position)]
 
 
 def _by_position(pair: Pair) -> tuple[int, int]:

@@ -32,37 +32,37 @@ VERDICTS: tuple[Verdict, ...] = ("fail", "warn", "undecidable", "info", "pass", 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule says about one list, one pair of lists, one task or one source.
+    """Result of a rule for a list, a pair of lists, a task or a source.
 
     Attributes
     ----------
     verdict : str
         One of `VERDICTS`.
     about : str
-        What is judged: ``t2-train``, ``val against train``.
+        Subject of the finding: ``t2-train``, ``val against train``.
     count : int
         Violations that are proven, or the number that an info rule reports. Where data are partly missing, the text
         says ``at least`` or ``at most``.
     text : str
-        What was found, one sentence without a final full stop.
+        The result, a sentence without a final full stop.
     examples : tuple of str
         The first few violations with their place, sorted.
     need : str
         Undecidable findings alone: which data are missing and how to give them.
     of : int or None
-        What `count` is a part of: lines, images or pairs.
+        Total of which `count` is a part: lines, images or pairs.
     lists : tuple of str
         Names of the lists concerned.
     pairs : tuple of (str, str)
         Those of the pairs.
     asked : int
-        Questions that the finding answers, or cannot: a rule and a list or pair each. 0 for mere notes.
+        Number of questions, one per rule and list or pair, that the finding covers; 0 for notes.
     like : str
-        What findings of many lists have in common: three and more of one text are one statement.
+        Common text of findings on many lists: three or more with the same text become one statement.
     brief : str
-        What it is about, among such findings: ``art_painting``.
+        Short subject, to tell such findings apart: ``art_painting``.
     hint : str
-        How to mend it, where that is not what the rule says.
+        How to fix it, if this differs from the hint of the rule.
     reason : str
         Of undecidable findings with `like`: why, by which many are counted in one sentence.
     """
@@ -85,7 +85,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The findings of one rule and their verdict.
+    """The findings of a rule and their verdict.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Outcome:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """What is missing where something could not be decided, each need once."""
+        """Data missing for undecidable findings, without duplicates."""
         return tuple(dict.fromkeys(finding.need for finding in self.findings if finding.need))
 
 
@@ -167,7 +167,7 @@ class Rule:
 
     @property
     def of_published_lists(self) -> bool:
-        """Whether it judges the files of a folder: it is asked of folders alone."""
+        """Whether it judges the files of a folder; such rules apply to folders only."""
         return self.name.startswith("PL")
 
 

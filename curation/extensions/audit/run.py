@@ -1,4 +1,4 @@
-"""`audit`: every rule on a manifest, or on any folder of somebody's lists."""
+"""`audit`: check a manifest or a folder of lists against every rule."""
 
 from __future__ import annotations
 
@@ -125,20 +125,20 @@ def audit(
     slots = source_slots(subject, sources or {})
     _require_names(exhaustive, photos or {}, [slot.name for slot in slots])
     if isinstance(subject, Manifest):
-        given = subject.open_sources(sources or {}, reading)
+        opened = subject.open_sources(sources or {}, reading)
     else:
-        given = open_slots(sources or {}, slots, reading)
+        opened = open_slots(sources or {}, slots, reading)
     folders = {name: _existing(name, Path(folder)) for name, folder in (photos or {}).items()}
     if isinstance(subject, Manifest):
-        said = {"tasks": tasks, "role": roles, "view": views, "namespace": namespace}
-        for name, value in {**said, "group": groups, "group-column": group_column}.items():
+        declared = {"tasks": tasks, "role": roles, "view": views, "namespace": namespace}
+        for name, value in {**declared, "group": groups, "group-column": group_column}.items():
             if value:
                 raise UsageError(
                     f"--{name} applies to a folder of lists; a manifest states this itself", where=f"--{name}"
                 )
         target_of_rules = manifest_target(
             subject,
-            given,
+            opened,
             labels=_opened_labels(labels or {}, reading),
             complete=exhaustive,
             exemplars=exemplars or _stated_exemplars(subject),
@@ -150,27 +150,27 @@ def audit(
         return replace(run_audit(target_of_rules, chosen), digest=subject.digest, fail_on=fail_on)
     if leaks is not None:
         raise UsageError("--leaks needs a manifest, not a folder of lists", where=f"--leaks {leaks}")
-    # Bare ids are of the sources where these share a namespace; their form tells where not.
-    spaces = {source.namespace for source in given.values()}
-    own = [Path(tasks)] if isinstance(tasks, str) else []
-    lists = read_lists(subject, namespace=namespace or (spaces.pop() if len(spaces) == 1 else ""), but=own)
+    # Bare ids belong to the sources if these share a namespace; otherwise their form decides.
+    spaces = {source.namespace for source in opened.values()}
+    task_files = [Path(tasks)] if isinstance(tasks, str) else []
+    lists = read_lists(subject, namespace=namespace or (spaces.pop() if len(spaces) == 1 else ""), but=task_files)
     known = tuple(tasks or ()) if not isinstance(tasks, str) else read_tasks(tasks) if tasks else ()
     options = FolderOptions(
         roles=roles or {},
         views={role: _view(role, view) for role, view in (views or {}).items()},
-        labels=_opened_labels({**_beside(lists, known, labels or {}), **(labels or {})}, reading),
+        labels=_opened_labels({**_labels_beside(lists, known, labels or {}), **(labels or {})}, reading),
         complete=exhaustive,
         exemplars=exemplars or DEFAULT_EXEMPLARS,
         photos=folders,
         patterns=groups,
         column=group_column,
     )
-    report = run_audit(folder_target(lists, tasks=known, sources=given, options=options), chosen)
+    report = run_audit(folder_target(lists, tasks=known, sources=opened, options=options), chosen)
     return replace(report, fail_on=fail_on)
 
 
 def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Report:
-    """Return what some rules say of a target, or all that it is asked (`curation.extensions.audit.rules.rules_for`)."""
+    """Return the report of some rules on a target, or of `curation.extensions.audit.rules.rules_for` by default."""
     from tqdm import tqdm
 
     chosen = rules_for(target) if rules is None else rules
@@ -178,11 +178,11 @@ def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Repor
     results = tuple(RuleResult(rule, judged(rule, target)) for rule in progress)
     if rules is not None:
         return Report(target, results)
-    # Of published lists, what has nothing to judge is not told.
-    asked = tuple(
+    # Rules on published lists that have nothing to judge are not reported.
+    relevant = tuple(
         result for result in results if not (result.rule.of_published_lists and result.outcome.verdict == NOTHING)
     )
-    return Report(target, asked, not_asked=tuple(rule.name for rule in RULES if rule not in chosen))
+    return Report(target, relevant, not_asked=tuple(rule.name for rule in RULES if rule not in chosen))
 
 
 def subject_of(target: StrPath) -> Manifest | Path:
@@ -196,13 +196,13 @@ def subject_of(target: StrPath) -> Manifest | Path:
     try:
         path = Path(target)
     except TypeError as error:
-        found = f"{type(target).__name__} {ascii(target)[:80]}"
+        text = f"{type(target).__name__} {ascii(target)[:80]}"
         raise UsageError(
-            "Cannot audit this object", expected="a Manifest, its name, or a folder", found=found
+            "Cannot audit this object", expected="a Manifest, its name, or a folder", found=text
         ) from error
     if path.is_dir() and not (path / HEADER_FILE).is_file():
         files = [entry for entry in path.iterdir() if entry.suffix.lower() in LIST_SUFFIXES[:-1]]
-        # What `curation publish` and `pull` write holds manifests, and tables that are no lists.
+        # Folders written by `curation publish` and `pull` hold manifests, and tables that are not lists.
         if (files and (path / "publication.json") not in files) or not any(path.rglob(HEADER_FILE)):
             return path
     return load_manifest(str(target))
@@ -234,27 +234,27 @@ def _paths_of(manifest: Manifest, sources: Mapping[str, Any], reading: Reading) 
 
 
 def _stated_exemplars(manifest: Manifest) -> int:
-    stated = manifest.header.rule.parameters.get("exemplars")
-    return stated if isinstance(stated, int) and stated > 0 else DEFAULT_EXEMPLARS
+    count = manifest.header.rule.parameters.get("exemplars")
+    return count if isinstance(count, int) and count > 0 else DEFAULT_EXEMPLARS
 
 
 def _leaks_of(manifest: Manifest, path: Path) -> LeakFile:
     from curation.extensions.leaks.report import read_leaks
 
-    found = read_leaks(path)
-    if found.manifest.digest != manifest.digest:
+    check = read_leaks(path)
+    if check.manifest.digest != manifest.digest:
         raise UsageError(
             "The leak check is for another manifest",
             where=f"--leaks {path}",
             expected=f"{manifest.header.name} {manifest.header.version}, {manifest.digest}",
-            found=f"{found.manifest.name} {found.manifest.version}, {found.manifest.digest}"[:300],
+            found=f"{check.manifest.name} {check.manifest.version}, {check.manifest.digest}"[:300],
         )
-    return found
+    return check
 
 
 def _require_names(exhaustive: Collection[str], photos: Collection[str], names: Sequence[str]) -> None:
-    for option, given in (("--exhaustive", exhaustive), ("--photos", photos)):
-        for name in given:
+    for option, keys in (("--exhaustive", exhaustive), ("--photos", photos)):
+        for name in keys:
             # Photos of a folder's lists may be there without annotations: any name serves then.
             if name not in names and (names or option == "--exhaustive"):
                 raise UsageError(
@@ -270,17 +270,17 @@ def _existing(name: str, folder: Path) -> Path:
     return folder
 
 
-def _opened_labels(given: Mapping[str, Any], reading: Reading) -> dict[str, Source]:
+def _opened_labels(labels: Mapping[str, Any], reading: Reading) -> dict[str, Source]:
     return {
         name: as_source(given_labels, dataset="labels", part="", cache=reading.cache, bad_boxes=reading.bad_boxes)
-        for name, given_labels in given.items()
+        for name, given_labels in labels.items()
     }
 
 
-def _beside(lists: ListSet, tasks: Sequence[TaskClasses], labels: Collection[str]) -> Mapping[str, Path]:
-    """Return the label files that lie in the folder under the names of its lists; without tasks none is read."""
-    given = {name.partition(":")[0] for name in labels}
-    return {name: path for name, path in lists.labels.items() if tasks and name not in given}
+def _labels_beside(lists: ListSet, tasks: Sequence[TaskClasses], labels: Collection[str]) -> Mapping[str, Path]:
+    """Return the label files in the folder that have the name of a list; empty without tasks."""
+    requested = {name.partition(":")[0] for name in labels}
+    return {name: path for name, path in lists.labels.items() if tasks and name not in requested}
 
 
 def _view(role: str, view: str | LabelView) -> LabelView:

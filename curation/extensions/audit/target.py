@@ -83,7 +83,7 @@ class AuditedSource:
 
 @dataclass(frozen=True, slots=True)
 class ComparedPair:
-    """Two lists that are held together.
+    """Two lists that are compared.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class ComparedPair:
 
 @dataclass(frozen=True)
 class AuditTarget:
-    """What an audit judges.
+    """The lists, sources and photos that an audit judges.
 
     Attributes
     ----------
@@ -152,13 +152,13 @@ class AuditTarget:
     column : str
         What the user says groups of images are (`curation.extensions.audit.groups.Groups`).
     ignored : frozenset of str
-        Names of classes that are neither right nor wrong, folded: no rule speaks of their objects.
+        Names of classes that are neither right nor wrong, folded: no rule considers their objects.
     published : ListSet or None
         The lists of a folder as they were read; None for a manifest.
     role_pairs : int or None
         Pairs of lists whose roles exclude each other, of any families; None where all such pairs are compared.
     leaks : LeakFile or None
-        What a leak check of this manifest said.
+        Result of a leak check of this manifest.
     disjoint : sequence of (str, str)
         Sides that share no image, as the file of a manifest's benchmark states them.
     paths : mapping of str to Path
@@ -190,7 +190,7 @@ class AuditTarget:
     disjoint: Sequence[tuple[str, str]] = DISJOINT
     paths: Mapping[str, Path] = field(default_factory=dict)
     cache: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """What one rule works out and the next one wants: raw labels by list, facts of COCO JSON."""
+    """Intermediate results shared by rules: raw labels by list, facts of COCO JSON."""
 
     @cached_property
     def lists(self) -> tuple[AuditedList, ...]:
@@ -229,16 +229,16 @@ class AuditTarget:
     @cached_property
     def columns(self) -> ImageColumns:
         """What the sources state of each id: file name, size and boxes; and the bytes of photos beside them."""
-        place = np.full(len(self.ids), -1, np.int32)
+        positions = np.full(len(self.ids), -1, np.int32)
         held = np.flatnonzero(self.home >= 0)
-        place[held] = self.positions[self.home[held], held]
-        columns = ImageColumns(self.ids, [source.raw for source in self.sources], self.home, place)
+        positions[held] = self.positions[self.home[held], held]
+        columns = ImageColumns(self.ids, [source.raw for source in self.sources], self.home, positions)
         names = enumerate(source.name for source in self.sources)
         return columns.located({number: self.paths[name] for number, name in names if name in self.paths})
 
     @cached_property
     def shared_under_other_ids(self) -> list[Shared]:
-        """Images of two roles that are one by what the sources state of them, without those of one id."""
+        """Images with different ids and roles that the sources show to be the same image."""
         if not self.sources:
             return []
         parts = [
@@ -289,9 +289,9 @@ class AuditTarget:
 
     def where(self, images: Int32s) -> Bools:
         """Return which ids are among some images, shape (u,)."""
-        shown = np.zeros(len(self.ids), np.bool_)
-        shown[images] = True
-        return shown
+        mask = np.zeros(len(self.ids), np.bool_)
+        mask[images] = True
+        return mask
 
     def shared(self, first: AuditedList, second: AuditedList) -> Int32s:
         """Return the images that are in both of two lists, ascending."""
@@ -301,8 +301,8 @@ class AuditTarget:
         """Return the first few images by id, each with the lines on which some lists name it first."""
         texts = []
         for image in self.first(images):
-            places = [line for part in lists if (line := part.line_of(image))]
-            texts.append(f"{self.ids[image]}" + (f" ({'; '.join(places)})" if places else ""))
+            lines = [line for part in lists if (line := part.line_of(image))]
+            texts.append(f"{self.ids[image]}" + (f" ({'; '.join(lines)})" if lines else ""))
         return tuple(texts)
 
     def first(self, images: Int32s | Int64s) -> list[int]:
@@ -345,27 +345,27 @@ class AuditTarget:
         """
         images = self.unlocated(part)
         if self.kind == "manifest":
-            given = {source.name for source in self.sources}
-            return images if part.sources and set(part.sources) <= given else images[:0]
+            available = {source.name for source in self.sources}
+            return images if part.sources and set(part.sources) <= available else images[:0]
         located = self.held(part)
         if not (len(images) and len(located)):
             return images[:0]
-        # With all digits alike, ids of one dataset usually have one form.
-        here, there = ([_DIGIT.sub("0", str(text)) for text in self.ids[own].tolist()] for own in (located, images))
+        # With digits masked, ids of a dataset usually have the same form.
+        here, there = ([_DIGIT.sub("0", str(text)) for text in self.ids[rows].tolist()] for rows in (located, images))
         return images[np.isin(there, sorted(set(here)))]
 
     def incomplete(self, images: Int32s) -> Bools:
-        """Return which images come from a source whose silence about a class proves nothing, or from none."""
+        """Return which images come from a source that may miss objects, or from no source."""
         partial = np.array([not source.complete for source in self.sources] + [True], np.bool_)
         return partial[self.home[images]]
 
     def unannotated(self, images: Int32s, classes: Bools) -> Bools:
         """Return which images may show objects of some classes without a box: not all of these are annotated there.
 
-        VOC has boxes of 20 classes: that an image of it has none of a truck says nothing of trucks.
+        VOC has boxes of 20 classes: an image without a box of a truck may still show a truck.
         """
-        wanted = {self.names.folded(self.classes[row].name) for row in np.flatnonzero(classes).tolist()}
-        lacking = [bool(wanted - {self.names.folded(name) for name in source.exhaustive}) for source in self.sources]
+        names = {self.names.folded(self.classes[row].name) for row in np.flatnonzero(classes).tolist()}
+        lacking = [bool(names - {self.names.folded(name) for name in source.exhaustive}) for source in self.sources]
         return self.incomplete(images) | np.array([*lacking, True], np.bool_)[self.home[images]]
 
 

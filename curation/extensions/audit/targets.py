@@ -1,6 +1,6 @@
-"""A folder of somebody's lists, or a manifest, as the target of an audit.
+"""A folder of lists, or a manifest, as the target of an audit.
 
-What part a list of a folder plays is guessed from its name, or said by the user; a manifest says it itself.
+The role of a list in a folder is guessed from its name or set by the user; a manifest states it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def role_option(text: str, task_names: Sequence[str], option: str) -> TaskRole:
 def _task_number(text: str, names: Sequence[str], option: str) -> int:
     if text in names:
         return names.index(text) + 1
-    # Without --tasks any number stands; the rules on tasks are undecidable then.
+    # Without --tasks any number is valid; rules on tasks are then undecidable.
     if text.isascii() and text.isdigit() and 1 <= int(text) <= (len(names) or 99):
         return int(text)
     raise UsageError(
@@ -111,7 +111,7 @@ def read_view(text: str, option: str) -> LabelView:
 
 @dataclass(frozen=True)
 class FolderOptions:
-    """What the user says of a folder's lists.
+    """Options of the user for the lists of a folder.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ def folder_target(
     guesses = [_guess(part.name, options) for part in lists.lists]
     used = list[AuditedList]()
     for part, guess in zip(lists.lists, guesses, strict=True):
-        text = _said(part.name, options.roles)
+        text = _option_of(part.name, options.roles)
         if text is not None:
             roles = [role_option(text, [task.name for task in tasks], f"--role {part.name}={text}")]
         elif by_task:
@@ -205,8 +205,8 @@ def _guess(name: str, options: FolderOptions) -> RoleGuess:
     roles: dict[str | None, tuple[Role, ...]] = {
         "train": ("train",), "val": ("val",), "test": ("test",), "none": (),
     }  # fmt: skip
-    said = _said(name, options.roles)
-    return said_role(name, roles[said]) if said in roles else read_role(name)
+    option = _option_of(name, options.roles)
+    return said_role(name, roles[option]) if option in roles else read_role(name)
 
 
 def _compared(
@@ -214,7 +214,7 @@ def _compared(
 ) -> Iterator[ComparedPair]:
     """Yield the pairs of lists that names or the user say should share no image, then those of other kinds."""
     pairs = comparisons(guesses, [len(part) for part in lists.lists])
-    pairs += _said_pairs(pairs, used, {row for row, part in enumerate(used) if _said(part.name, options.roles)})
+    pairs += _user_pairs(pairs, used, {row for row, part in enumerate(used) if _option_of(part.name, options.roles)})
     for pair in (*pairs, *between_families(lists.images.overlaps, pairs)):
         first, second = guesses[pair.a], guesses[pair.b]
         is_family = (first.family, first.folder) == (second.family, second.folder)
@@ -238,20 +238,20 @@ def _exclusive_pairs(guesses: Sequence[RoleGuess]) -> int:
     )
 
 
-def _said_pairs(pairs: Sequence[Pair], used: Sequence[AuditedList], said: Collection[int]) -> list[Pair]:
-    """Return the pairs of lists whose roles the user says and that no family joins.
+def _user_pairs(pairs: Sequence[Pair], used: Sequence[AuditedList], rows: Collection[int]) -> list[Pair]:
+    """Return the pairs of lists with roles set by the user that are not in the same family.
 
-    They are compared whatever their names say, unless each has another such list of that role in its own family: folds
+    They are compared whatever their names are, unless the family of each has another such list of that role: folds
     share images by design.
     """
-    partners: dict[int, set[str]] = {row: set() for row in said}
+    partners: dict[int, set[str]] = {row: set() for row in rows}
     for pair in pairs:
         if pair.kind == "family" and {pair.a, pair.b} <= partners.keys():
             partners[pair.a].add(used[pair.b].role)
             partners[pair.b].add(used[pair.a].role)
     return [
         Pair(a, b, roles)
-        for a, b in permutations(sorted(said), 2)
+        for a, b in permutations(sorted(rows), 2)
         for roles in _EXCLUSIVE
         if roles == (used[a].role, used[b].role) and len(used[a]) and len(used[b])
         if roles[1] not in partners[a] or roles[0] not in partners[b]
@@ -263,8 +263,8 @@ def _names(key: str) -> tuple[str, ...]:
     return key, key.removesuffix(".txt"), key.removesuffix(".json")
 
 
-def _said(name: str, options: Mapping[str, str]) -> str | None:
-    """Return what an option says of a list."""
+def _option_of(name: str, options: Mapping[str, str]) -> str | None:
+    """Return the value of an option for a list, or None."""
     return next((text for key, text in options.items() if name in _names(key)), None)
 
 
@@ -279,12 +279,12 @@ def _with_role(
     part: AuditedList, role: TaskRole, tasks: Sequence[TaskClasses], options: FolderOptions, guess: RoleGuess | None
 ) -> AuditedList:
     numbers = range(len(tasks)) if role.task == ALL_TASKS else range(role.task - 1, min(role.task, len(tasks)))
-    # Without tasks a number still tells lists apart: validation lists of different tasks share no image.
+    # Without tasks a number still distinguishes lists: validation lists of different tasks share no image.
     used_in = tuple(numbers) if tasks else (() if role.task == ALL_TASKS else (role.task - 1,))
     played = " and ".join(guess.roles) if guess and guess.roles else role.role
     if used_in and played:
         played += f" of {', '.join(tasks[n].name if n < len(tasks) else f'task {n + 1}' for n in used_in)}"
-    found = replace(
+    updated = replace(
         part,
         role=role.role,
         played=f"unlabelled {played}" if guess and guess.unlabelled else played,
@@ -295,18 +295,18 @@ def _with_role(
         view_declared=role.role in options.views,
     )
     if role.lines is None:
-        return replace(found, labels=_labels(part, numbers, tasks, options))
+        return replace(updated, labels=_labels(part, numbers, tasks, options))
     first, last = role.lines
     rows = (part.lines >= first) & (part.lines <= last)
     name = f"{part.name}[{first}-{last}]"
-    played = f"{found.played} (lines {first:,} to {last:,})"
-    return replace(found, name=name, members=part.members[rows], lines=part.lines[rows], sha256="", played=played)
+    played = f"{updated.played} (lines {first:,} to {last:,})"
+    return replace(updated, name=name, members=part.members[rows], lines=part.lines[rows], sha256="", played=played)
 
 
 def _labels(
     part: AuditedList, numbers: Sequence[int], tasks: Sequence[TaskClasses], options: FolderOptions
 ) -> dict[int, LabelFile]:
-    found: dict[int, LabelFile] = {}
+    files: dict[int, LabelFile] = {}
     for key, source in options.labels.items():
         text, _, task = key.partition(":")
         if part.name not in _names(text):
@@ -318,8 +318,8 @@ def _labels(
                 where=f"--labels {key[:120]}",
                 expected=f"{text}:TASK, of {', '.join(tasks[number].name for number in numbers) or '--tasks'}",
             )
-        found[chosen[0]] = LabelFile(source.files[0].name, source)
-    return found
+        files[chosen[0]] = LabelFile(source.files[0].name, source)
+    return files
 
 
 _OPEN_WORLD = "OWOD"
@@ -357,9 +357,9 @@ def manifest_target(
     """
     import pyarrow as pa
 
-    # Ignored classes are neither known nor unknown: no rule speaks of them.
-    kept = tuple(entry for entry in manifest.header.classes if entry.role != "ignored")
-    header = msgspec.structs.replace(manifest.header, classes=kept)
+    # Ignored classes are neither known nor unknown: no rule considers them.
+    classes = tuple(entry for entry in manifest.header.classes if entry.role != "ignored")
+    header = msgspec.structs.replace(manifest.header, classes=classes)
     entries = tuple(
         msgspec.structs.replace(entry, exhaustive=entry.exhaustive or known_exhaustive(entry.dataset))
         for entry in header.sources
@@ -381,8 +381,8 @@ def manifest_target(
     if wrong := [name for name in labels if name not in parts]:
         raise UsageError("Unknown part", where=f"--labels {wrong[0][:80]}", expected=", ".join(parts))
     lists = tuple(
-        _list_of(part, header, own, read, labels.get(part.name), available=part.name in manifest.lists)
-        for part, own, read in zip(header.parts, members, reads, strict=True)
+        _list_of(part, header, codes, read, labels.get(part.name), available=part.name in manifest.lists)
+        for part, codes, read in zip(header.parts, members, reads, strict=True)
     )
     # The test list of four tasks is one list.
     files: dict[str, AuditedList] = {}
@@ -415,9 +415,9 @@ def _read(name: str, ids: Sequence[str]) -> PublishedList:
 
 
 def _role(part: PartEntry, header: Header) -> ListRole:
-    """Return the role of a part; one beside the list of its task and role, such as a mixture of it, plays none."""
-    own = f"{part.task}-{part.role}"
-    if part.task and part.name != own and any(other.name == own for other in header.parts):
+    """Return the role of a part; empty for variants, such as mixtures, of the list of the same task and role."""
+    default_name = f"{part.task}-{part.role}"
+    if part.task and part.name != default_name and any(other.name == default_name for other in header.parts):
         return ""
     return part.role
 

@@ -48,8 +48,8 @@ def run(
             )
         return _made(make_index, declaration, out)
     if declaration or out:
-        given = "declaration" if declaration else "out"
-        raise UsageError(f"--{given} belongs to --make-index", hint="curation identify --make-index DIR --out FILE")
+        option = "declaration" if declaration else "out"
+        raise UsageError(f"--{option} belongs to --make-index", hint="curation identify --make-index DIR --out FILE")
     from curation.extensions.identify.run import identify
 
     answer = identify(*files, lists=lists, index=index)

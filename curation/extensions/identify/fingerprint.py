@@ -1,4 +1,4 @@
-"""What a list is compared by: digests from the strictest to the loosest, and hashes of its images.
+"""Fingerprints of lists: digests from the strictest to the loosest, and hashes of images.
 
 A hash is the first eight bytes of the SHA-256 of a stem, read as a big-endian number. The smallest 1,024 of a list are
 its *sketch*: the share of a sketch that lies in another list estimates how much of the one the other holds. The sum of
@@ -29,17 +29,17 @@ _NAMES_DATA = re.compile(r"imagenet|ilsvrc", re.I)
 
 
 class Fingerprint:
-    """A list of images, by all that it can be told from others by; each digest is made when it is asked for.
+    """Fingerprint of a list of images; each digest is computed on first use.
 
     Attributes
     ----------
     sha256 : str
-        Hex digest of the bytes of its file; empty where it comes from none.
+        Hex digest of the bytes of its file; empty without a file.
     key : str
         Name of the list within its file.
     listed : PublishedList
     namespaced : bool
-        Whether its entries had a namespace, ``coco:``, which is taken off: it is this tool's own.
+        Whether its entries had a namespace such as ``coco:``, which is removed: only this package writes namespaces.
     """
 
     def __init__(self, listed: PublishedList, sha256: str = "") -> None:
@@ -122,7 +122,7 @@ class Fingerprint:
 
     @cached_property
     def _number_lengths(self) -> frozenset[int]:
-        """Return how many digits those stems have that are nothing but digits."""
+        """Return the lengths of the stems that consist of digits only."""
         return frozenset(map(len, self._bare))
 
     @cached_property
@@ -168,8 +168,8 @@ class Fingerprint:
         """Return stem (with its folder where stems repeat) and label of each entry that has one."""
         if self.listed.labels is None:
             return []
-        own = (self.listed.parent_stems if self.folded else self.listed.stems).split(b"\n")
-        return [pair for pair in zip(own, self.listed.labels.tolist(), strict=False) if pair[1] != NO_LABEL]
+        keys = (self.listed.parent_stems if self.folded else self.listed.stems).split(b"\n")
+        return [pair for pair in zip(keys, self.listed.labels.tolist(), strict=False) if pair[1] != NO_LABEL]
 
     def keys(self, *, folded: bool) -> bytes:
         """Return the distinct stems, or such with their folder, a line feed after each."""

@@ -67,7 +67,7 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     range : int
         One more than the highest name, where all names are bare numbers; else 0.
     prefix, digits, bits : str, int, int
-        Of a list that the index holds as a set of bits: what stands before each number, how many digits it has, and the
+        For a list that the index stores as a set of bits: the text before each number, its number of digits, and the
         bytes of the set.
     """
 
@@ -134,8 +134,8 @@ class ListIndex:
         return len(self.lists)
 
     def joined(self, other: ListIndex) -> ListIndex:
-        """Return this index and what another one has beside it; the same bytes stand once."""
-        known = {(own.sha256, own.key) for own in self.lists if own.sha256}
+        """Return this index with the lists of another index added; lists with the same bytes are kept once."""
+        known = {(listed.sha256, listed.key) for listed in self.lists if listed.sha256}
         more = [row for row, added in enumerate(other.lists) if (added.sha256, added.key) not in known]
         lists = (*self.lists, *(other.lists[row] for row in more))
         sketches = (*self.sketches, *(other.sketches[row] for row in more))
@@ -160,7 +160,7 @@ def read_index(path: Path) -> ListIndex:
     MissingFileError
         It does not exist.
     SourceError
-        It is no index, or damaged.
+        The file is not an index, or is damaged.
     """
     data = read_bytes(path, kind="index")
     hint = "make it again: curation identify --make-index DIR --out FILE"
@@ -177,10 +177,10 @@ def read_index(path: Path) -> ListIndex:
     tail = memoryview(data)[end + 1 :]
     sizes = [min(SKETCH, known.images) for known in head.lists]
     start = 8 * sum(sizes)
-    wanted = start + sum(known.bits for known in head.lists)
-    if hashlib.sha256(tail).hexdigest() != head.tail_sha256 or len(tail) != wanted:
+    n_bytes = start + sum(known.bits for known in head.lists)
+    if hashlib.sha256(tail).hexdigest() != head.tail_sha256 or len(tail) != n_bytes:
         raise SourceError(
-            "The index is damaged", where=str(path), expected=f"{wanted:,} bytes of sketches and bits",
+            "The index is damaged", where=str(path), expected=f"{n_bytes:,} bytes of sketches and bits",
             found=f"{len(tail):,} bytes of another digest", hint=hint,
         )  # fmt: skip
     numbers = np.frombuffer(tail[:start], ">u8").astype(np.uint64)
@@ -208,7 +208,7 @@ def keys_of_bits(known: KnownList, bits: bytes) -> bytes:
 
 
 def _as_bits(stems: bytes, where: Path) -> tuple[str, int, bytes]:
-    """Return what stands before the numbers that stems end in, how many digits these have, and which there are."""
+    """Return the common prefix of stems, the number of digits after it, and the numbers as a set of bits."""
     lines = stems.decode().splitlines()
     prefix = lines[0].rstrip("0123456789")
     texts = [line.removeprefix(prefix) for line in lines]
@@ -234,11 +234,11 @@ class MadeIndex:
     ----------
     index : ListIndex
     digests : str
-        CSV of counts and digests of the lists that are files of one list, `DIGEST_COLUMNS`.
+        CSV of counts and digests (`DIGEST_COLUMNS`) of files with a single list.
     undeclared : tuple of str
         Files of the folder that the declaration does not name.
     passed_over : mapping of str to str
-        Files that are no lists of images, and why.
+        Files that are not lists of images, and why.
     """
 
     index: ListIndex
@@ -293,19 +293,19 @@ def make_index(folder: Path, declaration: Path | None = None) -> MadeIndex:
     Parameters
     ----------
     declaration : Path, optional
-        A TOML file (docs/identify.md); else ``lists.toml`` of the folder, and where there is none, every list below
-        the folder is taken under its path.
+        A TOML file (docs/identify.md); by default ``lists.toml`` of the folder. Without this file, every list below the
+        folder is added under its path.
 
     Raises
     ------
     MissingFileError
         The folder, the declaration, or a declared file does not exist.
     UsageError
-        The declaration is malformed, two lists have one name, or there is no list.
+        The declaration is malformed, two lists have the same name, or no list is found.
     PathEscapeError
         A declared file lies outside the folder.
     AnnotationFormatError
-        A declared file is no list.
+        A declared file is not a list.
     """
     if not folder.is_dir():
         raise missing_path("The folder of lists does not exist", folder)
@@ -341,20 +341,20 @@ def _declared(path: Path) -> _Declaration:
     try:
         data = read_bytes(path, kind="declaration")
         text = utf8_text(data, str(path), UsageError, "The declaration is not UTF-8 text")
-        found = msgspec.convert(tomllib.loads(text), _Declaration)
+        content = msgspec.convert(tomllib.loads(text), _Declaration)
     except (ValueError, RecursionError) as error:
         raise UsageError(
             "The declaration of lists is malformed", where=str(path), found=str(error)[:200],
             expected="[[source]] tables, see docs/identify.md",
         ) from None  # fmt: skip
-    tables: list[_Known] = [table for source in found.source for table in (source, *source.lists)]
-    for finding in (said for table in tables for said in table.defects + table.findings):
-        if not isinstance(finding, str) and (len(finding.keys() - {BY}) != 1 or _kind(finding) not in found.kinds):
+    tables: list[_Known] = [table for source in content.source for table in (source, *source.lists)]
+    for finding in (entry for table in tables for entry in table.defects + table.findings):
+        if not isinstance(finding, str) and (len(finding.keys() - {BY}) != 1 or _kind(finding) not in content.kinds):
             raise UsageError(
                 "A finding has no kind that is declared", where=str(path), found=str(finding)[:200],
-                expected=f"a text, or one text under {', '.join(found.kinds) or '[kinds.NAME]'}",
+                expected=f"a text, or one text under {', '.join(content.kinds) or '[kinds.NAME]'}",
             )  # fmt: skip
-    return found
+    return content
 
 
 class _Making:
@@ -377,39 +377,39 @@ class _Making:
                 self.passed_over[name] = error.what
 
     def take(self, declared: _Declaration, where: Path) -> None:
-        taken: set[Path] = set()
+        paths: set[Path] = set()
         for source in declared.source:
-            for given in source.lists:
-                for path in self._files(source, given, where):
-                    taken.add(path)
+            for entry in source.lists:
+                for path in self._files(source, entry, where):
+                    paths.add(path)
                     below = path.relative_to(self.folder / source.folder).as_posix().removesuffix(".txt")
                     self._take_file(
-                        path, f"{source.name}/{given.name or below}", path.relative_to(self.folder).as_posix(),
-                        benchmark=source.benchmark, part=given.part.replace("{stem}", path.stem),
-                        version=source.version, licence=source.licence, defects=_texts(given.defects + source.defects),
-                        successor=given.successor or source.successor, numbered=source.numbered,
+                        path, f"{source.name}/{entry.name or below}", path.relative_to(self.folder).as_posix(),
+                        benchmark=source.benchmark, part=entry.part.replace("{stem}", path.stem),
+                        version=source.version, licence=source.licence, defects=_texts(entry.defects + source.defects),
+                        successor=entry.successor or source.successor, numbered=source.numbered,
                     )  # fmt: skip
         for name in declared.manifests:
             self._take_manifest(name)
-        others = [path for path in list_files(self.folder) if path not in taken]
+        others = [path for path in list_files(self.folder) if path not in paths]
         self.undeclared = tuple(path.relative_to(self.folder).as_posix() for path in others)
 
     def _files(self, source: _Source, declared: _Declared, where: Path) -> list[Path]:
         home = inside(self.folder, source.folder) if source.folder else self.folder
         pattern = "*" in declared.file
         # A pattern may climb as a path may, and what it finds may be a link that does.
-        found = [inside(home, declared.file)]
+        paths = [inside(home, declared.file)]
         if pattern and home.is_dir():
-            found = [inside(home, path.relative_to(home).as_posix()) for path in sorted(home.glob(declared.file))]
+            paths = [inside(home, path.relative_to(home).as_posix()) for path in sorted(home.glob(declared.file))]
         try:
-            there = bool(found) and all(path.is_file() for path in found)
+            there = bool(paths) and all(path.is_file() for path in paths)
         except OSError:
             # A name that no file can have.
             there = False
         if not there:
             name = f"{source.folder}/{declared.file}".removeprefix("/")[:200]
             raise MissingFileError("A declared list does not exist", where=f"{where}: {source.name}", found=name)
-        return found
+        return paths
 
     def _take_file(
         self, path: Path, name: str, file: str, *, declared: bool = True, numbered: bool = False, **facts: object
@@ -420,13 +420,13 @@ class _Making:
                 raise UsageError("A declared file is not a list of images", where=str(path), found=read.form)
             self.passed_over[file] = f"it holds {read.form}, no list of images"
         for listed in read.lists:
-            shown = f"{name}#{listed.name}" if listed.name else name
-            found = Fingerprint(listed, read.sha256)
+            label = f"{name}#{listed.name}" if listed.name else name
+            fingerprint = Fingerprint(listed, read.sha256)
             if numbered:
                 prefix, digits, bits = _as_bits(listed.distinct_stems, path)
                 facts |= {"prefix": prefix, "digits": digits, "bits": len(bits)}
-                self.bits[found.sha256_stems] = bits
-            self._add(shown, found, {**facts, "file": file, "form": read.form})
+                self.bits[fingerprint.sha256_stems] = bits
+            self._add(label, fingerprint, {**facts, "file": file, "form": read.form})
         if len(read.lists) == 1:
             digests = ListDigests.of(read.lists[0], read.sha256)
             self.rows[file] = tuple(getattr(digests, column) for column in DIGEST_COLUMNS[1:])
@@ -442,16 +442,16 @@ class _Making:
             facts = {"benchmark": header.name, "part": ", ".join(names), "version": header.version, "manifest": title}
             self._add(title, of_ids(list(ids)), facts)
 
-    def _add(self, name: str, found: Fingerprint, facts: Mapping[str, object]) -> None:
-        if (name, found.key) in self.lists:
+    def _add(self, name: str, fingerprint: Fingerprint, facts: Mapping[str, object]) -> None:
+        if (name, fingerprint.key) in self.lists:
             raise UsageError("Two lists of the index have one name", where=str(self.folder), found=name)
         entry = KnownList(
-            name=name, labels=found.listed.label_range,
-            range=found.counters[1] if found.counters[0] == found.stems else 0,
-            **{field: getattr(found, field) for field in _OF_FINGERPRINT},
+            name=name, labels=fingerprint.listed.label_range,
+            range=fingerprint.counters[1] if fingerprint.counters[0] == fingerprint.stems else 0,
+            **{field: getattr(fingerprint, field) for field in _OF_FINGERPRINT},
             **facts,  # type: ignore[arg-type]
         )  # fmt: skip
-        self.lists[name, found.key] = (entry, found.sketch)
+        self.lists[name, fingerprint.key] = (entry, fingerprint.sketch)
 
     def result(self) -> MadeIndex:
         entries = [self.lists[name] for name in sorted(self.lists)]
@@ -460,7 +460,7 @@ class _Making:
 
 
 def _digest_table(rows: Mapping[str, Sequence[object]]) -> str:
-    """Return the table of digests; names of files stand as they are, so that it can be compared with others'."""
+    """Return the table of digests; file names are unchanged, so that the table can be compared with other tables."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(DIGEST_COLUMNS)

@@ -1,4 +1,4 @@
-"""How a list is held against those of an index: the best level of equality, else how much they share.
+"""Comparison of a list with those of an index: the best level of equality, else how much they share.
 
 Where known lists are available themselves (`References`: sets of bits, manifests, folders), images are counted.
 """
@@ -38,7 +38,7 @@ class References:
     Parameters
     ----------
     index : ListIndex
-        Its lists that it holds as sets of bits, or that are parts of manifests of this package, are available.
+        Lists that it stores as sets of bits, and parts of manifests of this package, are available.
     folders : tuple of Path
         Folders of lists; those that the index lacks are known beside it.
 
@@ -58,8 +58,8 @@ class References:
         self.passed_over: dict[str, str] = {}
         for folder in folders:
             made = make_index(folder)
-            beside = {**dict.fromkeys(made.undeclared, f"{DECLARATION} does not declare it"), **made.passed_over}
-            self.passed_over |= {f"{folder}/{name}": why for name, why in beside.items()}
+            reasons = {**dict.fromkeys(made.undeclared, f"{DECLARATION} does not declare it"), **made.passed_over}
+            self.passed_over |= {f"{folder}/{name}": why for name, why in reasons.items()}
             for known in made.index.lists:
                 if known.manifest:
                     self._manifests.setdefault(_key(known), known)
@@ -76,9 +76,9 @@ class References:
         """Return the images of a known list, read once; None where it is not available."""
         key = _key(known)
         if key not in self._images:
-            found = self._read(known)
-            keys = b"" if found is None else found.keys(folded=known.folded)
-            self._images[key] = None if found is None else Images(keys, found.hashes(folded=known.folded))
+            read = self._read(known)
+            keys = b"" if read is None else read.keys(folded=known.folded)
+            self._images[key] = None if read is None else Images(keys, read.hashes(folded=known.folded))
         return self._images[key]
 
     def labels_that_differ(self, index: ListIndex, row: int, asked: Fingerprint) -> int | None:
@@ -100,8 +100,8 @@ class References:
         try:
             if key in self._files:
                 path, listed = self._files[key]
-                found = next(part for part in read_published(path).lists if part.name == listed.key)
-                return Fingerprint(found)
+                published = next(part for part in read_published(path).lists if part.name == listed.key)
+                return Fingerprint(published)
             if key in self._manifests:
                 return _of_manifest(self._manifests[key].manifest, known)
         except (CurationError, StopIteration):
@@ -114,8 +114,8 @@ def _of_manifest(name: str, known: KnownList) -> Fingerprint | None:
     from curation.manifest.manifest import packaged_manifests, read_manifest
 
     target, _, part = name.partition("#")
-    found = of_ids(list(read_manifest(packaged_manifests() / target.replace("@", "/")).lists[part]))
-    return found if found.sha256_stems == known.sha256_stems else None
+    fingerprint = of_ids(list(read_manifest(packaged_manifests() / target.replace("@", "/")).lists[part]))
+    return fingerprint if fingerprint.sha256_stems == known.sha256_stems else None
 
 
 def _key(known: KnownList) -> _Key:
@@ -153,7 +153,7 @@ Labels = Literal["same", "differ", "only here", "only there", ""]
 
 @dataclass(frozen=True)
 class Match:
-    """A known list that is equal to the one asked about.
+    """A known list that is equal to the queried list.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Relation:
-    """A known list that shares images with the one asked about.
+    """A known list that shares images with the queried list.
 
     Attributes
     ----------
@@ -187,11 +187,11 @@ class Relation:
         the file names are shared, in folders of other images.
     known : KnownList
     shared, missing, extra : int
-        Images in both, in the known list alone, and in the list asked about alone.
+        Images in both lists, in the known list only, and in the queried list only.
     exact : bool
         Counted; else estimated from a sketch.
     hits : int
-        Of an estimate, images of the sketch that are in the list asked about.
+        For an estimate, images of the sketch that are in the queried list.
     most_wrong : float
         Where a sketch alone says that one list lies in the other: share of its images, at most, that do not (95 %).
     missing_examples, extra_examples : tuple of str
@@ -216,7 +216,7 @@ class Relation:
 
     @property
     def rank(self) -> tuple[float, float, bool, str]:
-        """Where it stands among relatives: the larger its share of the list, the earlier."""
+        """Sort key among related lists: a larger share of the queried list comes first."""
         return -self.shared / max(self.shared + self.extra, 1), -self.likeness, not self.known.bits, self.known.name
 
     @property
@@ -241,7 +241,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Union:
-    """Known lists that the one asked about holds together.
+    """Known lists that the queried list contains together.
 
     Attributes
     ----------
@@ -258,8 +258,8 @@ class Union:
 
 
 def matches(asked: Fingerprint, index: ListIndex, references: References) -> tuple[Match, ...]:
-    """Return the known lists that are equal to one, best level first."""
-    found = []
+    """Return the known lists that are equal to a list, best level first."""
+    equal = []
     for row, known in enumerate(index.lists):
         level = _level(asked, known)
         if level is not None:
@@ -267,111 +267,111 @@ def matches(asked: Fingerprint, index: ListIndex, references: References) -> tup
             count = references.labels_that_differ(index, row, asked) if labels == "differ" else None
             if level > 1 and asked.foreign_folder and asked.sha256_parent_stems != known.sha256_parent_stems:
                 level = max(LEVELS)
-            found.append(Match(level, known, labels, count, _note(asked, known, level)))
-    return tuple(sorted(found, key=lambda match: (match.level, match.known.name)))
+            equal.append(Match(level, known, labels, count, _note(asked, known, level)))
+    return tuple(sorted(equal, key=lambda match: (match.level, match.known.name)))
 
 
-def _level(asked: Fingerprint, known: KnownList) -> int | None:
-    if known.sha256 and (asked.sha256, asked.key) == (known.sha256, known.key):
+def _level(query: Fingerprint, known: KnownList) -> int | None:
+    if known.sha256 and (query.sha256, query.key) == (known.sha256, known.key):
         return 1
-    if asked.lines == known.lines and asked.sequence == known.sequence:
+    if query.lines == known.lines and query.sequence == known.sequence:
         return 2
-    if asked.lines == known.lines and asked.repeats == known.repeats:
+    if query.lines == known.lines and query.repeats == known.repeats:
         return 3
-    folded = asked.folded or known.folded
-    if not folded and asked.stems == known.stems and asked.sha256_stems == known.sha256_stems:
+    folded = query.folded or known.folded
+    if not folded and query.stems == known.stems and query.sha256_stems == known.sha256_stems:
         return 4
-    if folded and asked.parent_stems == known.parent_stems and asked.sha256_parent_stems == known.sha256_parent_stems:
+    if folded and query.parent_stems == known.parent_stems and query.sha256_parent_stems == known.sha256_parent_stems:
         return 5
-    if known.sha256_numbers and asked.numbers == known.numbers and asked.sha256_numbers == known.sha256_numbers:
+    if known.sha256_numbers and query.numbers == known.numbers and query.sha256_numbers == known.sha256_numbers:
         return HINT
     return None
 
 
-def _note(asked: Fingerprint, known: KnownList, level: int) -> str:
+def _note(query: Fingerprint, known: KnownList, level: int) -> str:
     if level > HINT:
-        return f"its folders, such as {asked.foreign_folder}, are of other images, perhaps made from these"
+        return f"its folders, such as {query.foreign_folder}, are of other images, perhaps made from these"
     if level == HINT:
-        collapsed = max(known.stems, asked.stems) - known.numbers
-        if asked.mixes_lengths or collapsed:
+        collapsed = max(known.stems, query.stems) - known.numbers
+        if query.mixes_lengths or collapsed:
             words = "numbers of several lengths stand in it, perhaps of several data sets"
             return f"{words}; {collapsed:,} of them become equal without zeros" if collapsed else words
         return "numbers do not identify images across data sets: 000005 is VOC's, 000000000005 is COCO's"
-    if level == 4 and asked.lines != known.lines:
-        return f"{asked.lines:,} lines here, {known.lines:,} there: repeats differ"
+    if level == 4 and query.lines != known.lines:
+        return f"{query.lines:,} lines here, {known.lines:,} there: repeats differ"
     if level == 4:
         return "as many lines, other images repeat"
-    if level in (2, 3) and known.folded and asked.sha256_parent_stems != known.sha256_parent_stems:
+    if level in (2, 3) and known.folded and query.sha256_parent_stems != known.sha256_parent_stems:
         return f"by {known.stems:,} stems of {known.parent_stems:,} images: without its folders a stem names no image"
     return ""
 
 
-def _labels(asked: Fingerprint, known: KnownList) -> Labels:
-    if asked.sha256_labels and known.sha256_labels:
-        return "same" if asked.sha256_labels == known.sha256_labels else "differ"
-    return "only here" if asked.sha256_labels else "only there" if known.sha256_labels else ""
+def _labels(query: Fingerprint, known: KnownList) -> Labels:
+    if query.sha256_labels and known.sha256_labels:
+        return "same" if query.sha256_labels == known.sha256_labels else "differ"
+    return "only here" if query.sha256_labels else "only there" if known.sha256_labels else ""
 
 
 def relations(
     asked: Fingerprint, index: ListIndex, references: References, *, equal: Sequence[Match] = ()
 ) -> tuple[Relation, ...]:
-    """Return the known lists that share images with one; the larger the share of that list, the earlier.
+    """Return the known lists that share images with a list; larger shares of that list come first.
 
-    Counts are exact where the known list is available or not longer than a sketch, else estimated. Of a list that is
-    equal to some, only those that hold it among more.
+    Counts are exact where the known list is available or not longer than a sketch, else estimated. For a list that is
+    equal to a known list, only larger lists that contain it are returned.
     """
     is_equal = bool(equal) and equal[0].level != HINT
-    found = _related(asked, index, references, around=is_equal)
+    related = _related(asked, index, references, around=is_equal)
     if not is_equal and (filled_up := asked.filled_up) is not None:
         rows = [row for row, known in enumerate(index.lists) if known.bits and not known.prefix and known.digits == 12]
         coco = ListIndex(tuple(index.lists[row] for row in rows), tuple(index.sketches[row] for row in rows))
-        there = {rel.known.name for rel in found if rel.is_named}
+        there = {rel.known.name for rel in related if rel.is_named}
         more = [rel for rel in _related(filled_up, coco, references) if rel.is_named and rel.known.name not in there]
-        found += [replace(rel, as_numbers=True) for rel in more]
+        related += [replace(rel, as_numbers=True) for rel in more]
     known = {match.known for match in equal}
-    return tuple(sorted((rel for rel in found if rel.known not in known), key=lambda rel: rel.rank))
+    return tuple(sorted((rel for rel in related if rel.known not in known), key=lambda rel: rel.rank))
 
 
-def _related(asked: Fingerprint, index: ListIndex, references: References, *, around: bool = False) -> list[Relation]:
-    found = list[Relation]()
+def _related(query: Fingerprint, index: ListIndex, references: References, *, around: bool = False) -> list[Relation]:
+    related = list[Relation]()
     for known, sketch in zip(index.lists, index.sketches, strict=True):
         # A list with more stems than a known one of which several images share a stem can hold it, or most of it, only
         # where its own images share stems too.
-        if known.folded and not asked.folded and asked.stems > known.stems:
+        if known.folded and not query.folded and query.stems > known.stems:
             continue
-        own = asked.hashes(folded=known.folded)
-        hits = int(_places(sketch, own)[1].sum())
-        below = len(own) if len(sketch) == known.images else int(np.searchsorted(own, sketch[-1], side="right"))
+        hashes = query.hashes(folded=known.folded)
+        hits = int(_positions(sketch, hashes)[1].sum())
+        below = len(hashes) if len(sketch) == known.images else int(np.searchsorted(hashes, sketch[-1], side="right"))
         # A list much longer than this one has too few hashes in the sketch: only the list itself can tell.
-        is_short = len(own) * len(sketch) < _FEW_HITS * known.images
-        if (hits or (is_short and references.has(known) and _may_share(asked, known))) and (
+        is_short = len(hashes) * len(sketch) < _FEW_HITS * known.images
+        if (hits or (is_short and references.has(known) and _may_share(query, known))) and (
             not around or known.bits or hits == below
         ):
-            found.append(_estimated(known, len(own), len(sketch), hits, below, _by_chance(asked, known)))
-    found.sort(key=lambda relation: relation.rank)
+            related.append(_estimated(known, len(hashes), len(sketch), hits, below, _by_chance(query, known)))
+    related.sort(key=lambda relation: relation.rank)
     counted, alike = list[Relation](), dict[str, Relation]()
-    for row, relation in enumerate(found):
+    for row, relation in enumerate(related):
         known = relation.known
         worth = relation.hits < _FEW_HITS or (not relation.may_be_chance and (known.bits or row < _COUNTED))
         if not relation.exact and worth:
             same = f"{known.sha256_stems} {known.folded and known.sha256_parent_stems}"
             if same not in alike and (images := references.images(known)) is not None:
-                alike[same] = _counted(asked, known, images, relation.by_chance)
+                alike[same] = _counted(query, known, images, relation.by_chance)
             relation = replace(alike[same], known=known) if same in alike else relation
         if relation.shared and not (around and relation.extra):
-            counted.append(replace(relation, kind="named like") if asked.foreign_folder else relation)
+            counted.append(replace(relation, kind="named like") if query.foreign_folder else relation)
     return counted
 
 
-def _may_share(asked: Fingerprint, known: KnownList) -> bool:
-    """Return whether a name of a list has the form of those that the index holds as bits: cheaper than these."""
+def _may_share(query: Fingerprint, known: KnownList) -> bool:
+    """Return whether a list has a name in the form of a list stored as bits; cheaper than comparing them."""
     form = rb"^%s[0-9]{%d}$" % (re.escape(known.prefix.encode()), known.digits)
-    return not known.bits or re.search(form, asked.listed.distinct_stems, re.MULTILINE) is not None
+    return not known.bits or re.search(form, query.listed.distinct_stems, re.MULTILINE) is not None
 
 
-def _by_chance(asked: Fingerprint, known: KnownList) -> float:
+def _by_chance(query: Fingerprint, known: KnownList) -> float:
     """Return how many images two lists share if the numbers that name them are drawn from one range."""
-    count, reach = asked.counters
+    count, reach = query.counters
     if not count or known.prefix:
         return 0.0
     return inf if count > _DENSE * reach else count * known.images / max(reach, known.range)
@@ -401,46 +401,47 @@ def _kind(shared: int, missing: int, extra: int, *, exact: bool = True) -> Kind:
     return "holds most of" if shared >= _MOST * (shared + missing) else "shares"
 
 
-def _counted(asked: Fingerprint, known: KnownList, images: Images, by_chance: float) -> Relation:
-    own, theirs = asked.hashes(folded=known.folded), images.hashes
-    few, many = sorted((own, theirs), key=len)
-    shared = int(_places(few, many)[1].sum())
-    missing, extra = len(theirs) - shared, len(own) - shared
+def _counted(query: Fingerprint, known: KnownList, images: Images, by_chance: float) -> Relation:
+    hashes, theirs = query.hashes(folded=known.folded), images.hashes
+    few, many = sorted((hashes, theirs), key=len)
+    shared = int(_positions(few, many)[1].sum())
+    missing, extra = len(theirs) - shared, len(hashes) - shared
     kind = _kind(shared, missing, extra)
     counted = Relation(kind, known, shared, missing, extra, exact=True, hits=shared, by_chance=by_chance)
     if not counted.is_named:
         return counted
-    keys = asked.keys(folded=known.folded)
+    keys = query.keys(folded=known.folded)
     return replace(
         counted,
-        missing_examples=_examples(images.keys, own) if missing else (),
+        missing_examples=_examples(images.keys, hashes) if missing else (),
         extra_examples=_examples(keys, theirs) if extra else (),
     )
 
 
-def _places(hashes: Hashes, own: Hashes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Return where hashes stand in an ascending column, and which of them do."""
-    places = np.minimum(np.searchsorted(own, hashes), max(len(own) - 1, 0))
-    return places, own[places] == hashes
+def _positions(hashes: Hashes, column: Hashes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Return the positions of hashes in an ascending column, and which hashes are in it."""
+    positions = np.minimum(np.searchsorted(column, hashes), max(len(column) - 1, 0))
+    return positions, column[positions] == hashes
 
 
 def _examples(keys: bytes, hashes: Hashes) -> tuple[str, ...]:
-    """Return the first lines of a text whose hash is not among some."""
-    found: list[str] = []
+    """Return the first lines of a text whose hash is not in `hashes`."""
+    examples: list[str] = []
     for block in blocks_of(keys, _EXAMPLE_BLOCK):
-        _, is_there = _places(hashes_in_order(block), hashes)
+        _, is_there = _positions(hashes_in_order(block), hashes)
         lines = block.split(b"\n")
-        found += [lines[row].decode() for row in np.flatnonzero(~is_there)[: _EXAMPLES - len(found)].tolist()]
-        if len(found) == _EXAMPLES:
+        examples += [lines[row].decode() for row in np.flatnonzero(~is_there)[: _EXAMPLES - len(examples)].tolist()]
+        if len(examples) == _EXAMPLES:
             break
-    return tuple(found)
+    return tuple(examples)
 
 
 def union(asked: Fingerprint, found: Sequence[Relation], index: ListIndex, references: References) -> Union | None:
-    """Return the known lists that one holds together; None where it holds fewer than two.
+    """Return the known lists that a list contains together, or None if it contains fewer than two.
 
-    The one is taken that holds most of what is left of the list's sketch, again and again: what a list inside another
-    has of the other's smallest hashes is in its own sketch. The sum of hashes proves a union that shares nothing.
+    The search is greedy: each step adds the list that covers most of the rest of the sketch. If a list contains
+    another, those of its smallest hashes that the other shares are in the sketch of the other. The sum of hashes proves
+    a union of disjoint lists.
     """
     held = (relation for relation in found if relation.is_named and not relation.missing and not relation.known.folded)
     first: dict[str, Relation] = {}
@@ -450,23 +451,23 @@ def union(asked: Fingerprint, found: Sequence[Relation], index: ListIndex, refer
     inside = [relation.known for relation in first.values()][:_UNION_CANDIDATES]
     if len(inside) < 2:
         return None
-    own = asked.hashes(folded=False)
+    query = asked.hashes(folded=False)
     sketches = {known.name: sketch for known, sketch in zip(index.lists, index.sketches, strict=True)}
-    covers = [np.isin(own[:SKETCH], sketches[known.name]) for known in inside]
-    is_left, taken = np.ones(len(covers[0]), np.bool_), list[KnownList]()
-    while len(taken) < _MOST_IN_UNION:
+    covers = [np.isin(query[:SKETCH], sketches[known.name]) for known in inside]
+    is_left, parts = np.ones(len(covers[0]), np.bool_), list[KnownList]()
+    while len(parts) < _MOST_IN_UNION:
         gains = [int((is_left & cover).sum()) for cover in covers]
         if not max(gains):
             break
         best = gains.index(max(gains))
         is_left &= ~covers[best]
-        taken.append(inside[best])
-    if len(taken) < 2:
+        parts.append(inside[best])
+    if len(parts) < 2:
         return None
-    total = int(own.sum(dtype=np.uint64))
-    if sum(known.images for known in taken) == len(own) and sum(known.hash_sum for known in taken) % 2**64 == total:
-        return Union(tuple(taken), 0, exact=True)
-    hashes = [images.hashes for known in taken if (images := references.images(known)) is not None]
-    if len(hashes) == len(taken):
-        return Union(tuple(taken), int((~np.isin(own, np.concatenate(hashes))).sum()), exact=True)
-    return Union(tuple(taken), round(is_left.mean() * len(own)), exact=False)
+    total = int(query.sum(dtype=np.uint64))
+    if sum(known.images for known in parts) == len(query) and sum(known.hash_sum for known in parts) % 2**64 == total:
+        return Union(tuple(parts), 0, exact=True)
+    hashes = [images.hashes for known in parts if (images := references.images(known)) is not None]
+    if len(hashes) == len(parts):
+        return Union(tuple(parts), int((~np.isin(query, np.concatenate(hashes))).sum()), exact=True)
+    return Union(tuple(parts), round(is_left.mean() * len(query)), exact=False)

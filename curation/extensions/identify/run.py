@@ -38,12 +38,12 @@ StrPath = str | PathLike[str]
 """Where a file or folder lies."""
 Verdict = Literal["identified", "related", "hint", "unknown"]
 SHOWN = 5
-"""Relatives that are told of."""
+"""Maximum number of related lists that the text names."""
 
 
 @dataclass(frozen=True)
 class Identified:
-    """What is known of one list.
+    """Answer for a list.
 
     Attributes
     ----------
@@ -160,16 +160,16 @@ class Identified:
 
 @dataclass(frozen=True, repr=False)
 class Identification:
-    """What is known of some files.
+    """Answers for some files.
 
     Attributes
     ----------
     lists : tuple of Identified
-        One a list, in the order of the files.
+        One answer per list, in the order of the files.
     known : int
-        Lists that they were held against.
+        Number of known lists that they were compared with.
     passed_over : dict of str to str
-        Files of folders, known ones too, that are no lists or not declared, and why.
+        Files of folders, including folders of known lists, that are not lists or not declared, and why.
     """
 
     lists: tuple[Identified, ...]
@@ -197,9 +197,9 @@ class Identification:
 
         rows = []
         for data in map(Identified.data, self.lists):
-            found = [row | {"relation": row["meaning"], "exact": True} for row in data["matches"]]
-            found += [row | {"relation": row["kind"]} for row in data["relations"]]
-            rows += [{key: data[key] for key in ("file", "list", "verdict")} | row for row in found or [{}]]
+            entries = [row | {"relation": row["meaning"], "exact": True} for row in data["matches"]]
+            entries += [row | {"relation": row["kind"]} for row in data["relations"]]
+            rows += [{key: data[key] for key in ("file", "list", "verdict")} | row for row in entries or [{}]]
         columns = (
             "file", "list", "verdict", "relation", "level", "name", "benchmark", "part", "version", "shared",
             "missing", "extra", "exact",
@@ -208,8 +208,8 @@ class Identification:
         return pd.DataFrame(rows, columns=list(columns)).astype(counts)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{Path(answer.file).name}: {_short(answer)}" for answer in self.lists[:SHOWN])
-        return f"<Identification of {len(self.lists)}, {shown}{', …' if len(self.lists) > SHOWN else ''}>"
+        names = ", ".join(f"{Path(answer.file).name}: {_short(answer)}" for answer in self.lists[:SHOWN])
+        return f"<Identification of {len(self.lists)}, {names}{', …' if len(self.lists) > SHOWN else ''}>"
 
     def _repr_html_(self) -> str:
         """Return a small table for a notebook."""
@@ -241,7 +241,7 @@ def identify(*files: StrPath, lists: StrPath | Sequence[StrPath] = (), index: St
     MissingFileError
         A file or folder does not exist.
     AnnotationFormatError
-        A file is no list.
+        A file is not a list.
 
     Examples
     --------
@@ -253,29 +253,29 @@ def identify(*files: StrPath, lists: StrPath | Sequence[StrPath] = (), index: St
     if not files:
         raise UsageError("No list is given", expected="files or folders of lists")
     known = read_index(Path(index) if index is not None else packaged_index())
-    given = [lists] if isinstance(lists, str | PathLike) else list(lists)
-    references = References(known, tuple(Path(folder) for folder in given))
+    folders = [lists] if isinstance(lists, str | PathLike) else list(lists)
+    references = References(known, tuple(Path(folder) for folder in folders))
     read, passed_over = _read(files)
     answers = [answer for name, file in read for answer in _identified(name, file, references)]
     return Identification(tuple(answers), len(references.index), references.passed_over | passed_over)
 
 
 def _read(paths: Sequence[StrPath]) -> tuple[Iterator[tuple[str, PublishedFile]], dict[str, str]]:
-    """Return the files one after the other, and those of folders that are no lists, which are found on the way."""
+    """Return an iterator of files, and a mapping of skipped files of folders that is filled during iteration."""
     passed_over: dict[str, str] = {}
     if absent := [path for path in paths if not Path(path).exists()]:
         raise missing_path("The list does not exist", Path(absent[0]))
     below = {folder: list_files(folder) for folder in map(Path, paths) if folder.is_dir()}
-    if empty := [folder for folder, found in below.items() if not found]:
+    if empty := [folder for folder, files in below.items() if not files]:
         raise UsageError("No list of images found", where=str(empty[0]), found="no file that may hold one")
 
     def reading() -> Iterator[tuple[str, PublishedFile]]:
-        for asked in paths:
-            for path in below.get(Path(asked), [Path(asked)]):
+        for source in paths:
+            for path in below.get(Path(source), [Path(source)]):
                 try:
                     yield str(path), read_published(path)
                 except SourceError as error:
-                    if Path(asked) not in below:
+                    if Path(source) not in below:
                         raise
                     passed_over[str(path)] = error.what
 
@@ -289,28 +289,28 @@ def _identified(name: str, file: PublishedFile, references: References) -> Itera
             name, "", file.form, None, file.sha256, findings=(f"it holds {words}; known lists are lists of images",)
         )
     for listed in file.lists:
-        asked = Fingerprint(listed, file.sha256)
+        query = Fingerprint(listed, file.sha256)
         index = references.index
-        equal = matches(asked, index, references)
-        related = relations(asked, index, references, equal=equal)
+        equal = matches(query, index, references)
+        related = relations(query, index, references, equal=equal)
         findings = (
-            *_readings(asked, related, listed.odd, listed.odd_lines[:1]),
+            *_readings(query, related, listed.odd, listed.odd_lines[:1]),
             *file.notes,
             *_name_findings(Path(name).stem if not listed.name else listed.name, equal, index),
         )
         yield Identified(
-            file=name, key=listed.name, form=file.form, listed=asked.listed, sha256=file.sha256, images=asked.images,
-            matches=equal, relations=related, union=union(asked, related, index, references) if not equal else None,
+            file=name, key=listed.name, form=file.form, listed=query.listed, sha256=file.sha256, images=query.images,
+            matches=equal, relations=related, union=union(query, related, index, references) if not equal else None,
             findings=findings,
         )  # fmt: skip
 
 
-def _readings(asked: Fingerprint, related: Sequence[Relation], odd: int, first: Sequence[OddLine]) -> Iterator[str]:
-    if asked.namespaced:
+def _readings(query: Fingerprint, related: Sequence[Relation], odd: int, first: Sequence[OddLine]) -> Iterator[str]:
+    if query.namespaced:
         yield "the namespaces before its ids were taken off"
-    if asked.folded:
+    if query.folded:
         yield (
-            f"{asked.stems:,} stems name {asked.parent_stems:,} images: a stem is not an id here, folder and stem are "
+            f"{query.stems:,} stems name {query.parent_stems:,} images: a stem is not an id here, folder and stem are "
             "compared together"
         )
     for line in first:
@@ -322,15 +322,15 @@ def _readings(asked: Fingerprint, related: Sequence[Relation], odd: int, first: 
 
 
 def _name_findings(called: str, equal: Sequence[Match], index: ListIndex) -> Iterator[str]:
-    """Hold the name of a list against what it is: a name is a claim."""
+    """Yield findings if the name of a list contradicts its content."""
     bearers = [known for known in index.lists if known.called == called.lower()]
     certain = [match.known for match in equal if match.level < HINT]
     if not bearers:
         return
     here = [known for known in bearers if known in certain]
-    # Of one benchmark several lists may have a name: no claim is wrong where this is one of them.
-    own = {known.benchmark for known in here}
-    others = _titles(known for known in bearers if known not in certain and known.benchmark not in own)
+    # Several lists of a benchmark may have the same name: the name is right if this is any of them.
+    benchmarks = {known.benchmark for known in here}
+    others = _titles(known for known in bearers if known not in certain and known.benchmark not in benchmarks)
     if here and others:
         yield f"it is called {called}: it is the list of {_titles(here)}, not that of {others}"
     elif not here and certain:
@@ -364,7 +364,7 @@ def _match_lines(match: Match, *, first: bool, best: bool) -> Iterator[str]:
     facts = [text for text in (known.version, known.licence and f"licence {known.licence}") if text]
     if facts:
         yield f"    from {'; '.join(facts)}"
-    # Said of the list as it was published, which may have repeats or lines that this one has not.
+    # Defects belong to the published list, which may have repeats or lines that this list lacks.
     yield from (f"    known of the published list: {text}" for text in known.defects)
     if known.successor:
         yield f"    see {known.successor}"
@@ -384,35 +384,35 @@ _WORDS = {
 }  # fmt: skip
 
 
-def _relation_text(found: Relation) -> str:
-    about, here, there = "" if found.exact else "about ", found.shared + found.extra, found.known.images
-    alone = found.kind == "named like"
+def _relation_text(rel: Relation) -> str:
+    about, here, there = "" if rel.exact else "about ", rel.shared + rel.extra, rel.known.images
+    alone = rel.kind == "named like"
     size = counted(here, "name" if alone else "image")
-    is_all = not found.extra and (found.exact or found.most_wrong)
-    share = f"{'all ' * (here > 1)}{size}" if is_all else f"{found.shared:,} of {size}"
-    rest = f"it has {there:,}" if found.missing > found.shared else f"{about}{found.missing:,} of its {there:,} missing"
-    rest = rest if found.missing else f"{about}all of its {there:,}"
-    lies = "of its images lie outside this list" if found.extra else "of the images here lie outside it"
+    is_all = not rel.extra and (rel.exact or rel.most_wrong)
+    share = f"{'all ' * (here > 1)}{size}" if is_all else f"{rel.shared:,} of {size}"
+    rest = f"it has {there:,}" if rel.missing > rel.shared else f"{about}{rel.missing:,} of its {there:,} missing"
+    rest = rest if rel.missing else f"{about}all of its {there:,}"
+    lies = "of its images lie outside this list" if rel.extra else "of the images here lie outside it"
     parts = (
         f"{about}{share} here, {rest}",
-        f"by sketch: at most {found.most_wrong:.1%} {lies} (95 %)" if found.most_wrong else "",
-        "read as numbers without the zeros before them" if found.as_numbers else "",
+        f"by sketch: at most {rel.most_wrong:.1%} {lies} (95 %)" if rel.most_wrong else "",
+        "read as numbers without the zeros before them" if rel.as_numbers else "",
         "its folders are of other images, perhaps made from these" if alone else "",
-        _some("missing", found.missing_examples, found.missing) if found.missing <= found.shared else "",
-        _some("more", found.extra_examples, found.extra) if found.extra <= found.shared else "",
+        _some("missing", rel.missing_examples, rel.missing) if rel.missing <= rel.shared else "",
+        _some("more", rel.extra_examples, rel.extra) if rel.extra <= rel.shared else "",
     )
-    return f"{_WORDS[found.kind]} {found.known.title} [{found.known.name}]: {'; '.join(filter(None, parts))}"
+    return f"{_WORDS[rel.kind]} {rel.known.title} [{rel.known.name}]: {'; '.join(filter(None, parts))}"
 
 
-def _some(what: str, examples: Sequence[str], count: int) -> str:
-    return f"{what}: {', '.join(examples)}{', …' if count > len(examples) else ''}" if examples else ""
+def _some(label: str, examples: Sequence[str], count: int) -> str:
+    return f"{label}: {', '.join(examples)}{', …' if count > len(examples) else ''}" if examples else ""
 
 
-def _union_text(found: Union) -> str:
-    names = " and ".join(f"{part.title} [{part.name}]" for part in found.parts)
-    if found.others:
-        return f"holds {names}, and {'' if found.exact else 'about '}{counted(found.others, 'other image')}"
-    return f"is the union of {names}{'' if found.exact else ', as far as sketches tell'}"
+def _union_text(joint: Union) -> str:
+    names = " and ".join(f"{part.title} [{part.name}]" for part in joint.parts)
+    if joint.others:
+        return f"holds {names}, and {'' if joint.exact else 'about '}{counted(joint.others, 'other image')}"
+    return f"is the union of {names}{'' if joint.exact else ', as far as sketches tell'}"
 
 
 _OF_KNOWN = ("name", "benchmark", "part", "version", "licence", "defects", "successor", "manifest")

@@ -28,7 +28,7 @@ FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv")
 PAIRS_SHOWN = 60
 """Pairs of a kind that the page shows, those in doubt first."""
 WHOLE = "benchmark"
-"""The name of all parts together among the parts."""
+"""Name of the entry for all parts together."""
 _PROTOCOL = "leaks"
 _LARGEST = 1 << 30
 _FACTS = tomllib.loads(files(__package__).joinpath("facts.toml").read_text(encoding="utf-8"))
@@ -126,8 +126,8 @@ TITLES: Mapping[str, str] = {
 def shown_pairs(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
     """Return the pairs of each kind that the page shows, nearest to the threshold first: these need a look."""
     ranked = sorted(evidence, key=lambda pair: -pair.value)
-    found = {kind: [pair for pair in ranked if pair.kind == kind][:PAIRS_SHOWN] for kind in KINDS}
-    return {kind: chosen for kind, chosen in found.items() if chosen}
+    by_kind = {kind: [pair for pair in ranked if pair.kind == kind][:PAIRS_SHOWN] for kind in KINDS}
+    return {kind: chosen for kind, chosen in by_kind.items() if chosen}
 
 
 def _link(picture: bytes | Path | None) -> str:
@@ -140,13 +140,13 @@ def _link(picture: bytes | Path | None) -> str:
 
 def summary_lines(data: Data) -> list[str]:
     """Return what was found, in sentences."""
-    whole, corpus, planted = data["parts"][WHOLE], data["corpus"], data["planted"]
-    leaked = whole["leaked"]
+    total, corpus, planted = data["parts"][WHOLE], data["corpus"], data["planted"]
+    leaked = total["leaked"]
     lines = [
         "No photo of the benchmark could be compared: nothing is known about leaks."
         if leaked is None
-        else f"{leaked:,} of {whole['compared']:,} benchmark images are in the corpus ({whole['leaked_share']:.2%}); "
-        f"{whole['images'] - whole['compared']:,} without a readable photo were not compared.",
+        else f"{leaked:,} of {total['compared']:,} benchmark images are in the corpus ({total['leaked_share']:.2%}); "
+        f"{total['images'] - total['compared']:,} without a readable photo were not compared.",
         f"{counted(corpus['images'], 'image')} of the corpus read, {corpus['unreadable']:,} unreadable; "
         f"{corpus['plain']:,} too plain for a perceptual code: compared by pixels only.",
     ]
@@ -208,15 +208,15 @@ def _tables(result: Result) -> Iterator[Table]:
     ]
     yield Table("parts", columns, rows, title="Benchmark images in the corpus, by their strongest evidence")
     names = ("benchmark", "corpus", "kind", "variant", "value", "threshold")
-    found = [tuple(getattr(item, name) for name in names) for item in result.evidence]
-    shown = found[:_SHOWN]
-    some = f": {len(shown)} of {len(found):,} pairs" if len(found) > len(shown) else ""
+    evidence = [tuple(getattr(item, name) for name in names) for item in result.evidence]
+    printed = evidence[:_SHOWN]
+    some = f": {len(printed)} of {len(evidence):,} pairs" if len(evidence) > len(printed) else ""
     yield Table(
         "leaks",
         tuple(Column(name, "score" if name in ("value", "threshold") else "") for name in names),
-        found,
-        title=f"Evidence{some}" if found else "",
-        printed=shown,
+        evidence,
+        title=f"Evidence{some}" if evidence else "",
+        printed=printed,
         file=True,
     )
     yield Table("unreadable", tuple(map(Column, ("corpus", "reason"))), result.unreadable, file=True)
@@ -265,7 +265,7 @@ class _Corpus(msgspec.Struct, frozen=True):
 
 
 class LeakFile(msgspec.Struct, frozen=True):
-    """What an audit needs of ``leaks.json``."""
+    """Fields of ``leaks.json`` that an audit needs."""
 
     protocol: str
     manifest: _Manifest
@@ -275,7 +275,7 @@ class LeakFile(msgspec.Struct, frozen=True):
 
     @property
     def missed(self) -> str:
-        """What is known about leaks that the check does not find, to be appended to a sentence."""
+        """Text on leaks that the check misses, to be appended to a sentence."""
         if self.planted is None:
             return "; no copies were planted, so what was missed is unknown"
         counts = [
@@ -290,16 +290,16 @@ def read_leaks(target: Path) -> LeakFile:
     Raises
     ------
     MissingFileError
-        There is none.
+        The file does not exist.
     UsageError
-        It is something else.
+        The file is not the output of a leak check.
     """
     path = target / JSON if target.is_dir() else target
     hint = "curation similarity leaks MANIFEST --corpus SHARDS --photos DIR --out DIR writes it"
     try:
-        found = msgspec.json.decode(read_bytes(path, kind="leak check", most=_LARGEST), type=LeakFile)
+        outcome = msgspec.json.decode(read_bytes(path, kind="leak check", most=_LARGEST), type=LeakFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError("Not the output of a leak check", where=str(path), found=str(error)[:200], hint=hint) from None
-    if found.protocol != _PROTOCOL or WHOLE not in found.parts:
-        raise UsageError("Not the output of a leak check", where=str(path), found=found.protocol[:80], hint=hint)
-    return found
+    if outcome.protocol != _PROTOCOL or WHOLE not in outcome.parts:
+        raise UsageError("Not the output of a leak check", where=str(path), found=outcome.protocol[:80], hint=hint)
+    return outcome

@@ -62,7 +62,7 @@ def cropped(picture: Image, name: str) -> bytes:
     """Return 90 % of the width and of the height, at a place that the name decides."""
     sizes = [max(1, round(side * WINDOW)) for side in picture.size]
     digest = hashlib.sha256(f"leaks, crop of {name}".encode()).digest()
-    left, top = (byte * (whole - size) // 255 for byte, whole, size in zip(digest, picture.size, sizes, strict=False))
+    left, top = (byte * (extent - size) // 255 for byte, extent, size in zip(digest, picture.size, sizes, strict=False))
     return _jpeg(picture.crop((left, top, left + sizes[0], top + sizes[1])))
 
 
@@ -107,24 +107,24 @@ def planted(step: FindLeaks, photos: Mapping[str, Path], n: int) -> dict[str, An
     from tqdm import tqdm
 
     chosen = sorted(photos, key=lambda name: (hashlib.sha256(f"leaks, planted {name}".encode()).digest(), name))[:n]
-    found: dict[str, dict[str, int]] = {name: dict.fromkeys(("planted", "found", *KINDS), 0) for name in ALTERATIONS}
+    rows: dict[str, dict[str, int]] = {name: dict.fromkeys(("planted", "found", *KINDS), 0) for name in ALTERATIONS}
     wrong = 0
     for start in tqdm(range(0, len(chosen), _AT_ONCE), desc="planted copies", disable=None, leave=False):
         copies = dict(_copies(chosen[start : start + _AT_ONCE], photos))
-        seen = _found(step, copies)
+        seen = _matches(step, copies)
         for (how, name), kinds_of in seen.items():
             if not how:
                 continue
-            record, own = found[how], kinds_of.get(name, set())
+            record, kinds = rows[how], kinds_of.get(name, set())
             record["planted"] += 1
-            record["found"] += bool(own)
-            for kind in own:
+            record["found"] += bool(kinds)
+            for kind in kinds:
                 record[kind] += 1
             wrong += bool(kinds_of.keys() - seen["", name].keys() - {name})
-    copies_made = sum(row["planted"] for row in found.values())
+    copies_made = sum(row["planted"] for row in rows.values())
     return {
         "images": len(chosen),
-        "alterations": {how: row | share_record("recall", row["found"], row["planted"]) for how, row in found.items()},
+        "alterations": {how: row | share_record("recall", row["found"], row["planted"]) for how, row in rows.items()},
         "copies": copies_made,
         "taken_for_another": wrong,
         **share_record("share", wrong, copies_made),
@@ -144,8 +144,8 @@ def _copies(names: list[str], photos: Mapping[str, Path]) -> Iterator[tuple[tupl
             yield (how, name), alter(picture, name)
 
 
-def _found(step: FindLeaks, copies: Mapping[tuple[str, str], bytes]) -> dict[tuple[str, str], dict[str, set[str]]]:
-    """Return the benchmark images that each copy is found to be, with the kinds of evidence."""
+def _matches(step: FindLeaks, copies: Mapping[tuple[str, str], bytes]) -> dict[tuple[str, str], dict[str, set[str]]]:
+    """Return the benchmark images that match each copy, with the kinds of evidence."""
     import pyarrow
 
     keys = list(copies)
@@ -161,7 +161,7 @@ def _found(step: FindLeaks, copies: Mapping[tuple[str, str], bytes]) -> dict[tup
 
 
 def share_record(name: str, count: int, n: int) -> dict[str, float | None]:
-    """Return a share with its interval, None where there is nothing to take it of.
+    """Return a share with its interval; None if `n` is 0.
 
     >>> share_record("recall", 10, 10)
     {'recall': 1.0, 'low': 0.7224672001371107, 'high': 1.0}
@@ -237,7 +237,7 @@ def leaks(
     Returns
     -------
     Leaks
-        That of a task is of its own blocks alone, and plants no copies.
+        The result of a task covers only its blocks and has no planted copies.
 
     Raises
     ------
@@ -270,8 +270,8 @@ def leaks(
     # A missing corpus is reported before the benchmark is read.
     first = list(islice(blocks, 1))
     paths = find_photos(sorted(images), photos, loaded.sources_of_photos(sources))
-    found, broken = _read(paths)
-    if not found:
+    prints, broken = _read(paths)
+    if not prints:
         raise MissingFileError(
             "No image of the benchmark could be compared: nothing is known about leaks",
             where=", ".join(map(str, photos.values() if isinstance(photos, Mapping) else [photos]))[:300],
@@ -281,7 +281,7 @@ def leaks(
             else "no photos",
             hint="--photos DIR is the folder of the benchmark's photos" if broken or sources else FILE_NAMES,
         )
-    step = FindLeaks.of(found, radius)
+    step = FindLeaks.of(prints, radius)
     with TemporaryDirectory(prefix="curation-leaks-") if evidence is None else nullcontext(evidence) as folder:
         shards = run_step(
             step, chain(first, blocks), out=Path(folder) / "blocks", engine=engine, workers=workers, shard=shard
@@ -297,7 +297,7 @@ def leaks(
             found=f"{counted(seen.images, 'image')}, none readable",
             hint="; ".join(f"{name}: {why}" for name, why in seen.unreadable[:_EXAMPLES]) or None,
         )
-    readable = {image: paths[image] for image in found}
+    readable = {image: paths[image] for image in prints}
     data = {
         "manifest": {"name": loaded.header.name, "version": loaded.header.version, "digest": loaded.digest},
         "inputs": {
@@ -318,7 +318,7 @@ def leaks(
         "benchmark": {
             "without_photo": len(images - set(paths)),
             "unreadable": len(broken),
-            "plain": sum(all(photo.plain) for photo in found.values()),
+            "plain": sum(all(photo.plain) for photo in prints.values()),
         },
         "parts": _by_part(lists, readable, seen.evidence),
         "planted": planted(step, readable, plant) if plant and readable and not is_task else None,
@@ -330,7 +330,7 @@ def leaks(
 
 
 def _lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the ids of each part that is asked for, or of each whose list is there."""
+    """Return the ids of the requested parts, or of all parts with an available list."""
     if missing := [name for name in parts if name not in manifest.parts]:
         raise UsageError("Unknown part", where=f"--part {missing[0][:80]}", expected=", ".join(manifest.parts)[:400])
     names = parts or [name for name in manifest.parts if name in manifest.lists]
@@ -339,7 +339,7 @@ def _lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[str, ...
 
 
 def _read(paths: Mapping[str, Path]) -> tuple[dict[str, Fingerprints], dict[str, str]]:
-    """Return what the benchmark's photos are recognised by, and why others cannot be read."""
+    """Return the fingerprints of the readable photos of the benchmark, and the reasons for unreadable ones."""
     from tqdm import tqdm
 
     def read(name: str) -> Fingerprints | str:
@@ -351,7 +351,7 @@ def _read(paths: Mapping[str, Path]) -> tuple[dict[str, Fingerprints], dict[str,
     with quiet(), ThreadPoolExecutor(usual_threads()) as pool:
         done = tqdm(pool.map(read, paths), "benchmark", len(paths), unit=" photos", disable=None)
         read_ones = dict(zip(paths, done, strict=True))
-    readable = {name: found for name, found in read_ones.items() if not isinstance(found, str)}
+    readable = {name: result for name, result in read_ones.items() if not isinstance(result, str)}
     return readable, {name: why for name, why in read_ones.items() if isinstance(why, str)}
 
 
@@ -391,26 +391,26 @@ class _Findings:
 
 def _thumbnails(shards: Shards, evidence: Sequence[Evidence]) -> dict[str, bytes]:
     """Return the small pictures of the corpus images that the page shows."""
-    wanted = {item.corpus for chosen in shown_pairs(evidence).values() for item in chosen}
-    found: dict[str, bytes] = {}
-    for table in shards.tables(["corpus", "thumbnail"]) if wanted else ():
+    image_ids = {item.corpus for chosen in shown_pairs(evidence).values() for item in chosen}
+    thumbnails: dict[str, bytes] = {}
+    for table in shards.tables(["corpus", "thumbnail"]) if image_ids else ():
         for row in table.to_pylist():
-            if row["corpus"] in wanted and row["thumbnail"]:
-                found.setdefault(row["corpus"], row["thumbnail"])
-    return found
+            if row["corpus"] in image_ids and row["thumbnail"]:
+                thumbnails.setdefault(row["corpus"], row["thumbnail"])
+    return thumbnails
 
 
 def _by_part(
     lists: Mapping[str, Sequence[str]], comparable: Collection[str], evidence: Sequence[Evidence]
 ) -> dict[str, Any]:
-    """Return what leaked of the whole benchmark (see `WHOLE`), and of each part where there are several."""
+    """Return leak counts of the whole benchmark (see `WHOLE`) and, if there are several parts, of each part."""
     strongest: dict[str, str] = {}
     for item in evidence:
         if item.benchmark not in strongest or KINDS.index(item.kind) < KINDS.index(strongest[item.benchmark]):
             strongest[item.benchmark] = item.kind
     parts = {}
-    whole = {WHOLE: [image for ids in lists.values() for image in ids]}
-    for name, ids in (whole | (dict(lists) if len(lists) > 1 else {}) | whole).items():
+    total = {WHOLE: [image for ids in lists.values() for image in ids]}
+    for name, ids in (total | (dict(lists) if len(lists) > 1 else {}) | total).items():
         images = set(ids)
         compared = len(images.intersection(comparable))
         gone = sorted(images & strongest.keys())

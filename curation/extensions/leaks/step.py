@@ -1,4 +1,4 @@
-"""`FindLeaks`: the benchmark's side of a leak check, held against one table of a corpus after the other.
+"""`FindLeaks`: compares the benchmark of a leak check with one table of a corpus after the other.
 
 A photo is recognised by its `Fingerprints`: its pixels, and the signs of 256 low frequencies of its grey levels. All
 counting is in whole numbers, so that a code depends on nothing but the grey levels: the picture is reduced to
@@ -45,7 +45,7 @@ _STEPS = 5
 _HIGHEST = 18
 _SCALE = 1000
 _PLAIN = 0.05
-"""Grey levels: a frequency that is weaker says nothing of the picture."""
+"""Grey levels: weaker frequencies carry no information about the picture."""
 _ENOUGH = BITS // 2
 _ORIENTATION = 0x0112
 
@@ -54,16 +54,16 @@ VARIANTS: tuple[str, ...] = tuple(
     for mirrored in (False, True)
     for window in ("", *(f"crop {row}{column}" for row in range(1, _STEPS + 1) for column in range(1, _STEPS + 1)))
 )
-"""What each code of a benchmark image is of: ``whole``, ``crop 11`` (top left) to ``crop 55``, ``mirrored`` …"""
+"""Variant of each code of a benchmark image: ``whole``, ``crop 11`` (top left) to ``crop 55``, ``mirrored`` …"""
 N_WINDOWS = len(VARIANTS) // 2
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprints:
-    """What some pictures of one photo are recognised by.
+    """Digests and codes of the pictures of a photo.
 
-    A photo whose file says that it is to be turned is two pictures: as shown, and as stored. Whoever copies it may
-    have kept the note, obeyed it, or lost it.
+    A photo with an orientation tag has two pictures: as displayed and as stored. A copy may have kept, applied or lost
+    the tag.
 
     Attributes
     ----------
@@ -81,14 +81,14 @@ class Fingerprints:
 
 
 def fingerprints(pictures: Sequence[Image], *, variants: bool = False) -> Fingerprints:
-    """Return what the pictures of a photo are recognised by; with `variants`, also its mirrored and cropped copies."""
-    found = [code_of(picture, variants=variants) for picture in pictures]
-    codes = np.stack([codes for codes, _ in found])
-    return Fingerprints(tuple(map(pixel_digest, pictures)), codes, tuple(plain for _, plain in found))
+    """Return the fingerprints of the pictures of a photo; with `variants`, also of mirrored and cropped copies."""
+    pairs = [code_of(picture, variants=variants) for picture in pictures]
+    codes = np.stack([codes for codes, _ in pairs])
+    return Fingerprints(tuple(map(pixel_digest, pictures)), codes, tuple(plain for _, plain in pairs))
 
 
 def pictures_of(data: bytes) -> tuple[Image, ...]:
-    """Return the picture of a photo file as it is to be shown and, where its orientation tag differs, as it is stored.
+    """Return the picture of a photo file as displayed and, if its orientation tag differs, also as stored.
 
     Raises
     ------
@@ -100,13 +100,13 @@ def pictures_of(data: bytes) -> tuple[Image, ...]:
     photo = decode_photo(data)
     try:
         turned = photo.getexif().get(_ORIENTATION, 1) != 1
-        shown = ImageOps.exif_transpose(photo) if turned else photo
-    # A malformed tag is none; Pillow's parser raises errors of many kinds.
+        upright = ImageOps.exif_transpose(photo) if turned else photo
+    # A malformed tag is ignored; Pillow's parser raises errors of many kinds.
     except (OSError, ValueError, SyntaxError, TypeError, KeyError, IndexError, ArithmeticError, AttributeError,
             RuntimeError) as error:  # fmt: skip
         del error
         return (photo,)
-    return (shown, photo) if turned else (photo,)
+    return (upright, photo) if turned else (photo,)
 
 
 def pixel_digest(picture: Image) -> str:
@@ -120,9 +120,9 @@ def code_of(picture: Image, *, variants: bool = False) -> tuple[Codes, bool]:
     from PIL.Image import Resampling
 
     grey = np.asarray(picture.convert("L").resize((SIDE, SIDE), Resampling.BOX), np.float64)
-    whole, *shifted = _bases() if variants else _bases()[:1]
+    full, *shifted = _bases() if variants else _bases()[:1]
     rows, columns = _frequencies()
-    tables = [(whole @ grey @ whole.T)[rows, columns]]
+    tables = [(full @ grey @ full.T)[rows, columns]]
     for down in shifted:
         half = down @ grey
         tables += [(half @ across.T)[rows, columns] for across in shifted]
@@ -182,7 +182,7 @@ class Evidence:
         Ids; that of a corpus image in a tar shard begins with the name of the shard.
     kind : {"same_pixels", "perceptual", "mirrored"}
     variant : str
-        What of the benchmark image it is most like: ``whole``, ``crop 33``, ``mirrored`` …
+        Variant of the benchmark image that it is most similar to: ``whole``, ``crop 33``, ``mirrored`` …
     value, threshold : float
         Bits of 256 in which the codes differ, at most the threshold.
     """
@@ -251,7 +251,7 @@ class FindLeaks(Step):
     def of(cls, photos: Mapping[str, Fingerprints], radius: int = RADIUS) -> FindLeaks:
         """Return the step of a benchmark's photos, by image id."""
         owners = np.array([number for number, photo in enumerate(photos.values()) for _ in photo.pixels], np.int64)
-        shown = np.array([not plain for photo in photos.values() for plain in photo.plain], np.bool_)
+        has_code = np.array([not plain for photo in photos.values() for plain in photo.plain], np.bool_)
         codes = np.concatenate(
             [np.empty((0, len(VARIANTS), WORDS), np.uint64), *(photo.codes for photo in photos.values())]
         )
@@ -259,15 +259,15 @@ class FindLeaks(Step):
             ids=tuple(photos),
             pixels=tuple(digest for photo in photos.values() for digest in photo.pixels),
             pixel_owners=owners,
-            codes=np.ascontiguousarray(codes[shown]),
-            code_owners=owners[shown],
+            codes=np.ascontiguousarray(codes[has_code]),
+            code_owners=owners[has_code],
             radius=radius,
-            # A wider radius is asked for to find more: candidates must be found as widely.
+            # A wider radius must also widen the search for candidates.
             first_radius=max(FIRST_RADIUS, radius * FIRST_BITS // BITS - 4),
         )
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
-        """Return the evidence of one table of a corpus (see `curation.sources.corpus.photo_data`): rows of `Row`."""
+        """Return the evidence in a table of a corpus (see `curation.sources.corpus.photo_data`): rows of `Row`."""
         import pyarrow
 
         rows = [Row("read", value=table.num_rows)]
@@ -282,7 +282,7 @@ class FindLeaks(Step):
 
     def _rows_of(self, photos: Sequence[Photo]) -> Iterator[Row]:
         readable: list[tuple[str, bytes]] = []
-        found: list[Fingerprints] = []
+        prints: list[Fingerprints] = []
         for name, data in photos:
             try:
                 if isinstance(data, BrokenPhotoError):
@@ -292,10 +292,10 @@ class FindLeaks(Step):
                 yield Row("unreadable", corpus=name, variant=str(error))
                 continue
             readable.append((name, data))
-            found.append(fingerprints(pictures))
-            if all(found[-1].plain):
+            prints.append(fingerprints(pictures))
+            if all(prints[-1].plain):
                 yield Row("plain", corpus=name)
-        for (index, owner), (kind, bits, variant) in sorted(self._matches(found).items()):
+        for (index, owner), (kind, bits, variant) in sorted(self._matches(prints).items()):
             name, data = readable[index]
             yield Row(KINDS[kind], self.ids[owner], name, VARIANTS[variant], bits, self.radius, thumbnail(data))
 
@@ -303,9 +303,9 @@ class FindLeaks(Step):
         """Return the strongest kind, its bits and its variant of each pair of a photo and a benchmark image."""
         best: dict[tuple[int, int], tuple[int, int, int]] = {}
         positions = [index for index, photo in enumerate(photos) for plain in photo.plain if not plain]
-        shown = [photo.codes[~np.array(photo.plain), 0] for photo in photos]
-        asked = np.concatenate([*shown, np.empty((0, WORDS), np.uint64)])
-        for number, code, bits in near_codes(asked, self.codes.reshape(-1, WORDS), self.radius, self.first_radius):
+        codes = [photo.codes[~np.array(photo.plain), 0] for photo in photos]
+        queries = np.concatenate([*codes, np.empty((0, WORDS), np.uint64)])
+        for number, code, bits in near_codes(queries, self.codes.reshape(-1, WORDS), self.radius, self.first_radius):
             picture, variant = divmod(code, len(VARIANTS))
             kind = KINDS.index("mirrored" if variant >= N_WINDOWS else "perceptual")
             pair = positions[number], int(self.code_owners[picture])
@@ -320,11 +320,11 @@ class FindLeaks(Step):
 
     @cached_property
     def _owners_of(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        owners: dict[str, list[int]] = {}
         for digest, owner in zip(self.pixels, self.pixel_owners.tolist(), strict=True):
-            if owner not in found.setdefault(digest, []):
-                found[digest].append(owner)
-        return found
+            if owner not in owners.setdefault(digest, []):
+                owners[digest].append(owner)
+        return owners
 
 
 def near_codes(asked: Codes, known: Codes, radius: int, first_radius: int) -> list[tuple[int, int, int]]:
@@ -338,7 +338,7 @@ def near_codes(asked: Codes, known: Codes, radius: int, first_radius: int) -> li
     ----------
     asked, known : ndarray of uint64, shapes (a, 4), (k, 4)
     """
-    found: list[tuple[int, int, int]] = []
+    pairs: list[tuple[int, int, int]] = []
     differing = np.empty((_ROWS, _COLUMNS), np.uint64)
     counts = np.empty((_ROWS, _COLUMNS), np.uint8)
     near = np.empty((_ROWS, _COLUMNS), np.bool_)
@@ -355,8 +355,8 @@ def near_codes(asked: Codes, known: Codes, radius: int, first_radius: int) -> li
             if near[part].any():
                 row, column = np.nonzero(near[part])
                 bits = np.bitwise_count(rows[row] ^ known[low + column]).sum(axis=1, dtype=np.int64)
-                kept = bits <= radius
-                found += zip(
-                    (start + row[kept]).tolist(), (low + column[kept]).tolist(), bits[kept].tolist(), strict=True
+                hits = bits <= radius
+                pairs += zip(
+                    (start + row[hits]).tolist(), (low + column[hits]).tolist(), bits[hits].tolist(), strict=True
                 )
-    return found
+    return pairs

@@ -17,29 +17,29 @@ _ALL: tuple[Rule, ...] = tuple(
     for name, facts in benchmark_facts(__package__).items()
 )
 PUBLISHED_RULES = tuple(rule for rule in _ALL if rule.of_published_lists)
-"""What names, sizes, labels and groups of a folder's lists say, held against the lists."""
+"""Rules that compare names, sizes, labels and groups of the lists of a folder with their content."""
 RULES = tuple(rule for rule in _ALL if rule.name not in optional.CHECKS and not rule.of_published_lists)
-"""The rules of every benchmark, in the order of a report; what each says is in ``audit/rules/facts.toml``."""
+"""The rules of every benchmark, in the order of a report; their texts are in ``audit/rules/facts.toml``."""
 ON_TASKS = ("CO", "TI", "AS", "LI")
 
 
 def rules_for(target: AuditTarget) -> tuple[Rule, ...]:
-    """Return the rules of a benchmark: of a folder those of published lists too, of wnids kinship, if asked leaks.
+    """Return the rules for a target; published lists, wnids and a leak check add rules.
 
-    A folder is asked about tasks and labels where a name or an option speaks of them, of photos and sources where they
-    are given: twenty answers that data are missing would hide the others.
+    Rules on tasks and labels apply to a folder only if a name or an option mentions them, and rules on photos and
+    sources only if these are given: twenty findings of missing data would hide the others.
     """
-    wanted = {"KI1": optional.has_synsets(target), "LK1": target.leaks is not None}
-    chosen = (*RULES, *(rule for rule in _ALL if wanted.get(rule.name)))
+    enabled = {"KI1": optional.has_synsets(target), "LK1": target.leaks is not None}
+    chosen = (*RULES, *(rule for rule in _ALL if enabled.get(rule.name)))
     if target.published is None:
-        # Groups of images are told by file names, which the sources of a manifest state too.
+        # File names reveal groups of images, and the sources of a manifest have file names too.
         return (*chosen, *(rule for rule in PUBLISHED_RULES if rule.name == "PL7" and target.sources))
-    given = {"DS3": bool(target.photos), "DS5": bool(target.sources), "LI2": bool(target.sources)}
-    given["LI3"] = given["LI2"]
-    asked = [
-        rule for rule in chosen if target.expects_tasks or given.get(rule.name, not rule.name.startswith(ON_TASKS))
+    available = {"DS3": bool(target.photos), "DS5": bool(target.sources), "LI2": bool(target.sources)}
+    available["LI3"] = available["LI2"]
+    applicable = [
+        rule for rule in chosen if target.expects_tasks or available.get(rule.name, not rule.name.startswith(ON_TASKS))
     ]
-    return (*asked, *PUBLISHED_RULES)
+    return (*applicable, *PUBLISHED_RULES)
 
 
 def chosen_rules(names: str) -> tuple[Rule, ...]:
@@ -48,10 +48,10 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
     Raises
     ------
     UsageError
-        There is no rule or principle of this name.
+        No rule or principle has this name.
     """
-    wanted = [name.strip().upper() for name in names.split(",") if name.strip()]
-    for name in wanted:
+    prefixes = [name.strip().upper() for name in names.split(",") if name.strip()]
+    for name in prefixes:
         if not any(rule.name.startswith(name) for rule in _ALL):
             every = [rule.name for rule in _ALL]
             near = difflib.get_close_matches(name, every, cutoff=0.5)
@@ -61,4 +61,4 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
                 expected=", ".join(every),
                 hint=f"did you mean {near[0]}?" if near else None,
             )
-    return tuple(rule for rule in _ALL if any(rule.name.startswith(name) for name in wanted))
+    return tuple(rule for rule in _ALL if any(rule.name.startswith(name) for name in prefixes))

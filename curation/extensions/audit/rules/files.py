@@ -32,7 +32,7 @@ _FEW = 10
 _LEAST_CLASSES = 3
 _TABLES = {"csv", "json lines"}
 _LABEL = "of labels"
-"""What the column is called whose values are the labels of images."""
+"""Name of the column whose values are the labels of images."""
 
 
 def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
@@ -41,9 +41,9 @@ def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
     labelled = [listed for listed in lists.lists if _values(listed) is not None]
     sound = []
     for listed in labelled:
-        found = [*_two_labels(lists, listed), *_against_folders(listed), *_out_of_range(lists, listed)]
-        yield from found
-        if not found:
+        findings = [*_two_labels(lists, listed), *_against_folders(listed), *_out_of_range(lists, listed)]
+        yield from findings
+        if not findings:
             sound.append(listed.name)
     for first, second in combinations(labelled, 2):
         yield from _between(lists, first, second)
@@ -148,12 +148,12 @@ def _between(lists: ListSet, first: AuditedList, second: AuditedList) -> Iterato
     if (first.read.labels is None) != (second.read.labels is None) or not lists.shared(first, second):
         return
     shared, rows = lists.images.in_both(lists.index[first.name], lists.index[second.name])
-    left, right = (_labels(side, own) for side, own in zip((first, second), rows, strict=True))
-    # Labels that are one throughout say what a list is for, not what its images show.
+    left, right = (_labels(side, index) for side, index in zip((first, second), rows, strict=True))
+    # A label that is the same on all lines describes the purpose of a list, not its images.
     if (left == left[0]).all() or (right == right[0]).all():
         return
-    given = np.ones(len(left), np.bool_) if first.read.labels is None else (left >= 0) & (right >= 0)
-    odd = np.flatnonzero((left != right) & given)
+    labelled = np.ones(len(left), np.bool_) if first.read.labels is None else (left >= 0) & (right >= 0)
+    odd = np.flatnonzero((left != right) & labelled)
     about, names = f"{first.name} and {second.name}", (first.name, second.name)
     if not len(odd):
         text = f"both hold {counted(len(shared), 'image')}, each with one label"
@@ -171,8 +171,8 @@ def _differing(
     names = (pair[0].name, pair[1].name)
     shared, rows = lists.images.in_both(lists.index[names[0]], lists.index[names[1]])
     cited = [
-        [f"{value[row]} ({side.file} line {side.read.lines[own[row]]})" for row in odd[:SHOWN_EXAMPLES].tolist()]
-        for side, own, value in zip(pair, rows, values, strict=True)
+        [f"{value[row]} ({side.file} line {side.read.lines[index[row]]})" for row in odd[:SHOWN_EXAMPLES].tolist()]
+        for side, index, value in zip(pair, rows, values, strict=True)
     ]
     images = lists.images.ids(shared[odd[:SHOWN_EXAMPLES]])
     examples = tuple(f"{image}: {left} and {right}" for image, left, right in zip(images, *cited, strict=True))
@@ -220,12 +220,12 @@ def _usual(listed: AuditedList) -> dict[str, int]:
     names, folders = folders_of(listed)
     labels = pd.DataFrame({"folder": folders, "label": listed.read.labels}).drop_duplicates()
     alone = labels[~labels["folder"].duplicated(keep=False)].sort_values("folder")
-    found = {names[folder]: label for folder, label in alone.itertuples(index=False)}
-    return found if len(set(found.values())) == len(found) > 1 else {}
+    by_folder = {names[folder]: label for folder, label in alone.itertuples(index=False)}
+    return by_folder if len(set(by_folder.values())) == len(by_folder) > 1 else {}
 
 
 def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
-    """PL16: two tables give an image that both name one value in a column of one name."""
+    """PL16: two tables agree on each common image in columns of the same name."""
     lists = published_of(target)
     for first, second in combinations(lists.lists, 2):
         columns = _columns_of_both(lists, first, second)
@@ -234,7 +234,7 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
         shared, rows = lists.images.in_both(lists.index[first.name], lists.index[second.name])
         names = (first.name, second.name)
         for column in columns:
-            left, right = (_cells(side, column, own) for side, own in zip((first, second), rows, strict=True))
+            left, right = (_cells(side, column, index) for side, index in zip((first, second), rows, strict=True))
             odd = np.flatnonzero((left != right) & (left != "") & (right != ""))
             if not len(odd):
                 text = f"the column {column} agrees for {counted(len(shared), 'file')}"
@@ -252,16 +252,16 @@ def _columns_of_both(lists: ListSet, first: AuditedList, second: AuditedList) ->
     if apart and all(read_role(side.name).roles for side in (first, second)):
         return []
     tables = {lists.files[side.file].form for side in (first, second)} <= _TABLES
-    named = first.read.group_of is not None and second.read.group_of is not None
-    return [*columns, _LABEL] if apart and tables and named else columns
+    has_groups = first.read.group_of is not None and second.read.group_of is not None
+    return [*columns, _LABEL] if apart and tables and has_groups else columns
 
 
 def _is_fact(listed: AuditedList, column: str) -> bool:
-    """Return whether a column says one thing of each image, and is no number of the row, as an exported index is."""
-    values, of = listed.read.columns[column].values, listed.read.columns[column].of
+    """Return whether a column has one value per image and is not a row number, such as an exported index."""
+    values, codes = listed.read.columns[column].values, listed.read.columns[column].of
     if len(values) >= _MATCHED * len(listed) and all(text.isdecimal() for text in values):
         return False
-    return bool((of == of[listed.first_rows][np.searchsorted(listed.unique, listed.members)]).all())
+    return bool((codes == codes[listed.first_rows][np.searchsorted(listed.unique, listed.members)]).all())
 
 
 def _cells(listed: AuditedList, column: str, rows: Int32s) -> npt.NDArray[Any]:
@@ -276,7 +276,7 @@ _ZEROS = re.compile(rb"^0+(?=[0-9]+$)", re.MULTILINE)
 
 
 def coco_facts(target: AuditTarget) -> dict[str, CocoFacts]:
-    """Return what the numbers of each COCO JSON of a folder say, by its path: read once for all rules."""
+    """Return the facts of each COCO JSON of a folder by its path; each file is read once for all rules."""
     if ("coco facts", "") not in target.cache:
         files = {name: file for name, file in published_of(target).files.items() if file.form == "coco json"}
         target.cache["coco facts", ""] = {name: read_coco_facts(file.path) for name, file in files.items()}
@@ -295,7 +295,7 @@ def lists_fit_their_json(target: AuditTarget) -> Iterator[Finding]:
 
 
 def _compared(listed: AuditedList, file: PublishedFile, facts: CocoFacts, about: str) -> Finding:
-    mine, theirs = (set(found.split(b"\n")[:-1]) for found in (listed.read.stems, file.lists[0].stems))
+    mine, theirs = (set(names.split(b"\n")[:-1]) for names in (listed.read.stems, file.lists[0].stems))
     numbers = set(_ZEROS.sub(b"", listed.read.stems).split(b"\n")[:-1])
     ids = {str(number).encode() for number in facts.images}
     if not mine & theirs and numbers & ids:
@@ -327,18 +327,18 @@ def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
                 f"{counted(facts.annotations, 'annotation')}"
             )
         examples = [f"id {key}: {joined(twice[key], 3)}" for key in sorted(twice, key=str)[:SHOWN_EXAMPLES]]
-        for what, on, size, repeated in (
+        for kind, on, size, repeated in (
             ("annotation", "on images", facts.annotations, facts.repeated_annotations),
             ("category", "as", len(facts.categories), facts.repeated_categories),
         ):
-            again = sum(len(own) - 1 for own in repeated.values())
-            size += again if what == "category" else 0
+            again = sum(len(records) - 1 for records in repeated.values())
+            size += again if kind == "category" else 0
             if repeated:
-                several = "categories" if what == "category" else "annotations"
+                several = "categories" if kind == "category" else "annotations"
                 texts.append(f"{size:,} {several} with {counted(size - again, 'id')}")
             examples += [
-                f"{what} {key} occurs {len(own)} times, {on} {joined(list(map(str, own)), 3)}"
-                for key, own in list(repeated.items())[:SHOWN_EXAMPLES]
+                f"{kind} {key} occurs {len(records)} times, {on} {joined(list(map(str, records)), 3)}"
+                for key, records in list(repeated.items())[:SHOWN_EXAMPLES]
             ]
         lists = (list_of(name),)
         if texts:
@@ -354,9 +354,9 @@ def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
     numbers: dict[str, dict[str, int | str]] = {}
     for name, facts in coco_facts(target).items():
         numbers[name] = {text: number for number, text in facts.categories.items()}
-        found = [*_broken(name, facts)]
-        yield from found
-        if not found:
+        findings = [*_broken(name, facts)]
+        yield from findings
+        if not findings:
             text = (
                 f"{counted(len(facts.images), 'image')}, {counted(facts.annotations, 'annotation')}, "
                 f"{counted(len(facts.categories), 'category', 'categories')}, {facts.used:,} with an annotation"
@@ -376,16 +376,16 @@ def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
 
 
 def _broken(name: str, facts: CocoFacts) -> Iterator[Finding]:
-    of, lists = facts.annotations, (list_of(name),)
+    total, lists = facts.annotations, (list_of(name),)
     if facts.orphans:
         examples = [f"annotation {key}: image {image}" for key, image in facts.orphans[:SHOWN_EXAMPLES]]
-        text = f"{len(facts.orphans):,} of {counted(of, 'annotation')} on images missing from the file"
-        yield Finding("fail", name, len(facts.orphans), text, tuple(examples), of=of, lists=lists)
+        text = f"{len(facts.orphans):,} of {counted(total, 'annotation')} on images missing from the file"
+        yield Finding("fail", name, len(facts.orphans), text, tuple(examples), of=total, lists=lists)
     if facts.undeclared and facts.categories:
         count = sum(facts.undeclared.values())
         examples = [f"category {key}: {n:,} annotations" for key, n in list(facts.undeclared.items())[:SHOWN_EXAMPLES]]
-        text = f"{count:,} of {counted(of, 'annotation')} of undeclared categories"
-        yield Finding("fail", name, count, text, tuple(examples), of=of, lists=lists)
+        text = f"{count:,} of {counted(total, 'annotation')} of undeclared categories"
+        yield Finding("fail", name, count, text, tuple(examples), of=total, lists=lists)
     # An image that occurs twice under one id is reported by PL6.
     twice = {text: set(ids) for text, ids in facts.repeated_files.items() if len(set(ids)) > 1}
     if twice:
@@ -420,16 +420,16 @@ def _folder(name: str) -> str:
 
 
 def _class_roles(files: Mapping[str, PublishedFile]) -> Iterator[tuple[str, str, str, tuple[str, ...], bool]]:
-    """Yield each list of classes with a role: scope, role, where it stands, names, and whether it is but a guess."""
+    """Yield each list of classes with a role: scope, role, location, names, and whether the role is a guess."""
     truths = {_folder(name) for name in files if _TRUTH.search(PurePosixPath(name).stem) and _UNKNOWN_FILE.search(name)}
     for name, file in files.items():
         stem = PurePosixPath(name).stem
         if file.form == "class roles":
             for role, names in file.classes.items():
-                if found := _ROLE_KEY.match(role):
-                    yield f"{name}: {found[1]}" if found[1] else name, found[2], f"{name}: {role}", names, False
+                if match := _ROLE_KEY.match(role):
+                    yield f"{name}: {match[1]}" if match[1] else name, match[2], f"{name}: {role}", names, False
         elif file.form == "class names" and CLASS_FILE.search(stem):
-            # A list of guesses or prompts beside the true one is no role.
+            # A list of guesses or prompts next to the true list has no role.
             guess = _folder(name) in truths and not _TRUTH.search(stem)
             if _UNKNOWN_FILE.search(stem):
                 yield _folder(name), "unknown", name, file.classes[""], guess
@@ -441,19 +441,19 @@ def no_class_is_known_and_unknown(target: AuditTarget) -> Iterator[Finding]:
     """PL3: no class is known and unknown, in any spelling."""
     by_scope: defaultdict[str, list[tuple[str, str, tuple[str, ...], bool]]] = defaultdict(list)
     for scope, role, where, names, guess in _class_roles(published_of(target).files):
-        # What one task leaves unknown another may know: files are held together within a task.
+        # A class may be unknown in one task and known in another: files are compared within a task.
         task = _TASK.search(where.partition(": ")[0])
         by_scope[f"{scope}, {task[0].strip('_-')}" if task else scope].append((role, where, names, guess))
     for scope, entries in by_scope.items():
         known = [(where, names) for role, where, names, _ in entries if role == "known"]
         unknown = [(where, names, guess) for role, where, names, guess in entries if role == "unknown"]
-        found = False
+        is_violated = False
         for where, names in known:
             for other, others, guess in unknown:
                 for finding in _alike(names, others, f"{other} against {where}", guess=guess):
-                    found |= finding.verdict != "info"
+                    is_violated |= finding.verdict != "info"
                     yield finding
-        if known and unknown and not found:
+        if known and unknown and not is_violated:
             count = len({name for _, names in known for name in names})
             text = f"{counted(count, 'known class', 'known classes')}, none of them unknown"
             yield Finding("pass", scope if scope != "." else "classes", text=text)
@@ -492,8 +492,8 @@ def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
         if not guess and ": " not in where:
             roles[scope].append((where, names))
     for scope, entries in roles.items():
-        named = [name for _, names in entries for name in names]
-        classes, of = _classes_of(target, scope, named)
+        all_names = [name for _, names in entries for name in names]
+        classes, dataset = _classes_of(target, scope, all_names)
         if not classes:
             continue
         everything = {fold(name) for name in classes} | {
@@ -503,13 +503,13 @@ def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
             foreign = [name for name in names if fold(name) not in everything]
             if foreign:
                 share = f"{len(foreign):,} of {counted(len(names), 'name')}"
-                text = f"{share} not among the classes of {of}: {joined(foreign)}"
+                text = f"{share} not among the classes of {dataset}: {joined(foreign)}"
                 yield Finding("warn", where, len(foreign), text)
             else:
-                yield Finding("pass", where, text=f"{counted(len(names), 'name')}, all classes of {of}")
-        rest = [name for name in classes if fold(name) not in {fold(other) for other in named}]
-        if rest and of == "COCO":
-            text = f"{counted(len(rest), 'class', 'classes')} of {of} without a role: {joined(rest, 20)}"
+                yield Finding("pass", where, text=f"{counted(len(names), 'name')}, all classes of {dataset}")
+        rest = [name for name in classes if fold(name) not in {fold(other) for other in all_names}]
+        if rest and dataset == "COCO":
+            text = f"{counted(len(rest), 'class', 'classes')} of {dataset} without a role: {joined(rest, 20)}"
             yield Finding("info", scope if scope != "." else "classes", len(rest), text)
 
 
@@ -524,7 +524,7 @@ def _class_files(lists: ListSet, folder: str) -> list[str]:
     ]
 
 
-def _classes_of(target: AuditTarget, scope: str, named: Sequence[str]) -> tuple[tuple[str, ...], str]:
+def _classes_of(target: AuditTarget, scope: str, names: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """Return the classes of the data: of a list without a role, of a JSON, or COCO's where nearly all names are its."""
     lists = published_of(target)
     for name in _class_files(lists, scope):
@@ -535,8 +535,8 @@ def _classes_of(target: AuditTarget, scope: str, named: Sequence[str]) -> tuple[
             return tuple(facts.categories.values()), name
     coco = tuple(name for _, name, *_ in COCO_CATEGORIES)
     plain = {fold(name) for name in coco}
-    hits = sum(fold(name) in plain for name in named)
-    return (coco, "COCO") if named and hits >= _NEARLY_ALL * len(named) else ((), "")
+    hits = sum(fold(name) in plain for name in names)
+    return (coco, "COCO") if names and hits >= _NEARLY_ALL * len(names) else ((), "")
 
 
 CHECKS: dict[str, Check] = {

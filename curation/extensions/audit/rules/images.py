@@ -1,4 +1,4 @@
-"""LI, DS: test images carry all the labels that a score takes for granted; an image occurs once, and in one role."""
+"""LI, DS: test images have all the labels that a score assumes; each image occurs once and in one role."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def tests_are_annotated_exhaustively(target: AuditTarget) -> Outcome:
 
 
 def _exhaustive(
-    target: AuditTarget, name: str, stated: Sequence[str], images: Int32s, tests: list[AuditedList]
+    target: AuditTarget, name: str, declared: Sequence[str], images: Int32s, tests: list[AuditedList]
 ) -> Finding:
-    if not stated:
+    if not declared:
         text = f"{counted(len(images), 'test image')} from {name}, of which nothing is known"
         return undecidable(name, EXHAUSTIVE, text)
-    covered = {target.names.folded(stated_name) for stated_name in stated}
+    covered = {target.names.folded(stated_name) for stated_name in declared}
     lacking = [entry.name for entry in target.classes if target.names.folded(entry.name) not in covered]
     if not lacking:
         return Finding("pass", name, text=f"{counted(len(images), 'test image')}, annotated with every class")
@@ -87,7 +87,7 @@ def _exhaustive(
 
 
 def _by_entries(target: AuditTarget, images: Int32s, tests: list[AuditedList]) -> list[Finding]:
-    """Judge images of a manifest by what its header says of the sources of their namespace."""
+    """Judge images of a manifest by the header entries of the sources in their namespace."""
     if target.kind == "folder":
         return [undecidable("sources", SOURCES, f"{counted(len(images), 'test image')} in no available source")]
     spaces = np.array([str(text).partition(":")[0] for text in target.ids[images].tolist()], object)
@@ -96,8 +96,8 @@ def _by_entries(target: AuditTarget, images: Int32s, tests: list[AuditedList]) -
     for space in sorted(set(spaces.tolist())):
         mine = images[spaces == space]
         entries = [entry for entry in target.entries if entry.namespace == space and entry.name in drawn_from]
-        stated = [set(entry.exhaustive) for entry in entries]
-        common = sorted(set.intersection(*stated)) if stated else []
+        class_sets = [set(entry.exhaustive) for entry in entries]
+        common = sorted(set.intersection(*class_sets)) if class_sets else []
         name = joined([entry.name for entry in entries]) or "no available source"
         if entries:
             findings.append(_exhaustive(target, name, common, mine, tests))
@@ -112,14 +112,14 @@ def tests_have_annotations(target: AuditTarget) -> Outcome:
     bare = np.empty(0, np.int32)
     for test in _distinct(target.with_role("test")):
         images = target.held(test)
-        shown = np.zeros(len(images), np.bool_)
+        has_label = np.zeros(len(images), np.bool_)
         for number, source in enumerate(target.sources):
             annotated = np.zeros(len(source.raw.images), np.bool_)
             annotated[source.raw.class_pairs()[0]] = True
             mine = target.home[images] == number
-            shown[mine] = annotated[target.positions[number][images[mine]]]
-        findings += [*unlocated(target, test), _bare(target, test, images, images[~shown])]
-        bare = np.union1d(bare, images[~shown & ~target.incomplete(images)])
+            has_label[mine] = annotated[target.positions[number][images[mine]]]
+        findings += [*unlocated(target, test), _bare(target, test, images, images[~has_label])]
+        bare = np.union1d(bare, images[~has_label & ~target.incomplete(images)])
     return Outcome(tuple(findings), len(bare))
 
 
@@ -153,12 +153,12 @@ def raw_tests_are_sound(target: AuditTarget) -> Iterator[Finding]:
         rows = target.positions[number][listed & (target.home == number)]
         if not len(rows):
             continue
-        wanted = np.zeros(len(source.raw.images), np.bool_)
-        wanted[rows] = True
+        is_test = np.zeros(len(source.raw.images), np.bool_)
+        is_test[rows] = True
         if target.classes:
-            yield _foreign(target, source, wanted)
+            yield _foreign(target, source, is_test)
         if source.has_boxes:
-            yield from _boxes(source, wanted)
+            yield from _boxes(source, is_test)
         else:
             yield undecidable(source.name, BOXES, "a table does not state boxes")
 
@@ -173,9 +173,9 @@ def _presence(target: AuditTarget, part: AuditedList) -> list[Finding]:
     return findings or [Finding("pass", part.name, text="every image is in a raw file")]
 
 
-def _foreign(target: AuditTarget, source: AuditedSource, wanted: Bools) -> Finding:
+def _foreign(target: AuditTarget, source: AuditedSource, is_test: Bools) -> Finding:
     image, category = source.raw.class_pairs()
-    image, category = image[wanted[image]], category[wanted[image]]
+    image, category = image[is_test[image]], category[is_test[image]]
     outside = [
         target.names.position(name) < 0 and target.names.folded(name) not in target.ignored
         for name in source.raw.categories.names
@@ -189,9 +189,9 @@ def _foreign(target: AuditTarget, source: AuditedSource, wanted: Bools) -> Findi
     return Finding("warn", source.name, int(foreign.sum()), text, tuple(natives.tolist()))
 
 
-def _boxes(source: AuditedSource, wanted: Bools) -> list[Finding]:
+def _boxes(source: AuditedSource, is_test: Bools) -> list[Finding]:
     objects = source.raw.require_objects("LI3")
-    rows = np.flatnonzero(wanted[objects.image])
+    rows = np.flatnonzero(is_test[objects.image])
     x, y, width, height = objects.boxes[rows].T
     image = objects.image[rows]
     wide, high = source.raw.images.widths[image], source.raw.images.heights[image]
@@ -199,14 +199,14 @@ def _boxes(source: AuditedSource, wanted: Bools) -> list[Finding]:
     flat = (width <= 0) | (height <= 0)
     out = sized & ((np.minimum(x, y) < -_OUTSIDE) | (x + width > wide + _OUTSIDE) | (y + height > high + _OUTSIDE))
     findings = []
-    for bad, what in ((flat, "without width or height"), (out, "beyond the edge of the image")):
+    for bad, defect in ((flat, "without width or height"), (out, "beyond the edge of the image")):
         if bad.any():
             texts = (
                 f"{source.raw.images.native[image[row]]}: annotation {objects.numbers[rows[row]]}, "
                 f"bbox {objects.boxes[rows[row]].tolist()}"
                 for row in np.flatnonzero(bad)[:SHOWN_EXAMPLES].tolist()
             )
-            text = f"{counted(int(bad.sum()), 'box', 'boxes')} {what}"
+            text = f"{counted(int(bad.sum()), 'box', 'boxes')} {defect}"
             findings.append(Finding("warn", source.name, int(bad.sum()), text, tuple(sorted(texts))))
     if not sized.all():
         text = f"the image size is not stated for {counted(int((~sized).sum()), 'box', 'boxes')}"
@@ -246,7 +246,7 @@ def _shares(case: ListInTask) -> list[Finding]:
 
 
 def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
-    """DS1: no line says again what another one said: an image with other labels or columns is for PL9."""
+    """DS1: a list contains no duplicate line; the same image with different labels is PL9."""
     if not target.files:
         yield undecidable("lists", "a folder with lists of images")
     yield from missing_lists([part for part in target.files if not part.stated_repeats])
@@ -256,8 +256,8 @@ def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
             yield Finding("fail", part.name, part.stated_repeats, text, lists=(part.name,))
     sound = []
     for part in (known for known in target.files if known.available):
-        if len(part.members) > len(part.unique) and (found := _repeated(target, part)):
-            yield found
+        if len(part.members) > len(part.unique) and (finding := _repeated(target, part)):
+            yield finding
         else:
             sound.append(part.name)
     if sound:
@@ -266,9 +266,9 @@ def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
 
 
 def _repeated(target: AuditTarget, part: AuditedList) -> Finding | None:
-    """Return what is wrong with the repeats of a list; nothing where its lines give an image several labels."""
+    """Return the finding on repeated lines of a list; None if repeats only give an image several labels."""
     rows = np.arange(len(part.members))
-    again = _said_again(part)
+    again = _repeated_rows(part)
     repeats = len(rows) - len(part.unique)
     other = repeats - len(again)
     if not len(again):
@@ -291,16 +291,16 @@ def _repeated(target: AuditTarget, part: AuditedList) -> Finding | None:
     return Finding("fail", part.name, repeats, text, tuple(examples), of=len(rows), lists=(part.name,), like=like)
 
 
-def _said_again(part: AuditedList) -> Int64s:
+def _repeated_rows(part: AuditedList) -> Int64s:
     """Return the rows whose image, label, second file and columns are in an earlier row."""
     import pandas as pd
 
     read = part.read
-    given: dict[str, Any] = {"image": part.members, "label": read.labels, "class": read.group_of}
-    given |= {"labels": read.label_counts, "rest": read.rest}
-    given |= {f"column {name}": column.of for name, column in read.columns.items()}
-    given["second"] = None if read.companions is None else np.array(read.companions.split(b"\n")[:-1], object)
-    columns = {name: values for name, values in given.items() if values is not None}
+    fields: dict[str, Any] = {"image": part.members, "label": read.labels, "class": read.group_of}
+    fields |= {"labels": read.label_counts, "rest": read.rest}
+    fields |= {f"column {name}": column.of for name, column in read.columns.items()}
+    fields["second"] = None if read.companions is None else np.array(read.companions.split(b"\n")[:-1], object)
+    columns = {name: values for name, values in fields.items() if values is not None}
     return np.flatnonzero(pd.DataFrame(columns).duplicated().to_numpy())
 
 
@@ -325,12 +325,12 @@ def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
             continue
         shared = target.shared(pair.first, pair.second)
         anywhere[shared] = True
-        found = [_shared(target, pair, shared)] if len(shared) else _perhaps(target, pair)
-        found = _by_annotations(target, pair, found) + _under_other_ids(target, pair)
-        # Wilderness lists have no question of their own: they are told where they share images.
-        if all(finding.verdict == "info" for finding in found) and pair.second.role != "wilderness":
+        results = [_shared(target, pair, shared)] if len(shared) else _perhaps(target, pair)
+        results = _by_annotations(target, pair, results) + _under_other_ids(target, pair)
+        # A pair with a wilderness list is reported only if it shares images.
+        if all(finding.verdict == "info" for finding in results) and pair.second.role != "wilderness":
             sound.append(pair)
-        findings += found
+        findings += results
     if sound:
         names = tuple(pair.names for pair in sound)
         text = f"no shared image in {counted(len(sound), 'pair')} of lists"
@@ -339,12 +339,12 @@ def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
 
 
 def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
-    """Return what is said of two lists that share images by their whole names."""
+    """Return the finding on two lists that share images by their whole names."""
     first, second = pair.first, pair.second
     inside = target.where(images)
     lines = [side.count_lines(inside[side.members]) for side in (first, second)]
     sizes, here = [side.count_lines() for side in (first, second)], (len(first.unique), len(second.unique))
-    found = Finding(
+    finding = Finding(
         "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail",
         pair.about,
         len(images),
@@ -360,7 +360,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     )
     if _counted_anew(target, pair, images) and not _are_files_of_one_folder(target, pair, images):
         text = f"if the file name alone identifies the image, both hold {counted(len(images), 'image')}"
-        return replace(found, verdict="warn", text=text, like="", hint=_WHICH_COUNT)
+        return replace(finding, verdict="warn", text=text, like="", hint=_WHICH_COUNT)
     if len(images) == here[0] == here[1]:
         how = _equal(pair)
         text = (
@@ -369,7 +369,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
             else "the same images, with other repeats"
         )
         like = f"{first.role} and {second.role} are the same list twice, {how or 'with other repeats'}"
-        return replace(found, text=text, like=like, hint=f"remove one of them; {_WHOLE_DOMAINS}")
+        return replace(finding, text=text, like=like, hint=f"remove one of them; {_WHOLE_DOMAINS}")
     if len(images) == here[1] and first.role == "train":
         rest = [
             other.name
@@ -380,14 +380,14 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         ]
         text = f"{first.name} holds all {counted(here[1], 'image')} of {second.name}"
         hint = f"train on {rest[0]}, which is {first.name} without {second.name}" if rest else _BOTH
-        return replace(found, text=text, hint=hint)
-    return found
+        return replace(finding, text=text, hint=hint)
+    return finding
 
 
 def _by_annotations(target: AuditTarget, pair: ComparedPair, by_name: list[Finding]) -> list[Finding]:
-    """Return what is said of two lists once boxes, sizes and photos of their annotations are compared.
+    """Return the findings on two lists after comparing boxes, sizes and photos of their annotations.
 
-    `by_name` is what their file names say: it stands where the files are no such annotations, or where it is an error.
+    `by_name` holds the findings by file name. It is returned unchanged if a file has no annotations or if it fails.
     """
     left, right = (_annotations(target, part) for part in (pair.first, pair.second))
     if left is None or right is None or any(finding.verdict == "fail" for finding in by_name):
@@ -407,7 +407,7 @@ def _by_annotations(target: AuditTarget, pair: ComparedPair, by_name: list[Findi
             lists=pair.names, pairs=(pair.names,), brief=pair.family.replace(" ", "_"),
             hint=_BOTH if shared.proven else "look at the photos: --photos NAME=DIR (DS3)",
         ))  # fmt: skip
-    # Files of one name whose records or photos differ are two images.
+    # Files with the same name but different records or photos are two images.
     is_sign = any(shared.evidence == "name" for shared in overlaps)
     return findings + (by_name if is_sign else [finding for finding in by_name if finding.verdict == "pass"])
 
@@ -430,7 +430,7 @@ def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] 
         try:
             source = open_path(path, dataset="lists", part=use, cache=False, bad_boxes="drop")
         except CurationError:
-            # Other rules say what is wrong with the file.
+            # Other rules report errors of the file.
             source = None
         target.cache[key] = source if source and source.objects is not None and len(source.objects) else None
     source = target.cache[key]
@@ -450,13 +450,13 @@ def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bo
     if by_folder and not any(str(name).startswith("voc2007:") for name in target.ids[images]):
         return True
     first, second = (
-        [int(number[0]) for number in map(_DIGITS.search, target.ids[own.unique]) if number] for own in lists
+        [int(number[0]) for number in map(_DIGITS.search, target.ids[listed.unique]) if number] for listed in lists
     )
     return _goes_through(first, second, len(images)) or _goes_through(second, first, len(images))
 
 
 def _are_files_of_one_folder(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
-    """Return whether lists name files of one folder: that of their VOC root, else that in which both lists lie."""
+    """Return whether lists name files of the same folder: their VOC root, else the folder of both lists."""
     if target.published is None:
         return False
     folders = {_folder_of(target.published.files[part.file].path.absolute()) for part in (pair.first, pair.second)}
@@ -474,10 +474,10 @@ def _folder_of(file: Path) -> Path:
 
 
 def _goes_through(numbers: Sequence[int], others: Sequence[int], shared: int) -> bool:
-    """Return whether numbers go from 0 or 1 to their last, and meet others as such of another count would be met."""
+    """Return whether numbers count from 0 or 1 without gaps, and the overlap with others can be coincidence."""
     lowest, count = min(numbers, default=2), len(set(numbers))
     goes = lowest < 2 and _FEWEST_COUNTED <= count == len(numbers) == max(numbers) - lowest + 1
-    # Others that go on where these end would be met by mistake alone.
+    # If the others continue where these end, a common number is a mistake, not coincidence.
     return goes and 2 * shared * (max(others) + 1) >= count * len(others)
 
 
@@ -493,10 +493,10 @@ def _equal(pair: ComparedPair) -> str:
 
 
 def _under_other_ids(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
-    """Return the images that two lists hold under two ids, by what the sources state: names, sizes and boxes."""
+    """Return findings of images with different ids in two lists, by names, sizes and boxes of the sources."""
     findings = []
     for shared in target.shared_under_other_ids:
-        # Names of a folder's lists have rules of their own, which look at folders and groups too.
+        # Other rules judge the names in lists of a folder, which also consider folders and groups.
         if not (shared.proven or target.kind == "manifest"):
             continue
         here = np.isin(shared.left, pair.first.unique) & np.isin(shared.right, pair.second.unique)
@@ -516,31 +516,31 @@ def _under_other_ids(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
 
 
 def _perhaps(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
-    """Return what file names suggest where no image is in both by its whole name."""
+    """Return the finding on similar file names if no whole name is in both lists."""
     if (
         target.published is None
         or min(pair.places) < 0
-        or (found := target.published.images.alike(*pair.places)) is None
+        or (overlap := target.published.images.alike(*pair.places)) is None
     ):
         return []
     examples = tuple(
         f"{target.ids[left]} and {target.ids[right]} ({pair.first.line_of(left)}; {pair.second.line_of(right)})"
-        for left, right in found.examples
+        for left, right in overlap.examples
     )
-    is_likely = found.strength == "likely"
+    is_likely = overlap.strength == "likely"
     if is_likely:
-        text = f"if the file name alone identifies the image, both hold {counted(found.images, 'image')}"
+        text = f"if the file name alone identifies the image, both hold {counted(overlap.images, 'image')}"
     else:
-        names = counted(found.images, "common name")
-        text = f"{names}, {found.why}: perhaps the same photos, which names cannot prove"
+        names = counted(overlap.images, "common name")
+        text = f"{names}, {overlap.why}: perhaps the same photos, which names cannot prove"
     return [Finding(
-        "warn" if is_likely else "info", pair.about, found.images, text, examples, of=len(pair.second.unique),
+        "warn" if is_likely else "info", pair.about, overlap.images, text, examples, of=len(pair.second.unique),
         lists=pair.names, pairs=(pair.names,), asked=int(is_likely), hint="look at the photos: --photos NAME=DIR (DS3)",
     )]  # fmt: skip
 
 
 def _allowed(target: AuditTarget) -> list[Finding]:
-    """Return what train lists of different tasks share: allowed, since each labels its own classes."""
+    """Return images shared by train lists of different tasks: allowed, since each labels other classes."""
     findings = []
     for first, second in combinations(target.with_role("train"), 2):
         if first.tasks != second.tasks and (count := len(target.shared(first, second))):
@@ -577,13 +577,13 @@ def _roles(target: AuditTarget) -> Bools:
 
 def _photos(target: AuditTarget, images: Int64s) -> dict[int, Path]:
     """Return the photo of each image that has one below a given folder."""
-    found: dict[int, Path] = {}
+    paths: dict[int, Path] = {}
     for name, folder in sorted(target.photos.items()):
         photos = PhotoFolder(folder)
         for image, names in _file_names(target, name, images):
             if (path := photos.find(names)) is not None:
-                found.setdefault(image, path)
-    return dict(sorted(found.items()))
+                paths.setdefault(image, path)
+    return dict(sorted(paths.items()))
 
 
 def _file_names(target: AuditTarget, name: str, images: Int64s) -> list[tuple[int, tuple[str, ...]]]:
@@ -597,12 +597,12 @@ def _file_names(target: AuditTarget, name: str, images: Int64s) -> list[tuple[in
             for image, text in zip(images.tolist(), texts, strict=True)
             if not spaces or text.partition(":")[0] in spaces
         ]
-    raw, places = target.sources[numbers[0]].raw, target.positions[numbers[0]]
+    raw, positions = target.sources[numbers[0]].raw, target.positions[numbers[0]]
     rows: list[tuple[int, tuple[str, ...]]] = []
-    for image in images[places[images] >= 0].tolist():
-        row = int(places[image])
-        stated, native = str(raw.images.file_names[row]), str(raw.images.native[row])
-        rows.append((image, (stated, native)))
+    for image in images[positions[images] >= 0].tolist():
+        row = int(positions[image])
+        file_name, native = str(raw.images.file_names[row]), str(raw.images.native[row])
+        rows.append((image, (file_name, native)))
     return rows
 
 
@@ -633,17 +633,17 @@ def _alike(target: AuditTarget, hashes: PhotoHashes, alike: AlikePhotos, roles: 
 
 
 def _pairs(target: AuditTarget, about: str, first: Int64s, second: Int64s, distance: Int32s, same: bool) -> Finding:
-    named = sorted(
+    rows = sorted(
         (bits, *sorted((str(target.ids[left]), str(target.ids[right]))))
         for left, right, bits in zip(first.tolist(), second.tolist(), distance.tolist(), strict=True)
     )
     examples = tuple(
         f"{left} and {right}" + ("" if same else f" (pHash differs in {bits} of 64 bits)")
-        for bits, left, right in named[:SHOWN_EXAMPLES]
+        for bits, left, right in rows[:SHOWN_EXAMPLES]
     )
-    what = "with the same pixels" if same else "that are nearly the same"
-    text = f"{counted(len(named), 'pair')} of photos under different ids {what}"
-    return Finding("fail" if same else "warn", about, len(named), text, examples)
+    relation = "with the same pixels" if same else "that are nearly the same"
+    text = f"{counted(len(rows), 'pair')} of photos under different ids {relation}"
+    return Finding("fail" if same else "warn", about, len(rows), text, examples)
 
 
 def validation_is_apart(target: AuditTarget) -> Outcome:
@@ -682,7 +682,7 @@ def _namespaced(target: AuditTarget) -> list[Finding]:
 
 
 def _collisions(target: AuditTarget) -> Iterator[Finding]:
-    """Yield the ids that sources of two datasets hold; parts of one dataset share ids by right."""
+    """Yield the ids that sources of two datasets share; parts of the same dataset may share ids."""
     for (a, first), (b, second) in combinations(enumerate(target.sources), 2):
         if namespace_of(first.raw.dataset) == namespace_of(second.raw.dataset):
             continue

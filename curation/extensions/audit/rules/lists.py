@@ -1,4 +1,4 @@
-"""PL, published lists: what names and sizes of somebody's lists say, and how lists of a folder relate.
+"""PL, published lists: names and sizes of lists, and relations between the lists of a folder.
 
 A finding on names is never one on pixels. Each rule states what it does not show (`Rule.not_shown`).
 """
@@ -43,11 +43,11 @@ def _base(name: str) -> str:
 
 
 def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
-    """PL1: a count in a file name is that of lines, distinct ids, or ids of one dataset."""
+    """PL1: a count in a file name equals the number of lines, distinct ids, or ids of a dataset."""
     lists = published_of(target)
     agreed = 0
     for listed in lists.lists:
-        # No year, and no bound of a range such as 20_40.
+        # Skip years and bounds of ranges such as 20_40.
         for number in map(int, _COUNT.findall(_base(listed.name))):
             if number in _YEARS:
                 continue
@@ -55,16 +55,16 @@ def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
             if number in counts.values():
                 agreed += 1
                 continue
-            found = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+            alternatives = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
             short = number - max(count for count in counts.values() if count <= number) if len(listed) else number
             near = f"; {short:,} are missing" if short > 0 and max(counts.values()) < number else ""
-            text = f"the name does not match the list: {number:,} is none of {found}{near}"
-            by_dataset = {what: count for what, count in counts.items() if what not in ("lines", "ids")}
+            text = f"the name does not match the list: {number:,} is none of {alternatives}{near}"
+            by_dataset = {kind: count for kind, count in counts.items() if kind not in ("lines", "ids")}
             empty = _COCO.search(_base(listed.name)) and "coco ids" not in counts
             empty = empty and sum(by_dataset.values()) == counts["ids"]
             if empty:
                 text += "; it names coco, but no id is from there"
-            # Far from every count, a number is no count: 640 is a size.
+            # A number far from every count is not a count: 640 is a size.
             is_near = any(number <= 2 * count <= 4 * number for count in counts.values())
             verdict: Verdict = "fail" if empty else "warn" if is_near else "info"
             yield Finding(verdict, listed.name, 1, text, lists=(listed.name,))
@@ -100,15 +100,15 @@ def growing_lists_are_nested(target: AuditTarget) -> Iterator[Finding]:
 
 def _series(lists: ListSet) -> Iterator[list[AuditedList]]:
     """Yield lists that grow with the one number in which their names differ."""
-    found: defaultdict[tuple[str, str], list[tuple[int, AuditedList]]] = defaultdict(list)
+    series: defaultdict[tuple[str, str], list[tuple[int, AuditedList]]] = defaultdict(list)
     for listed in lists.lists:
         folder, _, base = listed.name.rpartition("/")
         numbers = [int(text) for text in _NUMBER.findall(base)]
         # Smaller numbers are folds and versions, which promise nothing.
         if len(listed) and len(numbers) == 1 and LEAST_COUNT <= numbers[0] not in _YEARS:
-            found[folder, _NUMBER.sub("N", base)].append((numbers[0], listed))
-    for members in found.values():
-        # A list that breaks its own name is told by PL1, and does not hide the others.
+            series[folder, _NUMBER.sub("N", base)].append((numbers[0], listed))
+    for members in series.values():
+        # PL1 reports a list that contradicts its name; leave it out of the series.
         rising = [listed for number, listed in sorted(members, key=itemgetter(0)) if len(listed.unique) >= number]
         if len(rising) > 1 and all(len(small.unique) < len(two.unique) for small, two in pairwise(rising)):
             yield rising
@@ -135,8 +135,8 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
     elif any(re.search(r"ood|out.of", listed.name, re.IGNORECASE) for listed in lists.lists) or inside or outside:
         yield undecidable("lists", ID_AND_OOD)
     for listed in lists.lists:
-        if beside := _beside(listed):
-            yield Finding("info", listed.name, 0, beside, lists=(listed.name,), asked=0)
+        if summary := _column_summary(listed):
+            yield Finding("info", listed.name, 0, summary, lists=(listed.name,), asked=0)
         per = _per_class(listed, lists.files[listed.file].form)
         if per is not None and len(per) > 1:
             text = f"{len(listed):,} images in {len(per):,} classes, {per.min():,} to {per.max():,} each"
@@ -146,8 +146,8 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
             )
 
 
-def _beside(listed: AuditedList) -> str:
-    """Return what stands beside the images of a list: how many labels, and how many values of each column."""
+def _column_summary(listed: AuditedList) -> str:
+    """Return a summary of the further columns of a list: number of labels, and of values of each column."""
     texts, counts = list[str](), listed.read.label_counts
     if counts is not None:
         labels = np.bincount(listed.members, counts)[listed.unique]
@@ -178,11 +178,11 @@ def lists_have_one_name(target: AuditTarget) -> Iterator[Finding]:
 
     index = read_index(packaged_index()).lists
     counts = {known.stems for known in index} | {known.parent_stems for known in index}
-    for asked in published_of(target).lists:
-        equal = [known for known in index if f"sha256:{known.sha256}" == asked.sha256 and known.key == asked.read.name]
+    for part in published_of(target).lists:
+        equal = [known for known in index if f"sha256:{known.sha256}" == part.sha256 and known.key == part.read.name]
         how = "the same bytes as"
-        if not equal and len(asked.unique) in counts and len(asked) >= LEAST_COUNT:
-            how, digests = "the same images as", ListDigests.of(asked.read, "")
+        if not equal and len(part.unique) in counts and len(part) >= LEAST_COUNT:
+            how, digests = "the same images as", ListDigests.of(part.read, "")
             equal = [
                 known
                 for known in index
@@ -192,8 +192,8 @@ def lists_have_one_name(target: AuditTarget) -> Iterator[Finding]:
         if equal:
             titles = list(dict.fromkeys(known.title for known in equal))
             called = {known.called for known in equal}
-            name = "" if _base(asked.name).lower() in called else ", under another name"
-            yield Finding("info", asked.name, len(asked.unique), f"it has {how} {joined(titles, 4)}{name}")
+            name = "" if _base(part.name).lower() in called else ", under another name"
+            yield Finding("info", part.name, len(part.unique), f"it has {how} {joined(titles, 4)}{name}")
 
 
 def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
@@ -214,8 +214,8 @@ def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
 
 def _lines(part: AuditedList, verdict: Verdict, count: int, text: str, lines: Sequence[OddLine], like: str) -> Finding:
     examples = tuple(f"line {odd.line}: {odd.reason}: {odd.text!r}" for odd in lines[:SHOWN_EXAMPLES])
-    of = len(part) + part.read.odd
-    return Finding(verdict, "", count, text, examples, of=of, lists=(part.name,), like=like)
+    total = len(part) + part.read.odd
+    return Finding(verdict, "", count, text, examples, of=total, lists=(part.name,), like=like)
 
 
 _MOST_PARTS = 12
@@ -223,7 +223,7 @@ _SHOWN = 3
 
 
 def groups_are_on_one_side(target: AuditTarget) -> Outcome:
-    """PL7: patients, videos, drives, told by columns and names, are in train, in val or in test alone."""
+    """PL7: patients, videos and drives, read from columns and names, are in only one of train, val and test."""
     images = target.images
     if images is None:
         return not_applicable("no source states the file names of the images")
@@ -234,9 +234,9 @@ def groups_are_on_one_side(target: AuditTarget) -> Outcome:
     if not compared and not parts:
         return not_applicable("there are no lists of two roles, between which groups would be looked for")
     by_default = not (target.patterns or target.column)
-    # Numbers of COCO and VOC tell no group: there is nothing to look for.
-    places = {at for pair in compared for at in pair.places if by_default}
-    mute = {at for at in places if (images.uniques[at] < images.n_ids).all() and not images.lists[at].columns}
+    # Ids of COCO and VOC do not reveal groups, so these lists are skipped.
+    positions = {at for pair in compared for at in pair.places if by_default}
+    mute = {at for at in positions if (images.uniques[at] < images.n_ids).all() and not images.lists[at].columns}
     findings = [
         _group_finding(
             pair,
@@ -247,43 +247,43 @@ def groups_are_on_one_side(target: AuditTarget) -> Outcome:
         for pair in compared
     ]
     for pair in parts:
-        found = groups.compare(*pair.places, people_only=True)
-        if found.verdict == "shared":
-            findings.append(replace(_group_finding(pair, found), verdict="info", asked=0))
+        result = groups.compare(*pair.places, people_only=True)
+        if result.verdict == "shared":
+            findings.append(replace(_group_finding(pair, result), verdict="info", asked=0))
     if target.published is None and all(finding.verdict != "warn" for finding in findings):
         return not_applicable("the file names that the sources state tell no group on both sides")
     return Outcome(tuple(findings))
 
 
-def _group_finding(pair: ComparedPair, found: GroupResult) -> Finding:
+def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
     names, about = pair.names, pair.about
-    if found.verdict == "undecidable":
+    if result.verdict == "undecidable":
         like, why = (
             "no group could be read from the names",
-            found.why or "none mentions a patient, drive, video or the like",
+            result.why or "none mentions a patient, drive, video or the like",
         )
-        tried = f"; tried: {joined(found.tried)}" if found.tried else ""
+        tried = f"; tried: {joined(result.tried)}" if result.tried else ""
         need = "what a group of images is: --group REGEX, or --group column=NAME"
         finding = undecidable(about, need, f"{like}: {why}{tried}")
         brief, reason = pair.family.replace(" ", "_") or names[1], why.partition(":")[0]
         return replace(finding, lists=names, pairs=(names,), like=like, brief=brief, reason=reason)
-    several = f"{found.noun}s"
-    left_out = f"; {counted(sum(found.without), 'line')} without" if sum(found.without) else ""
-    also = "".join(f"; {text}" for text in found.also)
-    if found.verdict == "disjoint":
-        here, two = found.groups
-        text = f"by {found.pattern}: {here:,} and {counted(two, found.noun)}, none on both sides{left_out}{also}"
+    several = f"{result.noun}s"
+    left_out = f"; {counted(sum(result.without), 'line')} without" if sum(result.without) else ""
+    also = "".join(f"; {text}" for text in result.also)
+    if result.verdict == "disjoint":
+        here, two = result.groups
+        text = f"by {result.pattern}: {here:,} and {counted(two, result.noun)}, none on both sides{left_out}{also}"
         return Finding("pass", about, text=text, lists=names, pairs=(names,))
     sides = " and ".join(
-        f"{lines:,} of {of:,} lines of {name}" for lines, of, name in zip(found.lines, found.of, names, strict=True)
+        f"{lines:,} of {n:,} lines of {name}" for lines, n, name in zip(result.lines, result.of, names, strict=True)
     )
-    text = f"by {found.pattern}: {counted(found.both, found.noun)} on both sides, with {sides}{left_out}{also}"
-    if found.is_view:
+    text = f"by {result.pattern}: {counted(result.both, result.noun)} on both sides, with {sides}{left_out}{also}"
+    if result.is_view:
         text += "; these are other views of the same instant, not the same images"
-    examples = tuple(f"{row.name}: {row.lines[0]:,} and {row.lines[1]:,} lines" for row in found.examples[:_SHOWN])
-    hint = f"split by {found.noun}; if the same {several} in another modality or view are intended, document it"
+    examples = tuple(f"{row.name}: {row.lines[0]:,} and {row.lines[1]:,} lines" for row in result.examples[:_SHOWN])
+    hint = f"split by {result.noun}; if the same {several} in another modality or view are intended, document it"
     return Finding(
-        "warn", about, found.both, text, examples, of=sum(found.groups) - found.both, lists=names, pairs=(names,),
+        "warn", about, result.both, text, examples, of=sum(result.groups) - result.both, lists=names, pairs=(names,),
         hint=hint,
     )  # fmt: skip
 
@@ -312,12 +312,12 @@ def relations_are_noted(target: AuditTarget) -> Iterator[Finding]:
         yield _note(lists.images.climbing, f"{counted(lists.images.climbing, 'path')} with ..", ())
 
 
-def _note(count: int, text: str, lists: Sequence[str], of: int | None = None) -> Finding:
-    return Finding("info", "", count, text, lists=tuple(lists), asked=0, of=of)
+def _note(count: int, text: str, lists: Sequence[str], total: int | None = None) -> Finding:
+    return Finding("info", "", count, text, lists=tuple(lists), asked=0, of=total)
 
 
-def _names(lists: ListSet, places: Sequence[int]) -> list[str]:
-    return [lists.lists[at].name for at in places]
+def _names(lists: ListSet, positions: Sequence[int]) -> list[str]:
+    return [lists.lists[at].name for at in positions]
 
 
 _Noted = tuple[Finding, set[frozenset[int]]]
@@ -326,19 +326,19 @@ _Noted = tuple[Finding, set[frozenset[int]]]
 def _equal(lists: ListSet, judged: set[frozenset[int]]) -> Iterator[_Noted]:
     """Yield groups of lists with the same images, but for those that rules on roles judge."""
     filled = (at for at, listed in enumerate(lists.lists) if len(listed))
-    for places in grouped(filled, lambda at: lists.lists[at].unique.tobytes()).values():
-        pairs = {frozenset(pair) for pair in combinations(places, 2)}
-        if len(places) < 2 or pairs <= judged:
+    for positions in grouped(filled, lambda at: lists.lists[at].unique.tobytes()).values():
+        pairs = {frozenset(pair) for pair in combinations(positions, 2)}
+        if len(positions) < 2 or pairs <= judged:
             continue
-        own = [lists.lists[at] for at in places]
-        if len({listed.sha256 for listed in own}) == 1 and len({listed.file for listed in own}) == len(own):
+        members = [lists.lists[at] for at in positions]
+        if len({listed.sha256 for listed in members}) == 1 and len({listed.file for listed in members}) == len(members):
             how = "are byte-identical"
-        elif len({listed.members.tobytes() for listed in own}) == 1:
+        elif len({listed.members.tobytes() for listed in members}) == 1:
             how = "hold the same images line by line, but differ in their bytes"
         else:
             how = "hold the same images in another order or with repeats"
-        names = _names(lists, places)
-        count = len(own[0].unique)
+        names = _names(lists, positions)
+        count = len(members[0].unique)
         yield _note(count, f"{joined(names)} {how} ({counted(count, 'image')})", names), pairs
 
 
@@ -360,21 +360,21 @@ def _inside(lists: ListSet, overlap: Int64s, noted: set[frozenset[int]]) -> Iter
 def _unions(lists: ListSet, overlap: Int64s) -> Iterator[_Noted]:
     """Yield the lists that are others put together, and hold nothing else."""
     sizes = np.diagonal(overlap)
-    for whole in range(len(lists.lists)):
-        parts = np.flatnonzero((overlap[whole] == sizes) & (sizes < sizes[whole]) & (sizes > 0))
-        kept: list[int] = []
+    for union in range(len(lists.lists)):
+        parts = np.flatnonzero((overlap[union] == sizes) & (sizes < sizes[union]) & (sizes > 0))
+        rows: list[int] = []
         for part in parts[np.argsort(-sizes[parts], kind="stable")].tolist():
-            if not overlap[part, kept].any():
-                kept.append(part)
-        if 1 < len(kept) <= _MOST_PARTS and sizes[kept].sum() == sizes[whole]:
-            names = _names(lists, [whole, *sorted(kept)])
-            sum_of = " + ".join(f"{name} ({size:,})" for name, size in zip(names[1:], sizes[sorted(kept)], strict=True))
-            text = f"{names[0]} ({sizes[whole]:,} images) is {sum_of} and nothing else"
-            yield _note(int(sizes[whole]), text, names), {frozenset((whole, part)) for part in kept}
+            if not overlap[part, rows].any():
+                rows.append(part)
+        if 1 < len(rows) <= _MOST_PARTS and sizes[rows].sum() == sizes[union]:
+            names = _names(lists, [union, *sorted(rows)])
+            sum_of = " + ".join(f"{name} ({size:,})" for name, size in zip(names[1:], sizes[sorted(rows)], strict=True))
+            text = f"{names[0]} ({sizes[union]:,} images) is {sum_of} and nothing else"
+            yield _note(int(sizes[union]), text, names), {frozenset((union, part)) for part in rows}
 
 
 def _between(target: AuditTarget, overlap: Int64s, noted: set[frozenset[int]]) -> Iterator[Finding]:
-    """Yield what lists of different families share: advice, for folds and versions share images by design."""
+    """Yield notes on images shared by different families; notes only, as folds and versions share images by design."""
     lists = published_of(target)
     between = [pair for pair in target.compared or () if pair.kind == "between" and frozenset(pair.places) not in noted]
     roles: dict[str, str] = {listed.name: listed.role for listed in target.lists}
@@ -389,7 +389,7 @@ def _between(target: AuditTarget, overlap: Int64s, noted: set[frozenset[int]]) -
         kinds = " or ".join(dict.fromkeys(role for role in (first, second) if role))
         several = f"in several of {len(members)} {kinds} lists: ".replace("  ", " ")
         text = f"{counted(count, 'image')} {several}{joined(names)}"
-        yield _note(count, text, names, of=int((times > 0).sum()))
+        yield _note(count, text, names, total=int((times > 0).sum()))
     sides = [[at for name, at in lists.index.items() if roles.get(name) == role] for role in ("train", "test")]
     if min(map(len, sides)) > 1 and not overlap[np.ix_(*sides)].any():
         counts = [len(distinct(np.concatenate([lists.lists[at].unique for at in side]))) for side in sides]
@@ -404,12 +404,12 @@ def _shares(target: AuditTarget, overlap: Int64s, pair: ComparedPair, roles: Map
     left, right = pair.names
     trained = roles.get(right) == "train"
     first, second = (right, left) if trained else (left, right)
-    count, of = int(overlap[pair.places]), len((pair.first if trained else pair.second).unique)
-    text = f"{first} holds {count:,} of the {counted(of, 'image')} of {second}"
+    count, size = int(overlap[pair.places]), len((pair.first if trained else pair.second).unique)
+    text = f"{first} holds {count:,} of the {counted(size, 'image')} of {second}"
     if roles.get(first) == "train" and roles.get(second) in ("val", "test"):
         text += ": do not train on one family and test on the other"
     images = target.shared(pair.first, pair.second)
-    note = _note(count, text, pair.names, of=of)
+    note = _note(count, text, pair.names, total=size)
     return replace(note, examples=target.examples(images, [pair.first, pair.second])[:1], pairs=(pair.names,))
 
 
@@ -419,13 +419,13 @@ def _in_sources(target: AuditTarget) -> Iterator[Finding]:
     for source, held in zip(target.sources, target.positions >= 0, strict=True):
         count = int((tests & held).sum())
         if count and "train" in source.raw.part:
-            of = int(tests.sum())
-            text = f"a detector trained on {source.name} has seen {count:,} of the {counted(of, 'test image')}"
-            yield _note(count, text, [listed.name for listed in target.with_role("test")], of=of)
+            size = int(tests.sum())
+            text = f"a detector trained on {source.name} has seen {count:,} of the {counted(size, 'test image')}"
+            yield _note(count, text, [listed.name for listed in target.with_role("test")], total=size)
 
 
 def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]:
-    """PL17: no image is in a list that is said to be in-distribution and in one that is said to be out of it."""
+    """PL17: no image is in both an in-distribution list and an out-of-distribution list."""
     for inside, outside in product(target.with_role("id"), target.with_role("ood")):
         images = target.shared(inside, outside)
         about = f"{outside.name} and {inside.name}"

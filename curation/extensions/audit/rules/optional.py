@@ -1,8 +1,8 @@
-"""Rules asked of some benchmarks alone: KI, kinship of classes that are synsets; LK, leaks into a training corpus.
+"""Rules for some benchmarks only: KI, related classes among synsets; LK, leaks into a training corpus.
 
-KI speaks of classes and of no image: what it does not prove is said with every finding of relatives
-(`curation.signals.hierarchy.related_classes.NOT_PROVEN`). LK is asked where a leak check is given (`curation.leaks`),
-or where the rule is named: which corpus a model was trained on, a benchmark cannot know.
+KI compares classes, not images; every finding of related classes states what it does not prove
+(`curation.signals.hierarchy.related_classes.NOT_PROVEN`). LK runs if a leak check is given (`curation.leaks`) or the
+rule is named, because a benchmark does not know on which corpus a model was trained.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def has_synsets(target: AuditTarget) -> bool:
 
 def unknown_classes_are_no_relatives(target: AuditTarget) -> Iterator[Finding]:
     """KI1: no unknown class is a known one, or below or above one in WordNet 3.0, all parents kept."""
-    named = [tuple(entry.name for entry in target.classes if entry.role == role) for role in ("known", "unknown")]
+    names = [tuple(entry.name for entry in target.classes if entry.role == role) for role in ("known", "unknown")]
     cases = [(task.name, task.known, task.unknown) for task in target.tasks if task.unknown]
     images = _images(target)
-    for about, known, unknown in cases or [("classes", named[0], named[1])]:
+    for about, known, unknown in cases or [("classes", names[0], names[1])]:
         if not (known and unknown):
             yield undecidable(about, CLASSES, f"no {'unknown' if known else 'known'} class is named")
         else:
@@ -43,40 +43,40 @@ def unknown_classes_are_no_relatives(target: AuditTarget) -> Iterator[Finding]:
 
 
 def _images(target: AuditTarget) -> dict[str, int] | None:
-    """Return the images of each class in the test lists, where the names of images tell it."""
-    shown = target.ids[target.mask(target.with_role("test", "wilderness"))].tolist()
-    found = Counter(class_in(text.partition(":")[2] or text) for text in shown)
-    return {wnid: count for wnid, count in found.items() if wnid} or None
+    """Return the number of test images of each class, or None if their names do not contain wnids."""
+    image_ids = target.ids[target.mask(target.with_role("test", "wilderness"))].tolist()
+    counts = Counter(class_in(text.partition(":")[2] or text) for text in image_ids)
+    return {wnid: count for wnid, count in counts.items() if wnid} or None
 
 
-def _findings(found: ClassKin) -> Iterator[Finding]:
+def _findings(links: ClassKin) -> Iterator[Finding]:
     related = False
     for relation, verdict in _VERDICTS.items():
-        if names := found.of(relation):
+        if names := links.of(relation):
             related = True
-            count = found.images_of(names)
+            count = links.images_of(names)
             images = "" if count is None else f", {counted(count, 'image')},"
             text = (
-                f"{len(names):,} of {len(found.unknown.names):,} unknown classes"
-                f"{images} are {_MEANINGS[relation]} by {found.origin}; "
+                f"{len(names):,} of {len(links.unknown.names):,} unknown classes"
+                f"{images} are {_MEANINGS[relation]} by {links.origin}; "
                 f"{'; '.join(NOT_PROVEN)}"
             )
-            yield Finding(verdict, found.name, len(names), text, _examples(found, names))
-    absent = [*found.unknown.absent, *found.known.absent]
+            yield Finding(verdict, links.name, len(names), text, _examples(links, names))
+    absent = [*links.unknown.absent, *links.known.absent]
     if absent:
         classes = counted(len(absent), "class", "classes")
-        text = f"{classes} missing from the table of {found.origin}, which does not mean that they have no relatives"
-        yield undecidable(found.name, CLASSES, text, tuple(sorted(absent)[:SHOWN_EXAMPLES]))
+        text = f"{classes} missing from the table of {links.origin}, which does not mean that they have no relatives"
+        yield undecidable(links.name, CLASSES, text, tuple(sorted(absent)[:SHOWN_EXAMPLES]))
     elif not related:
         text = (
-            f"none of {len(found.unknown.names):,} unknown classes is related to a known one; {'; '.join(NOT_PROVEN)}"
+            f"none of {len(links.unknown.names):,} unknown classes is related to a known one; {'; '.join(NOT_PROVEN)}"
         )
-        yield Finding("pass", found.name, text=text)
+        yield Finding("pass", links.name, text=text)
 
 
-def _examples(found: ClassKin, names: Sequence[str]) -> tuple[str, ...]:
-    shown = sorted(names)[:SHOWN_EXAMPLES]
-    return tuple(f"{found.labels[name]}, nearest {found.labels[found.relatives[name].known[0]]}" for name in shown)
+def _examples(links: ClassKin, names: Sequence[str]) -> tuple[str, ...]:
+    first = sorted(names)[:SHOWN_EXAMPLES]
+    return tuple(f"{links.labels[name]}, nearest {links.labels[links.relatives[name].known[0]]}" for name in first)
 
 
 CHECK = "a leak check of the corpus: curation similarity leaks MANIFEST --corpus SHARDS --out DIR, then --leaks DIR"
@@ -88,11 +88,11 @@ def no_image_is_in_the_corpus(target: AuditTarget) -> Iterator[Finding]:
     """LK1: no image is in the corpus by its pixels, nearly, or mirrored."""
     from curation.extensions.leaks.report import WHOLE
 
-    found = target.leaks
-    if found is None:
+    leaks = target.leaks
+    if leaks is None:
         yield undecidable("corpus", CHECK)
         return
-    parts = {name: part for name, part in found.parts.items() if name != WHOLE} or {"all lists": found.parts[WHOLE]}
+    parts = {name: part for name, part in leaks.parts.items() if name != WHOLE} or {"all lists": leaks.parts[WHOLE]}
     for name, part in parts.items():
         if part.compared < part.images:
             images = counted(part.images, "image")
@@ -100,16 +100,16 @@ def no_image_is_in_the_corpus(target: AuditTarget) -> Iterator[Finding]:
             yield undecidable(name, PHOTOS, text)
         if part.leaked:
             kinds = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in part.leaked_by.items() if count)
-            text = f"{found.corpus.name} holds {part.leaked:,} of {counted(part.compared, 'image')} ({kinds})"
+            text = f"{leaks.corpus.name} holds {part.leaked:,} of {counted(part.compared, 'image')} ({kinds})"
             yield Finding("fail", name, part.leaked, text, part.examples)
         elif part.compared:
             text = (
-                f"none of {counted(part.compared, 'image')} found among {found.corpus.images:,} of {found.corpus.name}"
+                f"none of {counted(part.compared, 'image')} found among {leaks.corpus.images:,} of {leaks.corpus.name}"
             )
-            yield Finding("pass", name, text=text + found.missed)
-    if found.corpus.unreadable:
-        text = f"{counted(found.corpus.unreadable, 'unreadable image')} in {found.corpus.name}"
-        yield undecidable(found.corpus.name, READABLE, text)
+            yield Finding("pass", name, text=text + leaks.missed)
+    if leaks.corpus.unreadable:
+        text = f"{counted(leaks.corpus.unreadable, 'unreadable image')} in {leaks.corpus.name}"
+        yield undecidable(leaks.corpus.name, READABLE, text)
 
 
 CHECKS: dict[str, Check] = {"KI1": unknown_classes_are_no_relatives, "LK1": no_image_is_in_the_corpus}

@@ -87,38 +87,38 @@ def tests_show_known_and_unknown(case: ListInTask) -> list[Finding]:
 def classes_have_boxes(target: AuditTarget) -> Iterator[Finding]:
     """CO4: every class has a test box, and a training box in the task that introduces it."""
     if tests := target.with_role("test"):
-        shown = [raw_labels(target, test) for test in tests]
+        raw = [raw_labels(target, test) for test in tests]
         silent = any(target.incomplete(test.unique).any() for test in tests)
-        yield from _boxes_of(target, tests, shown, np.ones(len(target.classes), np.bool_), "test box", silent=silent)
+        yield from _boxes_of(target, tests, raw, np.ones(len(target.classes), np.bool_), "test box", silent=silent)
     trains = cases(target, "train")
     for task in range(len(target.tasks)):
-        if own := [case for case in trains if case.task == task]:
-            labels = [case.labels for case in own if case.labels is not None]
-            lists, what = [case.part for case in own], f"training box in {target.tasks[task].name}"
-            silent = any(len(case.unsure) for case in own)
-            yield from _boxes_of(target, lists, labels, target.introduced_in == task, what, silent=silent)
-            for case in own:
+        if task_cases := [case for case in trains if case.task == task]:
+            labels = [case.labels for case in task_cases if case.labels is not None]
+            lists, subject = [case.part for case in task_cases], f"training box in {target.tasks[task].name}"
+            silent = any(len(case.unsure) for case in task_cases)
+            yield from _boxes_of(target, lists, labels, target.introduced_in == task, subject, silent=silent)
+            for case in task_cases:
                 yield from case.uncovered_finding
 
 
 def _boxes_of(
-    target: AuditTarget, lists: list[AuditedList], labels: list[Labels], classes: Bools, what: str, *, silent: bool
+    target: AuditTarget, lists: list[AuditedList], labels: list[Labels], classes: Bools, subject: str, *, silent: bool
 ) -> list[Finding]:
     """Return whether each class has a box: one that is seen proves it, silence only where every image is known."""
     about = joined([part.name for part in lists])
     counts = np.zeros(len(target.classes) + 2, np.int64)
-    for own in labels:
-        counts += np.bincount(own.label + 1, minlength=len(target.classes) + 2)
+    for table in labels:
+        counts += np.bincount(table.label + 1, minlength=len(target.classes) + 2)
     lacking = [target.classes[row].name for row in np.flatnonzero(classes & (counts[1:-1] == 0)).tolist()]
     size = int(classes.sum())
     if not lacking:
-        return [Finding("pass", about, text=f"{counted(size, 'class', 'classes')}, each with a {what}")]
+        return [Finding("pass", about, text=f"{counted(size, 'class', 'classes')}, each with a {subject}")]
     if findings := missing_lists(lists):
         return findings
     if silent:
-        text = f"no {what} seen for {len(lacking)} of {size} classes: {joined(lacking)}"
+        text = f"no {subject} seen for {len(lacking)} of {size} classes: {joined(lacking)}"
         return [undecidable(about, unlocated_need(target, lists), text)]
-    text = f"{counted(len(lacking), 'class', 'classes')} without a {what}: {joined(lacking)}"
+    text = f"{counted(len(lacking), 'class', 'classes')} without a {subject}: {joined(lacking)}"
     return [Finding("warn", about, len(lacking), text, tuple(sorted(lacking)[:SHOWN_EXAMPLES]))]
 
 
@@ -161,24 +161,24 @@ def tasks_increase(target: AuditTarget) -> list[Finding]:
 
 
 def _violated(violations: Iterable[tuple[str, str]]) -> list[Finding]:
-    """Return findings of what is wrong: what each is about, and what is said of it."""
+    """Return a failing finding for each violation, a pair of subject and text."""
     return [Finding("fail", about, 1, text, (f"{about}: {text}",)) for about, text in violations]
 
 
 def _introductions(target: AuditTarget) -> dict[tuple[str, str], None]:
-    found, home = dict[tuple[str, str], None](), dict[str, str]()
+    problems, home = dict[tuple[str, str], None](), dict[str, str]()
     for task in target.tasks:
         if not task.introduced:
-            found[task.name, "introduces no class"] = None
+            problems[task.name, "introduces no class"] = None
         for name in task.introduced:
             first = home.setdefault(name, task.name)
             if first != task.name or task.introduced.count(name) > 1:
-                found[task.name, f"introduces {name!r} again, after {first}"] = None
-    return found
+                problems[task.name, f"introduces {name!r} again, after {first}"] = None
+    return problems
 
 
 def _growth(target: AuditTarget) -> Iterator[tuple[str, str]]:
-    """Compare stated classes of adjoining tasks; repeated introductions are told by `_introductions`."""
+    """Compare stated classes of adjoining tasks; `_introductions` reports repeated introductions."""
     for before, task in pairwise(target.tasks):
         gained, introduced = set(task.known) - set(before.known), set(task.introduced)
         if lost := sorted(set(before.known) - set(task.known)):
@@ -233,10 +233,10 @@ def train_images_show_their_task(case: ListInTask) -> list[Finding]:
     is_file = case.file is not None and not len(target.held(part))
     labels = case.labels if is_file else case.raw
     assert labels is not None  # noqa: S101
-    own = np.append(target.introduced_in == case.task, [False, False])
-    shown = target.where(labels.image[own[labels.label]])
+    introduced = np.append(target.introduced_in == case.task, [False, False])
+    has_object = target.where(labels.image[introduced[labels.label]])
     judged = case.covered if is_file else target.held(part)
-    without = judged[~shown[judged]]
+    without = judged[~has_object[judged]]
     silent = np.zeros(len(without), np.bool_) if is_file else target.incomplete(without)
     findings = case.uncovered_finding if is_file else unlocated(target, part)
     if len(proven := without[~silent]):
@@ -261,25 +261,25 @@ def _left_out(target: AuditTarget, task: int, trains: list[AuditedList]) -> list
     if not drawn_from:
         return unlocated(target, trains[0])
     findings = [finding for train in trains for finding in unlocated(target, train)]
-    given = {source.name for source in target.sources}
-    if not findings and (unseen := sorted({name for train in trains for name in train.sources} - given)):
+    available = {source.name for source in target.sources}
+    if not findings and (unseen := sorted({name for train in trains for name in train.sources} - available)):
         findings.append(undecidable(about, SOURCES, f"nothing is known about the images of {joined(unseen)}"))
     listed = target.mask([*trains, *held_out])
     for number in drawn_from:
         source = target.sources[number]
         objects = source.objects.require_objects("An audit")
-        own = np.append(target.introduced_in == task, False)
+        introduced = np.append(target.introduced_in == task, False)
         showing = np.zeros(len(source.raw.images), np.bool_)
-        showing[objects.image[own[objects.category]]] = True
-        places = target.positions[number]
-        showing[places[(places >= 0) & listed]] = False
+        showing[objects.image[introduced[objects.category]]] = True
+        positions = target.positions[number]
+        showing[positions[(positions >= 0) & listed]] = False
         natives = np.sort(source.raw.images.native[showing])
         least = "" if source.complete else "at least "
         images = counted(len(natives), "image")
         text = f"{least}{images} of {source.name} with a class of the task but in no list"
         if len(natives):
-            found = Finding("warn", about, len(natives), text, tuple(natives[:SHOWN_EXAMPLES].tolist()))
-            findings += missing_lists(held_out) or [found]
+            warning = Finding("warn", about, len(natives), text, tuple(natives[:SHOWN_EXAMPLES].tolist()))
+            findings += missing_lists(held_out) or [warning]
         elif source.complete:
             findings.append(Finding("pass", about, text=text))
         else:
@@ -289,9 +289,9 @@ def _left_out(target: AuditTarget, task: int, trains: list[AuditedList]) -> list
 
 def _sources_of(target: AuditTarget, lists: list[AuditedList]) -> list[int]:
     """Return the available sources that some lists draw from: those they name, else those that hold their images."""
-    named = {name for part in lists for name in part.sources}
-    if named:
-        return [number for number, source in enumerate(target.sources) if source.name in named]
+    names = {name for part in lists for name in part.sources}
+    if names:
+        return [number for number, source in enumerate(target.sources) if source.name in names]
     homes = np.unique(np.concatenate([target.home[part.unique] for part in lists]))
     return [int(home) for home in homes if home >= 0]
 
@@ -353,8 +353,8 @@ def _exemplars(case: ListInTask, earlier: list[AuditedList], lacking: list[str])
 
 def _exemplar_counts(target: AuditTarget, chosen: Bools, held: Int64s, most: Int64s) -> tuple[str, ...]:
     """Return the classes with the fewest images, each with how many it has at least."""
-    places = np.flatnonzero(chosen)
-    ranked = places[np.argsort(held[places], kind="stable")][:_SHOWN_CLASSES]
+    rows = np.flatnonzero(chosen)
+    ranked = rows[np.argsort(held[rows], kind="stable")][:_SHOWN_CLASSES]
     return tuple(
         f"{target.classes[row].name} {'at least ' if most[row] > held[row] else ''}{held[row]}"
         for row in ranked.tolist()
@@ -372,8 +372,8 @@ def _images_of_classes(target: AuditTarget, lists: list[AuditedList]) -> tuple[I
         labels = raw_labels(target, part)
         pairs.append(labels.image.astype(np.int64) * n_classes + labels.label)
         images.append(part.unique)
-    shown = distinct(np.concatenate(pairs))
-    image, label = np.divmod(shown, max(n_classes, 1))
+    keys = distinct(np.concatenate(pairs))
+    image, label = np.divmod(keys, max(n_classes, 1))
     least = np.bincount(label, minlength=n_classes)
     every = distinct(np.concatenate(images))
     silent = every[target.incomplete(every)]
@@ -406,8 +406,8 @@ def _test_view(case: ListInTask) -> list[Finding]:
     located = unlocated(case.target, case.part)
     if missing := case.unseen_boxes(case.about):
         return missing if len(case.target.held(case.part)) else located
-    found = _compared(case, case.about, _expected(case), _labels(case))
-    return found + case.uncovered_finding + located
+    findings = _compared(case, case.about, _expected(case), _labels(case))
+    return findings + case.uncovered_finding + located
 
 
 def _labels(case: ListInTask) -> Labels:
@@ -431,8 +431,8 @@ def _written_view(case: ListInTask) -> list[Finding]:
     raw, labels = ruled or case.raw, _labels(case)
     elsewhere = labels.where(~allowed[labels.label])
     mine = allowed[raw.label] & ~raw.at_places_of(elsewhere)
-    found = _compared(case, about, raw.where(mine), labels.where(allowed[labels.label]), flagged=bool(ruled))
-    return found + unlocated(target, part)
+    findings = _compared(case, about, raw.where(mine), labels.where(allowed[labels.label]), flagged=bool(ruled))
+    return findings + unlocated(target, part)
 
 
 def _lossy(case: ListInTask) -> str:
@@ -462,8 +462,8 @@ def _compared(case: ListInTask, about: str, expected: Labels, labels: Labels, *,
     Parameters
     ----------
     flagged : bool
-        Whether crowd and difficult boxes must be there too: of training and validation labels it depends on a view
-        that nobody declared.
+        Whether crowd and difficult boxes must be present too. For training and validation labels this depends on
+        an undeclared view.
     """
     known = case.target.where(case.target.held(case.part))
     known[case.uncovered] = False
@@ -490,9 +490,9 @@ def _compared(case: ListInTask, about: str, expected: Labels, labels: Labels, *,
     return [case.of("fail", images, text, max(int(lost.sum()), int(gained.sum())), about)]
 
 
-def _differences(expected: Labels, found: Labels) -> tuple[Bools, Bools]:
+def _differences(expected: Labels, actual: Labels) -> tuple[Bools, Bools]:
     """Return which boxes of each side have no partner of the same image, label and place on the other."""
-    ours, theirs, size = _numbered(expected.keys(), found.keys())
+    ours, theirs, size = _numbered(expected.keys(), actual.keys())
     return _surplus(ours, theirs, size), _surplus(theirs, ours, size)
 
 
