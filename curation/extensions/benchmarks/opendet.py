@@ -64,11 +64,11 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     closed, coco = sources[CLOSED], sources[COCO]
     closed.require_objects("The closed part")
     classes = voc_classes(coco)
-    what = show_classes(coco, classes)
+    presence = show_classes(coco, classes)
     pools: dict[str, tuple[Int64s, tuple[int, ...]]] = {
-        f"range-{count}": (range_pool(what, classes, count), (size,)) for count, size in RANGES.items()
+        f"range-{count}": (range_pool(presence, classes, count), (size,)) for count, size in RANGES.items()
     }
-    pools["wilderness"] = (wilderness_pool(what, classes), WILDERNESS)
+    pools["wilderness"] = (wilderness_pool(presence, classes), WILDERNESS)
     if not any(len(pool) for pool, _ in pools.values()):
         raise ProtocolError(
             "No image of the COCO source belongs to the benchmark",

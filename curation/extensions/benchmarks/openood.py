@@ -54,11 +54,11 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     }
     figures = [
         compared(
-            stated["name"], len(part.ids), stated["paper"][0], stated["place"], "the source is another set of images"
+            figure["name"], len(part.ids), figure["paper"][0], figure["place"], "the source is another set of images"
         )
         for part in parts
-        for stated in benchmark_facts(__name__)["published"]["imagenet"]["figures"]
-        if stated["name"] == f"{part.entry.name}.images"
+        for figure in benchmark_facts(__name__)["published"]["imagenet"]["figures"]
+        if figure["name"] == f"{part.entry.name}.images"
     ]
     equal = [part.entry.name for part in parts if part.entry.name in published_sets.keys() - differing]
     notes = [f"Equal to OpenOOD's published list as a set: {', '.join(equal)}."] if equal else []
@@ -82,8 +82,8 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 def _unknown(sources: Mapping[str, Source]) -> list[str]:
     """Return the classes that OOD sources name, each once; of SSB the hard ones."""
-    named = {name for slot in ("ninco", "textures") if slot in sources for name in sources[slot].categories.names}
-    return sorted(named | (set(hard_classes()) if "ssb" in sources else set()))
+    names = {name for slot in ("ninco", "textures") if slot in sources for name in sources[slot].categories.names}
+    return sorted(names | (set(hard_classes()) if "ssb" in sources else set()))
 
 
 def hard_classes() -> list[str]:
@@ -93,10 +93,10 @@ def hard_classes() -> list[str]:
 
 
 def _parts(sources: Mapping[str, Source], classes: tuple[ClassEntry, ...]) -> Iterator[Part]:
-    stated = {part["name"]: part for part in benchmark_facts(__name__)["published"]["imagenet"]["parts"]}
+    published = {part["name"]: part for part in benchmark_facts(__name__)["published"]["imagenet"]["parts"]}
 
     def part(name: str, slot: str, positions: Any, rule: str = "") -> Part:
-        facts = stated.get(name, {"role": "test", "selection": rule})
+        facts = published.get(name, {"role": "test", "selection": rule})
         selected = Selection(slot, sources[slot], positions)
         order: Order = "listed" if name == "textures" else "code_point"
         return make_part(name, facts["role"], selected, classes, view=LabelView(), rule=facts["selection"], order=order)
@@ -105,16 +105,16 @@ def _parts(sources: Mapping[str, Source], classes: tuple[ClassEntry, ...]) -> It
         if cut in sources and slot not in sources:
             raise ProtocolError("A source is missing", where=f"source {cut}", expected=f"--source {slot}=PATH")
         if cut in sources:
-            whole, taken = sources[slot].image_ids, sources[cut].image_ids
-            if not np.isin(taken, whole).all():
+            all_ids, cut_ids = sources[slot].image_ids, sources[cut].image_ids
+            if not np.isin(cut_ids, all_ids).all():
                 raise ProtocolError(
                     "A list for hyper-parameters has images that its set lacks",
                     where=f"source {cut}",
                     expected=f"images of source {slot}",
-                    found=str(taken[~np.isin(taken, whole)][0]),
+                    found=str(cut_ids[~np.isin(cut_ids, all_ids)][0]),
                 )
-            yield part(name, slot, np.flatnonzero(~np.isin(whole, taken)))
-            yield part(cut, slot, np.flatnonzero(np.isin(whole, taken)))
+            yield part(name, slot, np.flatnonzero(~np.isin(all_ids, cut_ids)))
+            yield part(cut, slot, np.flatnonzero(np.isin(all_ids, cut_ids)))
         elif slot in sources:
             rule = f"{name} and {cut} of OpenOOD together: which image is of which, only its lists say."
             yield part(f"{name}-and-val", slot, all_images(sources[slot]), rule)
@@ -145,8 +145,8 @@ def plan_imglists(manifest: Manifest, parts: Sequence[str], sources: Mapping[str
     texts = {part: _lines(manifest, part, sources) for part in parts}
     return Plan(
         files=[
-            PlannedFile(f"{part if part.startswith('val_') else f'test_{part}'}.txt", lines(own))
-            for part, own in texts.items()
+            PlannedFile(f"{part if part.startswith('val_') else f'test_{part}'}.txt", lines(rows))
+            for part, rows in texts.items()
         ],
         records=sum(map(len, texts.values())),
         counts={"lines": sum(map(len, texts.values()))},

@@ -66,7 +66,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     ProtocolError
         The file that is to hold base classes alone has objects of others, or the validation part shows no class.
     """
-    given = {slot: sources[slot] for slot in (VAL, TRAIN, SEEN_FILE) if slot in sources}
+    chosen = {slot: sources[slot] for slot in (VAL, TRAIN, SEEN_FILE) if slot in sources}
     parts = [_part(group, "test", group, VAL, sources[VAL]) for group in GROUPS]
     if not len(parts[-1].ids):
         raise ProtocolError(
@@ -75,9 +75,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             expected="COCO instances with its 80 classes",
             found=f"{len(sources[VAL].images)} images, classes {', '.join(sources[VAL].categories.names[:5])}, …",
         )
-    if SEEN_FILE in given:
-        _require_seen(given[SEEN_FILE])
-    parts += [_part(slot, "train", "seen", slot, given[slot]) for slot in (TRAIN, SEEN_FILE) if slot in given]
+    if SEEN_FILE in chosen:
+        _require_seen(chosen[SEEN_FILE])
+    parts += [_part(slot, "train", "seen", slot, chosen[slot]) for slot in (TRAIN, SEEN_FILE) if slot in chosen]
     return manifest_of(
         parts,
         name=f"ovcoco/{sources[VAL].part or 'custom'}",
@@ -85,7 +85,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         paper=PAPER,
         taxonomy="OVD",
         classes=CLASSES,
-        sources=tuple(source_entry(slot, source) for slot, source in given.items()),
+        sources=tuple(source_entry(slot, source) for slot, source in chosen.items()),
         protocol="ovcoco",
         algorithm_version=1,
         parameters=dict(parameters),
@@ -100,7 +100,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             for part in parts
             if part.entry.name in SIZES
         ],
-        notes=_notes(given),
+        notes=_notes(chosen),
     )
 
 
@@ -127,10 +127,10 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} ({count:,})" for name, count in counts.items())[:300]
 
 
-def _notes(given: Mapping[str, Source]) -> tuple[str, ...]:
+def _notes(sources: Mapping[str, Source]) -> tuple[str, ...]:
     notes = ["background, which the authors' list of seen classes names, is not a class of COCO."]
-    if TRAIN in given:
-        both = int((images_with(given[TRAIN], GROUPS["seen"]) & images_with(given[TRAIN], GROUPS["unseen"])).sum())
+    if TRAIN in sources:
+        both = int((images_with(sources[TRAIN], GROUPS["seen"]) & images_with(sources[TRAIN], GROUPS["unseen"])).sum())
         notes.append(
             f"{both:,} images of the part train show a novel object too, unlabelled: the ordinary case of the "
             "benchmark, no fault of the list."
@@ -207,10 +207,10 @@ def evaluate(
         part = ground_truth(source, known, None)
     with stage("reading detections"):
         read = detections_of(detections, part, policy)
-    kept = read.detections.label < len(GROUPS["all"])
-    if n := int((~kept).sum()):
+    is_scored = read.detections.label < len(GROUPS["all"])
+    if n := int((~is_scored).sum()):
         if outside == "error":
-            counts = Counter(known.names[label] for label in read.detections.label[~kept].tolist())
+            counts = Counter(known.names[label] for label in read.detections.label[~is_scored].tolist())
             raise PredictionError(
                 "The detections hold classes that are neither base nor novel",
                 where=str(detections),
@@ -218,7 +218,7 @@ def evaluate(
                 found=f"{n:,} of {_counted({name: counts[name] for name in LEFT_OUT if counts[name]})}",
                 hint="--on-error outside=drop leaves them out and reports them",
             )
-        read = replace(read, detections=read.detections.take(kept), reported={**read.reported, OUTSIDE: n})
+        read = replace(read, detections=read.detections.take(is_scored), reported={**read.reported, OUTSIDE: n})
     facts = about(known, {"test": {"truth": part.file, "detections": read.file}}, option_files={})
     chosen = [name for name in VARIANTS if variant in (name, "all")]
     scored = []
@@ -250,8 +250,8 @@ def _classes(source: Source) -> KnownClasses:
     EvaluationError
         The truth has no category of a base or novel class.
     """
-    own = dict(zip(source.categories.names, source.categories.category_ids, strict=True))
-    missing = [name for name in GROUPS["all"] if name not in own]
+    numbers = dict(zip(source.categories.names, source.categories.category_ids, strict=True))
+    missing = [name for name in GROUPS["all"] if name not in numbers]
     if missing:
         raise EvaluationError(
             f"The truth has no category of {len(missing)} of the 65 classes",
@@ -262,20 +262,20 @@ def _classes(source: Source) -> KnownClasses:
         )
     coco = {name: number for number, name, _ in COCO_CATEGORIES}
     # Of a class that the truth lacks, COCO's number says something only where the truth numbers classes as COCO does.
-    is_coco = all(own[name] == coco[name] for name in GROUPS["all"])
-    lent = {name: coco[name] for name in LEFT_OUT if is_coco and coco[name] not in own.values()}
+    is_coco = all(numbers[name] == coco[name] for name in GROUPS["all"])
+    lent = {name: coco[name] for name in LEFT_OUT if is_coco and coco[name] not in numbers.values()}
     names = (*BASE, *NOVEL, *LEFT_OUT)
-    return KnownClasses(names, tuple(own.get(name, lent.get(name)) for name in names), "OV-COCO")
+    return KnownClasses(names, tuple(numbers.get(name, lent.get(name)) for name in names), "OV-COCO")
 
 
-def _tables(setting: str, truth: GroundTruth, found: Detections, source: Source) -> dict[str, dict[str, list[Any]]]:
+def _tables(setting: str, truth: GroundTruth, results: Detections, source: Source) -> dict[str, dict[str, list[Any]]]:
     """Return AP50 of each class in one setting, in %, and what was scored together."""
     lists: list[dict[str, Any]] = []
     classes: list[dict[str, Any]] = []
     for group in SETTINGS[setting]:
         names = GROUPS[group]
         ids = source.image_ids[images_with(source, GROUPS[group])].tolist()
-        objects, guesses = _restricted(truth, found, np.isin(truth.image_ids, ids), names)
+        objects, guesses = _restricted(truth, results, np.isin(truth.image_ids, ids), names)
         precision = np.full((101, len(names)), np.nan)
         for label, figures in coco_precision(objects, guesses).items():
             precision[:, label] = figures[0]
@@ -302,7 +302,7 @@ def _tables(setting: str, truth: GroundTruth, found: Detections, source: Source)
 
 
 def _restricted(
-    truth: GroundTruth, found: Detections, images: Bools, names: tuple[str, ...]
+    truth: GroundTruth, detections: Detections, images: Bools, names: tuple[str, ...]
 ) -> tuple[GroundTruth, Detections]:
     """Return ground truth and detections of some images and classes alone."""
     first = truth.classes.index(names[0])
@@ -310,10 +310,10 @@ def _restricted(
     labels[first : first + len(names)] = np.arange(len(names))
     new_row = np.where(images, np.cumsum(images) - 1, -1).astype(np.int32)
     rows = np.flatnonzero((new_row[truth.image] >= 0) & (labels[truth.label] >= 0))
-    said = truth.federated
-    if said is not None:
-        said = np.column_stack([new_row[said[:, 0]], labels[said[:, 1]], said[:, 2]]).astype(np.int32)
-        said = said[(said[:, :2] >= 0).all(axis=1)]
+    cells = truth.federated
+    if cells is not None:
+        cells = np.column_stack([new_row[cells[:, 0]], labels[cells[:, 1]], cells[:, 2]]).astype(np.int32)
+        cells = cells[(cells[:, :2] >= 0).all(axis=1)]
     objects = replace(
         truth,
         image_numbers=truth.image_numbers[images],
@@ -328,10 +328,10 @@ def _restricted(
         original=None,
         index=None,
         part_positions=None,
-        federated=said,
+        federated=cells,
     )
-    kept = found.take((new_row[found.image] >= 0) & (labels[found.label] >= 0))
-    return objects, replace(kept, image=new_row[kept.image], label=labels[kept.label])
+    retained = detections.take((new_row[detections.image] >= 0) & (labels[detections.label] >= 0))
+    return objects, replace(retained, image=new_row[retained.image], label=labels[retained.label])
 
 
 def _means(setting: str, variant: str, table: Mapping[str, list[Any]]) -> Iterator[Value]:

@@ -52,8 +52,8 @@ LEVELS = {"easy": ("easy",), "hard": ("medium", "hard")}
 
 def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the data set, all of them needed."""
-    wanted = SLOTS_OF.get(parameters["problem"], ())
-    return tuple(structs.replace(slot, required=True) for slot in SLOTS if slot.name in wanted)
+    names = SLOTS_OF.get(parameters["problem"], ())
+    return tuple(structs.replace(slot, required=True) for slot in SLOTS if slot.name in names)
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -160,8 +160,8 @@ def _without_kin(
             found=f"problem={parameters['problem']}",
         )
     left_out = set(class_kin(levels["hard"], levels["known"]).kin(which))
-    kept = {"known": levels["known"], "hard": tuple(name for name in levels["hard"] if name not in left_out)}
-    return kept, tuple(sorted(left_out))
+    retained = {"known": levels["known"], "hard": tuple(name for name in levels["hard"] if name not in left_out)}
+    return retained, tuple(sorted(left_out))
 
 
 def _notes_on(left_out: Sequence[str], kin: str) -> tuple[str, ...]:

@@ -99,12 +99,12 @@ def _write_coco(world: World, n_images: int, rng: Rng) -> None:
         if chance >= 0.64:
             names = [*names[:2], str(rng.choice(KNOWN))]
         images.append({"license": 1, "file_name": name, "height": HEIGHT, "width": WIDTH, "id": number})
-        for thing, (x, y, w, h) in _write_photo(world.coco_root / "train2017" / name, names, rng):
+        for kind, (x, y, w, h) in _write_photo(world.coco_root / "train2017" / name, names, rng):
             annotations.append(
                 {
                     "id": len(annotations) + 1,
                     "image_id": number,
-                    "category_id": _THINGS[thing]["coco"][0],
+                    "category_id": _THINGS[kind]["coco"][0],
                     "bbox": [x, y, w, h],
                     "area": w * h,
                     "iscrowd": 0,
@@ -117,7 +117,7 @@ def _write_coco(world: World, n_images: int, rng: Rng) -> None:
         "images": images,
         "annotations": annotations,
         "categories": [
-            {"id": number, "name": name} for number, name in sorted(thing["coco"] for thing in _THINGS.values())
+            {"id": number, "name": name} for number, name in sorted(facts["coco"] for facts in _THINGS.values())
         ],
     }
     write_text(world.coco_json, json.dumps(content), guarded=False)

@@ -59,9 +59,9 @@ class Limit:
         group = (detections.image if self.of == "image" else detections.label).astype(np.int64)
         order = np.lexsort((-detections.scores, group))
         begins = np.searchsorted(group[order], group[order])
-        kept = np.zeros(len(order), bool)
-        kept[order] = np.arange(len(order)) - begins < self.most
-        return kept
+        is_within = np.zeros(len(order), bool)
+        is_within[order] = np.arange(len(order)) - begins < self.most
+        return is_within
 
 
 class Counted(NamedTuple):
@@ -91,32 +91,32 @@ def counted(truth: GroundTruth, detections: Detections, limit: Limit) -> Counted
     EvaluationError
         The truth is not federated.
     """
-    said = require_federated(truth)
+    federated = require_federated(truth)
     n_classes = len(truth.classes)
     limited = detections.take(limit.kept(detections))
     sized = limited.take((limited.label >= 0) & (limited.boxes[:, 2:] > 0).all(axis=1))
     areas = np.where(np.isfinite(truth.areas), truth.areas, truth.boxes[:, 2] * truth.boxes[:, 3])
     rows = np.flatnonzero((truth.label >= 0) & (areas > 0))
-    image, label, kind = said[said[:, 1] >= 0].T
+    image, label, kind = federated[federated[:, 1] >= 0].T
     absent = kind == FEDERATED.index("absent")
     cells = np.concatenate([_cells(truth.image[rows], truth.label[rows], n_classes),
                             _cells(image[absent], label[absent], n_classes)])  # fmt: skip
     left = sized.take(np.isin(_cells(sized.image, sized.label, n_classes), cells))
     partly = _cells(image[~absent], label[~absent], n_classes)
     ignored = truth.difficult[rows]
-    kept = replace(_objects(truth, rows), areas=np.where(ignored, _IGNORED_AREA, areas[rows]), original=None)
-    kept = replace(kept, crowd=np.zeros(len(rows), bool), difficult=np.zeros(len(rows), bool))
+    objects = replace(_objects(truth, rows), areas=np.where(ignored, _IGNORED_AREA, areas[rows]), original=None)
+    objects = replace(objects, crowd=np.zeros(len(rows), bool), difficult=np.zeros(len(rows), bool))
     steps = {
         "detections_given": len(detections),
         "detections_within_the_limit": len(limited),
         "detections_with_area_and_class": len(sized),
         "detections_after_the_federated_filter": len(left),
-        **_at_iou_50(kept, left, ignored, partly),
+        **_at_iou_50(objects, left, ignored, partly),
     }
     if limit.of == "class":
         used, counts = np.unique(detections.label, return_counts=True)
         steps["classes_with_fewer"] = len(np.union1d(np.arange(n_classes), used)) - int((counts >= limit.most).sum())
-    return Counted(kept, left, steps)
+    return Counted(objects, left, steps)
 
 
 def require_federated(truth: GroundTruth) -> Int32s:

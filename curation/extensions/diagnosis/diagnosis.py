@@ -165,13 +165,13 @@ def _is_dataset(path: Path) -> bool:
 
 def _dataset(path: Path) -> _Dataset:
     """Return a folder of YOLO or VOC, of its test part where it has one, as `curation evaluate` reads it."""
-    parts = yolo_parts(named) if (named := yolo_file(path)) else parts_at(path, "voc2007")
+    parts = yolo_parts(yaml_path) if (yaml_path := yolo_file(path)) else parts_at(path, "voc2007")
     chosen = next((part for part in ("test", "val", *parts) if part in parts), "test")
     source = Reading(image_set=chosen).open(path)
     return _Dataset(path, ground_truth(source, classes_of_source(source)))
 
 
-class _Given(NamedTuple):
+class _Results(NamedTuple):
     """Detections of a file, and its records, to be mended: a file of another form has those of its columns.
 
     `texts` counts records whose box, and whose score, is a text.
@@ -183,7 +183,7 @@ class _Given(NamedTuple):
     texts: tuple[int, int] = (0, 0)
 
 
-def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool = True) -> _Given:
+def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool = True) -> _Results:
     """Return what a file holds that `evaluate` reads, or JSON of any convention.
 
     Parameters
@@ -196,8 +196,8 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
     if (other := read_other_form(path, truth.truth)) is not None:
         references = other.records.image_ids, other.records.file_names
         position = truth.index.resolve(*references).position if located else np.full(len(other.records), -1, np.int32)
-        columns = _taken(other.records, np.arange(len(other.records)), position, truth)
-        return _Given(columns, lambda: _records(columns))
+        columns = _selected(other.records, np.arange(len(other.records)), position, truth)
+        return _Results(columns, lambda: _records(columns))
     data, rows = _decoded(path)
     if isinstance(rows, str):
         raise PredictionError(
@@ -210,16 +210,16 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
         )
     if isinstance(rows, list):
         used = {row.category_id for row in rows if isinstance(row.category_id, int)}
-        named = yolo_file(truth_path)
+        yaml_path = yolo_file(truth_path)
         from_zero: dict[Any, int] = (
-            numbering_of(used, data, yolo_names(InputFile(named).data, str(named)))[0] if named else {}
+            numbering_of(used, data, yolo_names(InputFile(yaml_path).data, str(yaml_path)))[0] if yaml_path else {}
         )
         columns = _columns(rows, truth, located=located)
         columns = replace(columns, classes=[from_zero.get(class_id, class_id) for class_id in columns.classes])
-        return _Given(columns, lambda: _from_zero(json_rows(data, dict), from_zero), texts=_texts(rows))
+        return _Results(columns, lambda: _from_zero(json_rows(data, dict), from_zero), texts=_texts(rows))
     rows = rows.annotations
     columns = _columns(rows, truth, located=located)
-    return _Given(columns, lambda: msgspec.json.decode(data)["annotations"], True, _texts(rows))
+    return _Results(columns, lambda: msgspec.json.decode(data)["annotations"], True, _texts(rows))
 
 
 def _from_zero(records: list[dict[str, Any]], position: dict[int, int]) -> list[dict[str, Any]]:
@@ -241,38 +241,38 @@ def _texts(rows: Sequence[Record]) -> tuple[int, int]:
 def _records(columns: Columns) -> list[dict[str, Any]]:
     rows = zip(columns.images, columns.classes, columns.boxes.tolist(), columns.scores.tolist(), strict=True)
     return [
-        {"image_id": image, "category" if isinstance(of, str) else "category_id": of, "bbox": box, "score": score}
-        for image, of, box, score in rows
+        {"image_id": image, "category" if isinstance(label, str) else "category_id": label, "bbox": box, "score": score}
+        for image, label, box, score in rows
     ]
 
 
 def _columns(rows: Sequence[Record], truth: Objects, *, located: bool) -> Columns:
-    own = unique(truth.names, truth.categories)
+    lookup = unique(truth.names, truth.categories)
     boxes = [row.bbox if row.bbox is not None and len(row.bbox) == 4 else _NO_BOX for row in rows]
     names = [row.file_name for row in rows]
     ids = [_id(row.image_id) for row in rows]
     images, references = _images(ids, names if any(names) else None, truth, located=located)
     return Columns(
         images,
-        [own.get(row.category, row.category) if row.category_id is None else _id(row.category_id) for row in rows],
+        [lookup.get(row.category, row.category) if row.category_id is None else _id(row.category_id) for row in rows],
         np.array([[_float(value) for value in box] for box in boxes], np.float64).reshape(-1, 4),
         np.array([_float(row.score) for row in rows], np.float64),
         references,
     )
 
 
-def _taken(records: Records, rows: Int64s, position: Int32s, truth: Objects) -> Columns:
+def _selected(records: Records, rows: Int64s, position: Int32s, truth: Objects) -> Columns:
     """Return some of the records that readers have checked; images that have a position go by the truth's ids."""
-    own, wanted = unique(truth.names, truth.categories), rows.tolist()
+    lookup, indices = unique(truth.names, truth.categories), rows.tolist()
     numbers, names = (
         column.tolist() if isinstance(column, np.ndarray) else column
         for column in (records.category_ids, records.categories or [None] * len(records))
     )
-    classes = [own.get(names[row], names[row]) if numbers[row] is None else numbers[row] for row in wanted]
+    classes = [lookup.get(names[row], names[row]) if numbers[row] is None else numbers[row] for row in indices]
     every = records.references
-    references = [every[row] for row in wanted]
-    places = position[rows].tolist()
-    images = [truth.images[place] if place >= 0 else other for place, other in zip(places, references, strict=True)]
+    references = [every[row] for row in indices]
+    positions = position[rows].tolist()
+    images = [truth.images[index] if index >= 0 else other for index, other in zip(positions, references, strict=True)]
     return Columns(images, classes, records.boxes[rows], records.scores[rows], references)
 
 
@@ -424,7 +424,7 @@ def _command(truth: Path, detections: Path, *mends: str) -> str:
     return shlex.join(["curation", "inspect", str(truth), "--detections", str(detections), *words])
 
 
-def _of_records(results: _Given) -> list[Finding]:
+def _of_records(results: _Results) -> list[Finding]:
     """Return the finding on annotations that are given as detections."""
     if not results.annotated:
         return []
@@ -435,7 +435,7 @@ def _of_records(results: _Given) -> list[Finding]:
     return [Finding(mistake, "records with a score", share, command=advice)]
 
 
-def _texts_of_numbers(results: _Given, findings: Sequence[Finding]) -> Iterator[Finding]:
+def _texts_of_numbers(results: _Results, findings: Sequence[Finding]) -> Iterator[Finding]:
     """Yield the findings on numbers that are texts, which another mend of the same field would write as numbers."""
     keys = {finding.mend.partition("=")[0] for finding in findings}
     for n, key, value in zip(results.texts, ("boxes", "scores"), ("xywh", "number"), strict=True):
@@ -465,7 +465,7 @@ def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str
     return _mended(results, mends, objects)
 
 
-def _mended(results: _Given, mends: Sequence[str], objects: Objects) -> list[dict[str, Any]]:
+def _mended(results: _Results, mends: Sequence[str], objects: Objects) -> list[dict[str, Any]]:
     chosen = parse(mends)
     after, rows = apply_mends(results.columns, chosen, objects)
     return mend_records(results.records(), results.columns, after, rows, chosen)
@@ -489,14 +489,14 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
     """
     if not len(records) or not (truth.label >= 0).any():
         return "" if len(records) else _NO_DETECTIONS
-    objects, places = _objects_of_truth(truth), truth.file_positions
+    objects, file_positions = _objects_of_truth(truth), truth.file_positions
     step = math.ceil(len(records) / _SEEN)
     rows = np.flatnonzero((position >= 0) & (position % step == 0))
     rows = rows[np.lexsort((-records.scores[rows], position[rows]))]
     begin = np.flatnonzero(np.diff(position[rows], prepend=-1))
     rank = np.arange(len(rows)) - np.repeat(begin, np.diff(begin, append=len(rows)))
-    best_of_image = rows[rank < objects.count[places[position[rows]]]]
-    iou, partner = best_overlaps(records.boxes[best_of_image], places[position[best_of_image]], objects)
+    best_of_image = rows[rank < objects.count[file_positions[position[rows]]]]
+    iou, partner = best_overlaps(records.boxes[best_of_image], file_positions[position[best_of_image]], objects)
     on = iou >= 0.5
     if records.file_names is None:
         ids: Any = records.image_ids[::step] if records.image_ids is not None else []
@@ -504,12 +504,12 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
         sample = Columns(ids, [], records.boxes[::step], records.scores[::step])
         if finding := other_images(sample, objects):
             return f"{finding.what} ({finding.shown}); {_ASK}"
-    found, wanted = label[best_of_image][on], objects.category[partner[on]]
-    right = (found == wanted)[wanted < len(truth.classes)]
+    predicted, expected = label[best_of_image][on], objects.category[partner[on]]
+    right = (predicted == expected)[expected < len(truth.classes)]
     if not len(on) or (on.mean() >= _SOUND and (not len(right) or right.mean() >= _SOUND)):
         return ""
-    in_file = np.where(position >= 0, places[position], -1).astype(np.int32)
-    for finding in explain(_taken(records, np.sort(rows), in_file, objects), objects)[0]:
+    in_file = np.where(position >= 0, file_positions[position], -1).astype(np.int32)
+    for finding in explain(_selected(records, np.sort(rows), in_file, objects), objects)[0]:
         if finding.side == "truth" and fitting_forms(objects.boxes, objects.sizes[objects.image]):
             # The doubt about the truth names it.
             return ""
@@ -559,14 +559,14 @@ def stray_hint(ids: Sequence[Id], truth: GroundTruth) -> str:
 
 def _objects_of_truth(truth: GroundTruth) -> Objects:
     """Return the objects of a truth that is read, crowds left out; an unknown object is of a last class, unknown."""
-    kept = ~truth.crowd
+    is_object = ~truth.crowd
     known = [
         name if number is None else number for name, number in zip(truth.classes, truth.class_numbers, strict=True)
     ]
-    index, places = truth.image_index, truth.file_positions
+    index, file_positions = truth.image_index, truth.file_positions
     sizes = np.full((len(index), 2), np.nan)
-    sizes[places] = truth.stated_sizes
-    image = places[truth.image[kept]]
+    sizes[file_positions] = truth.stated_sizes
+    image = file_positions[truth.image[is_object]]
     order = np.argsort(image, kind="stable")
     return Objects(
         index.ids.tolist() if isinstance(index.ids, np.ndarray) else index.ids,
@@ -575,8 +575,8 @@ def _objects_of_truth(truth: GroundTruth) -> Objects:
         [*known, truth.unknown_numbers[-1] if truth.unknown_numbers else -1],
         [*truth.classes, "unknown"],
         image[order],
-        np.where(truth.label[kept] < 0, len(known), truth.label[kept]).astype(np.int64)[order],
-        truth.boxes[kept][order],
+        np.where(truth.label[is_object] < 0, len(known), truth.label[is_object]).astype(np.int64)[order],
+        truth.boxes[is_object][order],
         index.listed,
         index.namespaced,
     )

@@ -262,8 +262,8 @@ def _facts_of(coco: _File[Any]) -> CocoFacts:
 def _repeated(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, tuple[_Value, ...]]:
     pairs = list(pairs)
     counts = Counter(key for key, _ in pairs)
-    found = defaultdict[_Key, list[_Value]](list)
+    groups = defaultdict[_Key, list[_Value]](list)
     for key, value in pairs:
         if counts[key] > 1:
-            found[key].append(value)
-    return {key: tuple(values) for key, values in found.items()}
+            groups[key].append(value)
+    return {key: tuple(values) for key, values in groups.items()}

@@ -83,8 +83,8 @@ class Columns:
     def take(self, rows: Int64s) -> Columns:
         """Return some rows."""
         images, classes, references = (
-            None if of is None else [of[row] for row in rows.tolist()]
-            for of in (self.images, self.classes, self.references)
+            None if column is None else [column[row] for row in rows.tolist()]
+            for column in (self.images, self.classes, self.references)
         )
         return Columns(images or [], classes or [], self.boxes[rows], self.scores[rows], references)
 
@@ -181,27 +181,27 @@ def parse(mends: Sequence[str]) -> dict[str, str]:
     UsageError
         A text is no ``KEY=VALUE`` of `VALUES`, or a key is given twice.
     """
-    found: dict[str, str] = {}
+    chosen: dict[str, str] = {}
     for text in mends:
         key, _, value = text.partition("=")
-        if key not in VALUES or key in found or not re.fullmatch(_FORMS[key], value):
+        if key not in VALUES or key in chosen or not re.fullmatch(_FORMS[key], value):
             raise UsageError(
-                "A mend is given twice" if key in found else "No such mend",
+                "A mend is given twice" if key in chosen else "No such mend",
                 where=f"--mend {text}"[:200],
                 expected=f"{key}={VALUES[key]}" if key in VALUES else f"KEY=VALUE with KEY of {', '.join(VALUES)}",
             )
-        found[key] = value
-    return {key: found[key] for key in VALUES if key in found}
+        chosen[key] = value
+    return {key: chosen[key] for key in VALUES if key in chosen}
 
 
 def image_map(value: str, truth: Objects) -> Mapped:
     """Return what an image id becomes under a mend."""
     if value in ("file_name", "stem"):
-        own = unique([_name_of(file, value) for file in truth.files], truth.images)
-        return lambda given: own.get(_name_of(given, value)) if isinstance(given, str) else None
+        ids_by_name = unique([_name_of(file, value) for file in truth.files], truth.images)
+        return lambda image_id: ids_by_name.get(_name_of(image_id, value)) if isinstance(image_id, str) else None
     if value in NUMBERINGS:
         numbered = truth.index.numbered(value)
-        return lambda given: None if (row := numbered.get(number_of(given))) is None else truth.images[row]
+        return lambda image_id: None if (row := numbered.get(number_of(image_id))) is None else truth.images[row]
     is_ranked = value.startswith("rank")
     ids = sorted(truth.images, key=lambda image: (isinstance(image, str), image)) if is_ranked else truth.images
     return _number_map(value, ids)
@@ -215,8 +215,8 @@ def _name_of(path: str, value: str) -> str:
 def category_map(value: str, truth: Objects) -> Mapped:
     """Return what a category id, or name, becomes under a mend other than ``matched``."""
     if value == "name":
-        own = unique([*map(plain_name, truth.names)], truth.categories) | unique(truth.names, truth.categories)
-        return lambda given: own.get(given, own.get(plain_name(given))) if isinstance(given, str) else None
+        ids = unique([*map(plain_name, truth.names)], truth.categories) | unique(truth.names, truth.categories)
+        return lambda name: ids.get(name, ids.get(plain_name(name))) if isinstance(name, str) else None
     if value == "coco91":
         numbers = [number for number in range(1, 91) if number not in _NOT_IN_COCO]
         return dict(zip(numbers, truth.categories, strict=False)).get
@@ -227,8 +227,8 @@ def category_map(value: str, truth: Objects) -> Mapped:
 
 
 def _number_map(value: str, ids: Sequence[Id]) -> Mapped:
-    def known(given: Any) -> Id | None:
-        number = number_of(given)
+    def known(old_id: Any) -> Id | None:
+        number = number_of(old_id)
         if number is None or value == "number":
             return number
         if value[0] in "+-":
@@ -307,7 +307,7 @@ def mend_records(
     records: Sequence[dict[str, Any]], before: Columns, after: Columns, rows: Int64s, mends: Collection[str]
 ) -> list[dict[str, Any]]:
     """Return records of a results file with the values that mends changed; numbers that were texts are numbers then."""
-    found = []
+    mended = []
     for index, row in enumerate(rows.tolist()):
         record = dict(records[row])
         if "image_ids" in mends:
@@ -321,8 +321,8 @@ def mend_records(
             record["bbox"] = after.boxes[index].tolist()
         if "scores" in mends and np.isfinite(after.scores[index]):
             record["score"] = float(after.scores[index])
-        found.append(record)
-    return found
+        mended.append(record)
+    return mended
 
 
 def _mapped(ids: Sequence[Any], known: Mapped, others: Sequence[Any]) -> list[Any]:
@@ -345,8 +345,8 @@ def first_of_each(columns: Columns) -> Int64s:
     """Return the rows that repeat no earlier one in image, class, box and score, ascending."""
     import pandas as pd
 
-    named: dict[str, Any] = {"image": columns.images, "label": columns.classes, "score": columns.scores}
-    return np.flatnonzero(~pd.DataFrame(named | dict(zip("xywh", columns.boxes.T, strict=True))).duplicated())
+    fields: dict[str, Any] = {"image": columns.images, "label": columns.classes, "score": columns.scores}
+    return np.flatnonzero(~pd.DataFrame(fields | dict(zip("xywh", columns.boxes.T, strict=True))).duplicated())
 
 
 def best_overlaps(boxes: Floats, positions: Int64s, truth: Objects) -> tuple[Floats, Int64s]:
@@ -364,9 +364,9 @@ def best_overlaps(boxes: Floats, positions: Int64s, truth: Objects) -> tuple[Flo
         (positions >= 0) & (np.abs(boxes) <= MAX_COORDINATE).all(axis=1) & (boxes[:, 2:] > 0).all(axis=1)
     )
     label = np.zeros(len(rows), np.int32)
-    found = Detections(positions[rows].astype(np.int32), label, boxes[rows], np.zeros(len(rows)))
+    detections = Detections(positions[rows].astype(np.int32), label, boxes[rows], np.zeros(len(rows)))
     with np.errstate(over="ignore", invalid="ignore"):  # Nobody has checked the truth.
-        position, iou = best_overlap(truth.truth, found, same_class=False)
+        position, iou = best_overlap(truth.truth, detections, same_class=False)
     best[rows], partner[rows] = iou, np.where(iou > 0, position, -1)
     return best, partner
 

@@ -79,9 +79,9 @@ def explain(columns: Columns, truth: Objects) -> tuple[list[Finding], dict[str, 
     mends: dict[str, str] = {}
     for test in (_geometry, _classes, _unusable, _scored, _repeated, _thin):
         held = columns if test in (_unusable, _repeated, _thin) else some
-        found = [*test(apply_mends(held, mends, truth)[0], truth)]
-        findings += found
-        mends |= dict(finding.mend.split("=", 1) for finding in found if finding.mend)
+        mistakes = [*test(apply_mends(held, mends, truth)[0], truth)]
+        findings += mistakes
+        mends |= dict(finding.mend.split("=", 1) for finding in mistakes if finding.mend)
     after = apply_mends(some, mends, truth)[0]
     best, _ = _overlaps(after, truth)
     counts |= {"looked_at": len(some), "on_objects": int((best >= 0.5).sum())}
@@ -239,8 +239,8 @@ def other_images(columns: Columns, truth: Objects) -> Finding | None:
             continue
         if (candidates[1] < 0).all():
             return finding
-        what, command = "Image ids are numbers that several files share", "name images by file_name, with folders"
-        return finding._replace(what=what, mend="", mended=None, command=command)
+        mistake, command = "Image ids are numbers that several files share", "name images by file_name, with folders"
+        return finding._replace(what=mistake, mend="", mended=None, command=command)
     return None
 
 
@@ -264,15 +264,15 @@ def _reading(boxes: Floats, positions: Int64s, truth: Objects, ids: str, form: s
     return _Reading(ids, form, int((best >= 0.5).sum()), len(positions))
 
 
-def _fits_own_images(given: Floats, own: Int64s, truth: Objects, best: _Reading) -> bool:
+def _fits_own_images(raw_boxes: Floats, positions: Int64s, truth: Objects, best: _Reading) -> bool:
     """Return whether boxes under a mend lie on objects of their own images, and less on those of other ones."""
     there = np.flatnonzero(truth.count)
     if len(there) < 2:
         return best.share >= 0.5 and best.hits >= _MANY
-    boxes = boxes_in_pixels(given, best.boxes, truth.sizes[own])
+    boxes = boxes_in_pixels(raw_boxes, best.boxes, truth.sizes[positions])
     # Each image is exchanged with the next one that shows objects, its boxes scaled to that image's size.
-    other = there[np.searchsorted(there, own, side="right") % len(there)]
-    scale = np.nan_to_num(truth.sizes[other] / truth.sizes[own], nan=1.0)
+    other = there[np.searchsorted(there, positions, side="right") % len(there)]
+    scale = np.nan_to_num(truth.sizes[other] / truth.sizes[positions], nan=1.0)
     by_chance, _ = best_overlaps(boxes * np.tile(scale, 2), other, truth)
     return best.hits >= 2 * int((by_chance >= 0.5).sum())
 
@@ -300,7 +300,7 @@ def _ids_finding(name: str, evidence: str, now: float, mended: float) -> Finding
 
 
 def _strange_ids(columns: Columns, truth: Objects, name: str) -> Finding:
-    shares = (_located(given, truth) for given in (columns, _with_ids(columns, name, truth)))
+    shares = (_located(detections, truth) for detections in (columns, _with_ids(columns, name, truth)))
     return _ids_finding(name, "detections on images of the truth", *shares)
 
 
@@ -315,14 +315,14 @@ def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[
     numbers = [image for image in truth.images if isinstance(image, int)]
     is_sparse = len(numbers) > 1 and len(numbers) < 0.5 * (max(numbers) - min(numbers) + 1)
     for name in names[1:]:
-        found = _strange_ids(columns, truth, name)
+        mistake = _strange_ids(columns, truth, name)
         is_sure = name[0] in "+-" and is_sparse and len(set(columns.images)) >= 5
         if (
-            found.mended is not None
-            and found.mended >= 0.99
+            mistake.mended is not None
+            and mistake.mended >= 0.99
             and (is_sure or name in ("number", "file_name", "stem", "listed"))
         ):
-            yield found
+            yield mistake
             return
     strange = sorted({str(image) for image in columns.images if image not in truth.image_position})[:3]
     yield Finding(
@@ -358,30 +358,30 @@ def _fitted(boxes: Floats, positions: Int64s, truth: Objects) -> Iterator[str]:
     """Return forms of boxes by a factor, a network's input size, or an offset that pairs of boxes vote for."""
     import pandas as pd
 
-    kept = positions[np.cumsum(truth.count[positions]) <= 20 * MOST_ROWS]
-    rows, objects = (pd.DataFrame({"image": of, "row": range(len(of))}) for of in (kept, truth.image))
+    chosen = positions[np.cumsum(truth.count[positions]) <= 20 * MOST_ROWS]
+    rows, objects = (pd.DataFrame({"image": column, "row": range(len(column))}) for column in (chosen, truth.image))
     pairs = rows.merge(objects, on="image", suffixes=("", "_of_object"))
-    given, wanted, sizes = boxes[pairs["row"]], truth.boxes[pairs["row_of_object"]], truth.sizes[pairs["image"]]
+    raw, targets, sizes = boxes[pairs["row"]], truth.boxes[pairs["row_of_object"]], truth.sizes[pairs["image"]]
     for layout in LAYOUTS[:3] if len(pairs) else ():
-        found = boxes_in_pixels(given, layout, sizes)
+        pixels = boxes_in_pixels(raw, layout, sizes)
         # Some vote for more digits than a mend takes.
-        yield from filter(is_form, (f"{layout}:{unit}" for unit in _votes(found, wanted, sizes)))
+        yield from filter(is_form, (f"{layout}:{unit}" for unit in _votes(pixels, targets, sizes)))
 
 
-def _votes(found: Floats, wanted: Floats, sizes: Floats) -> Iterator[str]:
+def _votes(boxes: Floats, targets: Floats, sizes: Floats) -> Iterator[str]:
     with np.errstate(divide="ignore", invalid="ignore"):
-        usable = (np.abs(np.hstack([found, wanted])) < _BEYOND).all(axis=1)
-        usable &= (found[:, 2:] > 0).all(axis=1) & (wanted[:, 2:] > 0).all(axis=1)
-        found, wanted, sizes = found[usable], wanted[usable], sizes[usable]
-        yield from _factor(found, wanted, "x{}")
+        usable = (np.abs(np.hstack([boxes, targets])) < _BEYOND).all(axis=1)
+        usable &= (boxes[:, 2:] > 0).all(axis=1) & (targets[:, 2:] > 0).all(axis=1)
+        boxes, targets, sizes = boxes[usable], targets[usable], sizes[usable]
+        yield from _factor(boxes, targets, "x{}")
         known = np.isfinite(sizes).all(axis=1)
         longest = sizes.max(axis=1, keepdims=True)
-        in_corner, margin = wanted / longest, np.pad((longest - sizes) / longest / 2, ((0, 0), (0, 2)))
-        squares = {"0-{}": wanted / np.tile(sizes, 2), "corner-{}": in_corner, "letterbox-{}": in_corner + margin}
+        in_corner, margin = targets / longest, np.pad((longest - sizes) / longest / 2, ((0, 0), (0, 2)))
+        squares = {"0-{}": targets / np.tile(sizes, 2), "corner-{}": in_corner, "letterbox-{}": in_corner + margin}
         for form, relative in squares.items():
-            yield from _factor(found[known], relative[known], form)
-        alike = (np.abs(np.log(wanted[:, 2:] / found[:, 2:])) < 0.2).all(axis=1)
-    gaps = (wanted - found)[alike, :2]
+            yield from _factor(boxes[known], relative[known], form)
+        alike = (np.abs(np.log(targets[:, 2:] / boxes[:, 2:])) < 0.2).all(axis=1)
+    gaps = (targets - boxes)[alike, :2]
     if len(gaps):
         cells, votes = np.unique(np.round(gaps / 8), axis=0, return_counts=True)
         near = (np.abs(gaps - 8 * cells[np.argmax(votes)]) <= 12).all(axis=1)
@@ -389,21 +389,21 @@ def _votes(found: Floats, wanted: Floats, sizes: Floats) -> Iterator[str]:
         yield f"{x:+d},{y:+d}"
 
 
-def _factor(found: Floats, wanted: Floats, form: str) -> Iterator[str]:
+def _factor(boxes: Floats, targets: Floats, form: str) -> Iterator[str]:
     """Return the factor that most pairs of a box and an object agree on in size and corner."""
-    if not len(found):
+    if not len(boxes):
         return
-    logs = np.log(wanted[:, 2:] / found[:, 2:])
+    logs = np.log(targets[:, 2:] / boxes[:, 2:])
     factor = np.exp(logs.mean(axis=1))
-    corner = np.abs(found[:, :2] * factor[:, None] - wanted[:, :2]) <= 0.2 * wanted[:, 2:]
+    corner = np.abs(boxes[:, :2] * factor[:, None] - targets[:, :2]) <= 0.2 * targets[:, 2:]
     agreeing = (np.abs(logs[:, 0] - logs[:, 1]) < 0.15) & corner.all(axis=1)
     if agreeing.sum() < _MANY:
         return
     bins, votes = np.unique(np.round(np.log(factor[agreeing]) / 0.05), return_counts=True)
     agreeing &= np.abs(np.log(factor) - 0.05 * bins[np.argmax(votes)]) < 0.06
     # By centres: detectors draw boxes too large or too small.
-    given, there = (boxes[agreeing, :2] + boxes[agreeing, 2:] / 2 for boxes in (found, wanted))
-    factor_of_most = float((given * there).sum() / (given**2).sum())
+    centres, target_centres = (rows[agreeing, :2] + rows[agreeing, 2:] / 2 for rows in (boxes, targets))
+    factor_of_most = float((centres * target_centres).sum() / (centres**2).sum())
     if not 0 < factor_of_most < math.inf:
         return
     if form == "x{}":
@@ -411,8 +411,8 @@ def _factor(found: Floats, wanted: Floats, form: str) -> Iterator[str]:
         yield form.format(close if close else f"{factor_of_most:.4f}")
     elif size := round(1 / factor_of_most):
         # Networks take sizes that 32 divides.
-        whole = 32 * round(size / 32)
-        yield form.format(whole if abs(whole - size) <= 0.005 * size else size)
+        multiple = 32 * round(size / 32)
+        yield form.format(multiple if abs(multiple - size) <= 0.005 * size else size)
 
 
 def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
@@ -534,12 +534,12 @@ def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
 
 def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find scores that are missing, equal, in percent, logits, or low where a detection is right."""
-    given = np.flatnonzero(np.isfinite(columns.scores))
-    scores, share = columns.scores[given], len(given) / len(columns)
+    rows = np.flatnonzero(np.isfinite(columns.scores))
+    scores, share = columns.scores[rows], len(rows) / len(columns)
     free = "curation evaluate coco --variant score-free measures precision, recall and the range of AP"
     if share < 1:
         yield Finding("Scores are missing or no numbers", "detections with a score", share, command=free)
-    if not len(given):
+    if not len(rows):
         return
     if len(columns) >= _MANY and np.ptp(scores) == 0:
         yield Finding("All scores are equal: AP rests on the order of the file", "distinct scores", 0.0, command=free)
@@ -554,10 +554,10 @@ def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
         else:
             yield Finding(f"Scores are {unit}", "scores from 0 to 1", within, 1.0, f"scores={mend}")
         return
-    best, partner = _overlaps(columns.take(given), truth)
-    named = np.array([truth.category_position.get(columns.classes[row], -1) for row in given.tolist()], np.int64)
+    best, partner = _overlaps(columns.take(rows), truth)
+    predicted = np.array([truth.category_position.get(columns.classes[row], -1) for row in rows.tolist()], np.int64)
     good: Bools = best >= 0.5
-    with_class = good & (named == truth.category[partner]) if len(truth.category) else good
+    with_class = good & (predicted == truth.category[partner]) if len(truth.category) else good
     good = with_class if with_class.sum() >= _MANY else good
     right, wrong = int(good.sum()), int((~good).sum())
     if min(right, wrong) < _MANY:
@@ -567,7 +567,7 @@ def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
     ahead = (np.searchsorted(order, scores[good]) + np.searchsorted(order, scores[good], side="right") + 1).sum() / 2
     area = float((ahead - right * (right + 1) / 2) / (right * wrong))
     # Ten standard deviations of the area of chance, and far below it.
-    if area < 0.3 and (0.5 - area) > 10 * math.sqrt((len(given) + 1) / (12 * right * wrong)):
+    if area < 0.3 and (0.5 - area) > 10 * math.sqrt((len(rows) + 1) / (12 * right * wrong)):
         yield Finding(
             "Scores are low where detections are right: a distance or a loss?",
             "pairs of a right and a wrong detection with the right one ahead",
@@ -588,11 +588,11 @@ def _repeated(columns: Columns, truth: Objects) -> Iterator[Finding]:
 def _thin(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find files that keep one detection of each image where most images show several objects."""
     most = Counter(columns.images)
-    shown = truth.count[[truth.image_position[image] for image in most if image in truth.image_position]]
-    if len(most) >= 2 * _MANY and max(most.values()) == 1 and len(shown) and np.median(shown) >= 2:
+    counts = truth.count[[truth.image_position[image] for image in most if image in truth.image_position]]
+    if len(most) >= 2 * _MANY and max(most.values()) == 1 and len(counts) and np.median(counts) >= 2:
         yield Finding(
             "Each image has one detection, most images show several objects",
             "objects that can be found at most",
-            float(np.minimum(shown, 1).sum() / shown.sum()),
+            float(np.minimum(counts, 1).sum() / counts.sum()),
             command="write all detections of an image, not the best alone",
         )

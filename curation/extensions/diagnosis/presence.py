@@ -58,8 +58,8 @@ class ScanPresence(Step):
         (images, image), (classes, kind) = (_ranked(table.column(name)) for name in ("image", "class"))
         counts = values_of(table.column("boxes").combine_chunks()) if "boxes" in table.column_names else None
         if self.classes:
-            wanted = compute.is_in(classes, pyarrow.array(self.classes, pyarrow.string())).cast(pyarrow.int8())
-            rows = np.flatnonzero(values_of(wanted)[kind])
+            is_chosen = compute.is_in(classes, pyarrow.array(self.classes, pyarrow.string())).cast(pyarrow.int8())
+            rows = np.flatnonzero(values_of(is_chosen)[kind])
             image, kind, counts = image[rows], kind[rows], None if counts is None else counts[rows]
         # Pairs of positions are counted: to hash and sort the texts of all boxes takes twice the time.
         cells = image * np.int64(len(classes) or 1) + kind
@@ -149,8 +149,8 @@ def presence(
     # Shards are read again, to be held against their digests, which leaves the interpreter to other threads.
     with ThreadPoolExecutor(min(workers or cores(), cores())) as threads:
         for counted in threads.map(partial(_counted, shards), filter(attrgetter("rows"), shards.entries)):
-            for name, shown, total in counted:
-                images[name] += shown
+            for name, n_images, total in counted:
+                images[name] += n_images
                 boxes[name] += total
     return Presence(shards, images, boxes)
 
@@ -174,9 +174,9 @@ def annotation_blocks(address: str | Path) -> Iterator[Block]:
         files = iter([(text, last_name(text), size_and_stamp(text)[1])])
     else:
         files = files_below(text, _SUFFIXES)
-    found = False
+    has_files = False
     for path, name, stamp in files:
-        found = True
+        has_files = True
         if name.lower().endswith(".json"):
             yield _Json(path, name, stamp)
         elif name.lower().endswith(".csv"):
@@ -190,7 +190,7 @@ def annotation_blocks(address: str | Path) -> Iterator[Block]:
                 groups = parquet.ParquetFile(stream).metadata.num_row_groups
             for group in range(groups):
                 yield _RowGroup(path, name, stamp, group)
-    if not found:
+    if not has_files:
         raise UsageError("The folder holds no annotation files", where=text, expected=", ".join(_SUFFIXES))
 
 
@@ -231,8 +231,8 @@ class _CsvPart:
                     convert_options=options,
                 )
             except ArrowException as error:
-                found = " ".join(str(error).split())[:200]
-                raise AnnotationFormatError("The box CSV cannot be read", where=self.name, found=found) from None
+                reason = " ".join(str(error).split())[:200]
+                raise AnnotationFormatError("The box CSV cannot be read", where=self.name, found=reason) from None
             yield table.rename_columns(["image", "class"])
 
 
@@ -272,8 +272,8 @@ class _RowGroup:
             image, label = (_column(names, known, self.file) for known in (_IMAGE, _CLASS))
             size = file.metadata.row_group(self.group).total_byte_size
             if size > _LARGEST_GROUP:
-                what, most = "A row group is too large", f"row groups of at most {_LARGEST_GROUP:,} bytes"
-                raise AnnotationFormatError(what, where=self.name, expected=most, found=f"{size:,}")
+                problem, most = "A row group is too large", f"row groups of at most {_LARGEST_GROUP:,} bytes"
+                raise AnnotationFormatError(problem, where=self.name, expected=most, found=f"{size:,}")
             texts = [path for path in text_columns(file) if path in (image, label)]
             # A repeated text or row takes little room in the file: texts stay folded, and rows are counted in batches.
             folded = parquet.ParquetFile(stream, read_dictionary=texts)
@@ -310,10 +310,10 @@ class _Json:
         if len(data) > _LARGEST_JSON:
             most = f"at most {_LARGEST_JSON:,} bytes: cut it into shards"
             raise AnnotationFormatError("The annotation file is too large", where=self.address, expected=most)
-        found = decode_instances(data, self.name)
-        names = {category.id: category.name for category in found.categories}
-        images = [str(box.image_id) for box in found.annotations]
-        labels = [names.get(box.category_id, str(box.category_id)) for box in found.annotations]
+        instances = decode_instances(data, self.name)
+        names = {category.id: category.name for category in instances.categories}
+        images = [str(box.image_id) for box in instances.annotations]
+        labels = [names.get(box.category_id, str(box.category_id)) for box in instances.annotations]
         yield pyarrow.table(
             {"image": pyarrow.array(images, pyarrow.string()), "class": pyarrow.array(labels, pyarrow.string())}
         )

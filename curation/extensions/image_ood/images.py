@@ -79,44 +79,44 @@ def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
     """
     columns = open_columns(path, SUFFIXES)
     names = keys or Keys()
-    wanted = {
+    usual_keys = {
         "scores": SCORES if names.scores is None or columns.kind == "alone" else (names.scores,),
         "predictions": PREDICTIONS,
         "labels": LABELS if names.labels is None else (names.labels,),
         "images": IMAGES if names.images is None else (names.images,),
     }
-    chosen = {what: key for what, usual in wanted.items() if (key := columns.first(usual)) is not None}
+    chosen = {role: key for role, usual in usual_keys.items() if (key := columns.first(usual)) is not None}
     if "scores" not in chosen:
         hint = f"curation scores --test {path} --out FILE.csv makes them" if "logits" in columns.names else _KEYS
-        _refuse(path, f"no {' or '.join(wanted['scores'])} in {', '.join(columns.names)}"[:200], hint)
-    read = columns.read([chosen[what] for what in chosen if what != "images"], [*filter(None, [chosen.get("images")])])
-    found = {what: np.asarray(read[key]) if what != "images" else read[key] for what, key in chosen.items()}
-    scores = found["scores"]
+        _refuse(path, f"no {' or '.join(usual_keys['scores'])} in {', '.join(columns.names)}"[:200], hint)
+    read = columns.read([chosen[role] for role in chosen if role != "images"], [*filter(None, [chosen.get("images")])])
+    arrays = {role: np.asarray(read[key]) if role != "images" else read[key] for role, key in chosen.items()}
+    scores = arrays["scores"]
     if scores.ndim != 1 or scores.dtype.kind not in "fiu" or not len(scores):
         _refuse(path, f"scores of {scores.dtype}, shape {scores.shape}")
-    for what, column in found.items():
+    for role, column in arrays.items():
         if len(column) != len(scores):
-            _refuse(path, f"{len(scores)} scores and {len(column)} {what}")
-    images = tuple(map(str, np.asarray(found["images"]).tolist())) if "images" in found else None
+            _refuse(path, f"{len(scores)} scores and {len(column)} {role}")
+    images = tuple(map(str, np.asarray(arrays["images"]).tolist())) if "images" in arrays else None
     # Columns of names are as wide as the longest of them.
     if images is not None and (max(map(len, images)) > LONGEST_LINE or "" in images):
         _refuse(path, f"an image name of {'no' if '' in images else f'{max(map(len, images)):,}'} characters")
     file = {"name": path.name, "sha256": sha256_of_file(path), "rows": len(scores), "stored": str(scores.dtype)}
-    predictions, labels = (_whole(found.get(what), what, path) for what in ("predictions", "labels"))
+    predictions, labels = (_integers(arrays.get(role), role, path) for role in ("predictions", "labels"))
     return ImageScores(scores.astype(np.float64), images, predictions, labels, {**file, "reported": {}}, path)
 
 
-def _whole(values: Any, what: str, path: Path) -> Int64s | None:
+def _integers(values: Any, role: str, path: Path) -> Int64s | None:
     if values is None:
         return None
     if values.ndim != 1 or values.dtype.kind not in "fiu" or not np.array_equal(values, np.round(values)):
-        _refuse(path, f"{what} that are not whole numbers, one an image")
+        _refuse(path, f"{role} that are not whole numbers, one an image")
     return np.asarray(values, np.int64)
 
 
-def _refuse(path: Path, found: str, hint: str | None = None) -> NoReturn:
+def _refuse(path: Path, problem: str, hint: str | None = None) -> NoReturn:
     raise PredictionError(
-        "The scores of images cannot be read", where=str(path), expected=_FORMS, found=found, hint=hint
+        "The scores of images cannot be read", where=str(path), expected=_FORMS, found=problem, hint=hint
     )
 
 
@@ -286,7 +286,7 @@ class LeftOut:
             )
         if given.suffix.lower() == ".jsonl" or _is_decisions(given, name):
             return cls._of_decisions(name, given, sets)
-        paths = tuple(path for found in read_published(given).lists for path in found.paths.decode().split("\n")[:-1])
+        paths = tuple(path for entry in read_published(given).lists for path in entry.paths.decode().split("\n")[:-1])
         if not paths:
             raise UsageError("The list names no images", where=f"--without {name}={given}")
         return cls(name, Images(paths), file={"name": given.name, "sha256": sha256_of_file(given)})
@@ -300,11 +300,11 @@ class LeftOut:
         for decision in standing_verdicts(read.decisions):
             if decision.action == "remove":
                 of_sets.setdefault(decision.dataset if decision.dataset in sets else "", set()).add(decision.image_id)
-        found = {key: Images(tuple(sorted(images))) for key, images in of_sets.items()}
+        images_by_set = {key: Images(tuple(sorted(images))) for key, images in of_sets.items()}
         return cls(
             name,
-            found.pop("", Images(())),
-            of_sets=found,
+            images_by_set.pop("", Images(())),
+            of_sets=images_by_set,
             judged=Images(tuple(sorted({decision.image_id for decision in read.decisions}))),
             file={"name": path.name, "sha256": read.sha256},
         )
@@ -324,8 +324,8 @@ class LeftOut:
         by_folder = scored.images.by_folder
         gone = {key for images in removed for key in images.keys(by_folder=by_folder)}
         stay = None if left is None else set(left.keys(by_folder=by_folder))
-        own = scored.images.keys(by_folder=by_folder)
-        return np.array([key not in gone and (stay is None or key in stay) for key in own], np.bool_)
+        keys = scored.images.keys(by_folder=by_folder)
+        return np.array([key not in gone and (stay is None or key in stay) for key in keys], np.bool_)
 
     def judged_in(self, scored: ScoredSet) -> int:
         """Return how many images of a set were judged; 0 where the list does not come from verdicts."""
@@ -367,13 +367,13 @@ def listed_set(name: str, manifest: Manifest | None, lists: Path | None) -> List
     if part is None or listed is None:
         return listed or part
     by_folder = part.images.by_folder
-    own, others = (set(side.images.keys(by_folder=by_folder)) for side in (part, listed))
-    if own != others:
+    part_keys, others = (set(side.images.keys(by_folder=by_folder)) for side in (part, listed))
+    if part_keys != others:
         raise EvaluationError(
             "The list of a set differs from the part of the manifest",
             where=listed.where,
-            expected=f"the {len(own):,} images of {part.where}",
-            found=f"{len(others):,}, {len(own & others):,} of them shared",
+            expected=f"the {len(part_keys):,} images of {part.where}",
+            found=f"{len(others):,}, {len(part_keys & others):,} of them shared",
         )
     return listed
 
@@ -393,16 +393,16 @@ def _of_lists(name: str, folder: Path) -> ListedSet | None:
     path = next((file for file in files if file.is_file()), None)
     if path is None:
         return None
-    found = read_published(path).lists
-    if len(found) != 1 or found[0].odd:
-        odd = found[0].odd_lines[0] if len(found) == 1 else None
+    entries = read_published(path).lists
+    if len(entries) != 1 or entries[0].odd:
+        odd = entries[0].odd_lines[0] if len(entries) == 1 else None
         raise EvaluationError(
             "The file is not one list of images",
             where=str(path) if odd is None else f"{path}, line {odd.line}",
-            found=f"{len(found)} lists" if odd is None else odd.reason,
+            found=f"{len(entries)} lists" if odd is None else odd.reason,
         )
-    labels = None if found[0].labels is None else found[0].labels.astype(np.int64)
-    return ListedSet(Images(tuple(found[0].paths.decode().split("\n")[:-1])), labels, ordered=True, where=str(path))
+    labels = None if entries[0].labels is None else entries[0].labels.astype(np.int64)
+    return ListedSet(Images(tuple(entries[0].paths.decode().split("\n")[:-1])), labels, ordered=True, where=str(path))
 
 
 def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: Stray) -> ScoredSet:
@@ -434,23 +434,23 @@ def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: S
     return ScoredSet(name, scores, predictions == labels, images, file | ({"doubt": doubt} if doubt else {}))
 
 
-def _rows(given: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, int]:
+def _rows(image_scores: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, int]:
     n = len(listed.images.paths)
-    if given.images is None:
-        if len(given.scores) != n or not listed.ordered:
+    if image_scores.images is None:
+        if len(image_scores.scores) != n or not listed.ordered:
             raise PredictionError(
                 "Rows without names do not match the list",
-                where=str(given.path),
+                where=str(image_scores.path),
                 expected=f"{n:,} rows in the order of {listed.where}"
                 if listed.ordered
                 else f"names: {listed.where} is sorted, and not in the order of a published list",
-                found=f"{len(given.scores):,} rows",
+                found=f"{len(image_scores.scores):,} rows",
                 hint="add image names (column or array 'image'), or --lists DIR with the imglists that were scored",
             )
         return np.arange(n), 0
     by_folder = listed.images.by_folder
-    own, wanted = (images.keys(by_folder=by_folder) for images in (Images(given.images), listed.images))
-    return rows_by_name(own, wanted, str(given.path), listed.where, stray)
+    keys, listed_keys = (images.keys(by_folder=by_folder) for images in (Images(image_scores.images), listed.images))
+    return rows_by_name(keys, listed_keys, str(image_scores.path), listed.where, stray)
 
 
 RELATED: Mapping[Kin, tuple[str, str]] = {
@@ -489,33 +489,34 @@ def kin_left_out(sets: Sequence[ScoredSet], known: Sequence[str], which: Kin) ->
         if scored.images is not None:
             wnids = map(class_in, scored.images.with_folder)
             paths[scored.name].update(zip(scored.images.paths, wnids, strict=True))
-    found: dict[str, ClassKin] = {}
-    for name, own in paths.items():
-        images = Counter(own.values())
-        found[name] = class_kin([wnid for wnid in images if wnid], known, images=images, name=name)
-    if not any(related.unknown.nodes for related in found.values()):
+    related_by_set: dict[str, ClassKin] = {}
+    for name, synsets in paths.items():
+        images = Counter(synsets.values())
+        related_by_set[name] = class_kin([wnid for wnid in images if wnid], known, images=images, name=name)
+    if not any(related.unknown.nodes for related in related_by_set.values()):
         raise UsageError(
             "No image name contains a synset: relation to known classes undetermined",
             where=f"--without related={which}",
             expected="names or folders such as n01580870: a column of image names, --manifest MANIFEST, or --lists DIR",
         )
-    gone = {name: set(related.kin(which)) for name, related in found.items()}
+    gone = {name: set(related.kin(which)) for name, related in related_by_set.items()}
     name, where = RELATED[which]
     return LeftOut(
         name,
         Images(()),
         of_sets={
-            part: Images(tuple(path for path, wnid in own.items() if wnid in gone[part])) for part, own in paths.items()
+            part: Images(tuple(path for path, wnid in synsets.items() if wnid in gone[part]))
+            for part, synsets in paths.items()
         },
         file={
             "name": name,
             "sha256": sha256_of_lines(sorted({wnid for several in gone.values() for wnid in several})),
-            "hierarchy": next(iter(found.values())).origin,
+            "hierarchy": next(iter(related_by_set.values())).origin,
             "classes": {part: len(lost) for part, lost in gone.items()},
-            "images": {part: related.images_of(related.kin(which)) for part, related in found.items()},
+            "images": {part: related.images_of(related.kin(which)) for part, related in related_by_set.items()},
             "not_proven": list(NOT_PROVEN),
         },
-        notes=(*(_related_note(related, which, where) for related in found.values()), *NOT_PROVEN),
+        notes=(*(_related_note(related, which, where) for related in related_by_set.values()), *NOT_PROVEN),
     )
 
 

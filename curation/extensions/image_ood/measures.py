@@ -225,9 +225,9 @@ def _numbers(result: Result) -> Table:
     """Return a row a set and group, with a column a measure."""
     rows: list[tuple[Any, ...]] = []
     for scored in result.scored:
-        found = {} if scored.found is None else {value.measure: value for value in scored.found.values}
-        numbers = [found[measure.key].value if measure.key in found else None for measure in MEASURES]
-        sizes = found["AUPR_IN"].n, found["AUROC"].n
+        by_measure = {} if scored.found is None else {value.measure: value for value in scored.found.values}
+        numbers = [by_measure[measure.key].value if measure.key in by_measure else None for measure in MEASURES]
+        sizes = by_measure["AUPR_IN"].n, by_measure["AUROC"].n
         which = scored.method, scored.split or "published", scored.task, scored.variant, scored.part
         rows.append((*which, *sizes, *numbers))
     several = len(result.data["inputs"]) > 1
@@ -244,13 +244,13 @@ def _intervals(result: Result) -> Iterator[Table]:
     bootstrap = result.data["bootstrap"]
     if bootstrap is None:
         return
-    (whole,) = (tidy.table(result.scored, result.report.places) for tidy in result.report.tidy)
+    (table,) = (tidy.table(result.scored, result.report.places) for tidy in result.report.tidy)
     percent = f"{100 * float(bootstrap['confidence']):g} %"
     title = f"{percent} intervals over images, {bootstrap['replicates']} replicates, seed {bootstrap['seed']}"
-    names = [column.name for column in whole.columns]
+    names = [column.name for column in table.columns]
     case, measure = names.index("case"), names.index("measure")
-    printed = [row for row in whole.all_rows() if _is_shown(result.data, row[case]) and row[measure] in COMPARED[:2]]
-    yield Table(whole.name, whole.columns, whole.rows, title, printed=printed, file=True)
+    printed = [row for row in table.all_rows() if _is_shown(result.data, row[case]) and row[measure] in COMPARED[:2]]
+    yield Table(table.name, table.columns, table.rows, title, printed=printed, file=True)
 
 
 INTERVALS = Tidy("intervals", (
