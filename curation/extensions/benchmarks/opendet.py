@@ -2,8 +2,9 @@
 
 A detector that knows the 20 VOC classes is tested on VOC2007 test joined with images of COCO train2017. *Ranges*:
 images with a class among the first 20, 40 or 60 of the others (in the order of the open-world tasks), none beyond, and
-no person. *Wilderness*: images with none of the 20. The rules give pools; which images the authors drew from them,
-without a seed, their lists alone say. Ours are drawn by hash rank, in the sizes that they publish, and nested.
+no person. *Wilderness*: images with none of the 20. The rules define pools. The authors drew images from
+them without a seed, so only their lists name these images. Our parts are drawn by hash rank, in the published sizes,
+and nested.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """OV-COCO (OVR-CNN, CVPR 2021; classes of Bansal et al., ECCV 2018): images of base and novel classes, and AP50.
 
-The authors keep the annotations of the wanted classes, crowd included and nothing else asked, then the images that
-still have one (ipynb/001 and 003). Three files come of val2017: seen, unseen, and all, which is both together. AP50 is
-of all images together (generalized), or of base and novel classes on the images of each (constrained).
+The authors keep all annotations of the chosen classes, crowd included, then the images that still have an annotation
+(ipynb/001 and 003). This gives three files of val2017: seen, unseen, and all, the union of both. AP50 is computed on
+all images (generalized), or for base and novel classes on the images of each group (constrained).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BASE, NOVEL = (tuple(fact(_ROOM, "classes", dict[str, list[str]])[group]) for gr
 LEFT_OUT = tuple(name for _, name, _ in COCO_CATEGORIES if name not in (*BASE, *NOVEL))
 """The 15 classes of COCO that are neither base nor novel."""
 GROUPS = {"seen": BASE, "unseen": NOVEL, "all": (*BASE, *NOVEL)}
-"""Classes of each list: an image belongs to it that shows one of them."""
+"""Classes of each list: it contains the images that show at least one of them."""
 SIZES = fact(_ROOM, "sizes", dict[str, int])
 CLASSES = tuple(
     ClassEntry(
@@ -59,12 +59,12 @@ _WORDS = {"seen": "a base class", "unseen": "a novel class", "all": "a base or a
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return the lists of a validation part, and of a training part where it is given.
+    """Return the lists of a validation part and, if given, of a training part.
 
     Raises
     ------
     ProtocolError
-        The file that is to hold base classes alone has objects of others, or the validation part shows no class.
+        The file of base classes has objects of other classes, or the validation part shows no class.
     """
     chosen = {slot: sources[slot] for slot in (VAL, TRAIN, SEEN_FILE) if slot in sources}
     parts = [_part(group, "test", group, VAL, sources[VAL]) for group in GROUPS]
@@ -139,14 +139,14 @@ def _notes(sources: Mapping[str, Source]) -> tuple[str, ...]:
 
 
 SETTINGS = {"generalized": ("all",), "constrained": ("seen", "unseen")}
-"""The lists that are scored in each setting, each with its classes."""
+"""Lists that are scored in each setting."""
 VARIANTS = fact(_ROOM, "evaluation", dict[str, Any])["variants"]
 OUTSIDE = "left out: detections of the 15 classes that are neither base nor novel"
 MEASURES = fact(_ROOM, "measures", tuple[Measure, ...])
 REPORT = Report(
     "ovcoco",
     MEASURES,
-    # 2: of a truth with numbers of its own, COCO's number of a class that it lacks is no longer that class's.
+    # 2: if a truth does not use COCO's numbers, these no longer identify classes that it lacks.
     # 3: numbers are in %.
     algorithm=3,
     files=("measures", "lists", "average_precision"),
@@ -243,7 +243,7 @@ def evaluate(
 
 
 def _classes(source: Source) -> KnownClasses:
-    """Return base and novel classes, then those left out, which a detector of 80 classes has too.
+    """Return base and novel classes, then the classes left out, which a detector of 80 classes also has.
 
     Raises
     ------
@@ -261,7 +261,7 @@ def _classes(source: Source) -> KnownClasses:
             hint="give instances_val2017.json; a file of seen or unseen classes alone lacks the others",
         )
     coco = {name: number for number, name, _ in COCO_CATEGORIES}
-    # Of a class that the truth lacks, COCO's number says something only where the truth numbers classes as COCO does.
+    # COCO's number identifies a class that the truth lacks only if the truth uses COCO's numbers.
     is_coco = all(numbers[name] == coco[name] for name in GROUPS["all"])
     lent = {name: coco[name] for name in LEFT_OUT if is_coco and coco[name] not in numbers.values()}
     names = (*BASE, *NOVEL, *LEFT_OUT)
@@ -269,7 +269,7 @@ def _classes(source: Source) -> KnownClasses:
 
 
 def _tables(setting: str, truth: GroundTruth, results: Detections, source: Source) -> dict[str, dict[str, list[Any]]]:
-    """Return AP50 of each class in one setting, in %, and what was scored together."""
+    """Return AP50 of each class in a setting, in %, and facts about the scored lists."""
     lists: list[dict[str, Any]] = []
     classes: list[dict[str, Any]] = []
     for group in SETTINGS[setting]:
@@ -304,7 +304,7 @@ def _tables(setting: str, truth: GroundTruth, results: Detections, source: Sourc
 def _restricted(
     truth: GroundTruth, detections: Detections, images: Bools, names: tuple[str, ...]
 ) -> tuple[GroundTruth, Detections]:
-    """Return ground truth and detections of some images and classes alone."""
+    """Return ground truth and detections restricted to some images and classes."""
     first = truth.classes.index(names[0])
     labels = np.full(len(truth.classes) + 1, -1, np.int32)
     labels[first : first + len(names)] = np.arange(len(names))
@@ -335,7 +335,7 @@ def _restricted(
 
 
 def _means(setting: str, variant: str, table: Mapping[str, list[Any]]) -> Iterator[Value]:
-    """Yield the means of one variant, with the reasons of those that are undefined."""
+    """Yield the means of a variant, with a reason for each undefined mean."""
     values = dict(zip(table["class"], table["AP50"], strict=True))
     for key, names in {"AP50_novel": NOVEL, "AP50_base": BASE, "AP50_all": GROUPS["all"]}.items():
         if key == "AP50_all" and setting == "constrained":

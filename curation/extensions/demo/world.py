@@ -1,7 +1,7 @@
 """A small drawn world on disk, in the layouts that VOC and COCO really have: photos, XML, image sets, instances JSON.
 
-A photo is sky and ground with up to three things beside each other. Six kinds of things a VOC detector knows; nine it
-does not know and may mistake for them (a truck for a car, a vase for a bottle, a laptop for a screen).
+A photo is sky and ground with up to three things beside each other. A VOC detector knows six kinds of
+things, and may mistake the nine others for them (a truck for a car, a vase for a bottle, a laptop for a screen).
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _write_photo(path: Path, names: Sequence[str], rng: Rng) -> list[Thing]:
 
 
 def draw_scene(names: Sequence[str], rng: Rng) -> tuple[Pixels, list[Thing]]:
-    """Return a photo of up to three things beside each other, shape (HEIGHT, WIDTH, 3), and what is on it."""
+    """Return a photo of up to three things beside each other, shape (HEIGHT, WIDTH, 3), and these things."""
     horizon = int(rng.integers(38, 62))
     scene = np.empty((HEIGHT, WIDTH, 3))
     scene[:horizon] = np.array([158, 192, 222]) + rng.normal(0, 12, 3)

@@ -1,4 +1,4 @@
-"""Numbers of other evaluators, in the forms in which these give them, compared with ours: `NAMES` says what is what."""
+"""Compare numbers of other evaluators, in their own formats, with ours; `NAMES` maps their names to our keys."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES: dict[str, str] = {
     # Ultralytics 8.4: results_dict, results.csv (a row an epoch), and summary() (a row a class).
     "metrics/mAP50-95(B)": "AP", "metrics/mAP50(B)": "AP50",
 }  # fmt: skip
-"""Our key of each name; LVISEval.results, and whoever else uses the keys of a result, are taken as they are."""
+"""Our key for each name; LVISEval.results, and other sources that use our keys, need no entry."""
 _OF_CLASS, _CLASS = "mAP50-95", "Class"
 _UNDEFINED = -1
 _WHY = "the other evaluator says -1 or null: undefined"
@@ -49,7 +49,7 @@ _LARGEST_KEY = 80
 def compare_with_external(
     ours: Mapping[str, Any], given: Any, class_numbers: Mapping[int | None, str]
 ) -> dict[str, Any]:
-    """Return the numbers of another evaluator beside ours. Its -1 stands for undefined, and is never a number.
+    """Return the numbers of another evaluator beside ours. Its -1 always means undefined.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def compare_with_external(
     Raises
     ------
     MissingFileError, EvaluationError
-        No such file, it does not hold such numbers, or one of them is no share.
+        The file is missing, holds no such numbers, or a number is not a share.
     """
     where, record = "against", None
     if isinstance(given, Path):
@@ -107,7 +107,7 @@ def _is_ours(key: str, ours: Mapping[str, Any]) -> bool:
 
 
 def _read(path: Path) -> tuple[Any, dict[str, Any]]:
-    """Return what a JSON or CSV file holds, and its name and digest."""
+    """Return the content of a JSON or CSV file, and its name and digest."""
     file = InputFile(path, kind="file of another evaluator's numbers")
     record = {"name": path.name, "sha256": file.sha256}
     if path.suffix.lower() != ".csv":
@@ -128,7 +128,7 @@ def _cell(text: str) -> float | str:
 
 
 def _numbers(source: Any, where: str) -> tuple[dict[str, Any], dict[Any, Any], list[str]]:
-    """Return numbers by the other evaluator's names, those of classes by id or name, and what is passed over."""
+    """Return numbers by their names, numbers of classes by id or name, and the names of ignored entries."""
     source = _of_object(source)
     if isinstance(source, Mapping):
         numbers = {str(name): value for name, value in source.items()}
@@ -150,7 +150,7 @@ def _numbers(source: Any, where: str) -> tuple[dict[str, Any], dict[Any, Any], l
 
 
 def _of_object(result: Any) -> Any:
-    """Return what an evaluator of another library says of itself: a mapping or sequence; those come back as given."""
+    """Return the numbers of a result object of another library; mappings and sequences are returned unchanged."""
     if hasattr(result, "results_dict"):  # Ultralytics
         classes = {"classes": [result.names[number] for number in result.ap_class_index]} if result.names else {}
         of_class = [result.maps[number] for number in result.ap_class_index]
@@ -174,14 +174,14 @@ def _by_class(names: Sequence[Any], values: Sequence[Any], where: str) -> dict[A
 
 
 def _several(value: Any) -> list[Any]:
-    """Return the members of a list or tensor; a number alone, as torchmetrics makes of one class, is a list of one."""
+    """Return the members of a list or tensor; wrap a single number, as torchmetrics gives for one class, in a list."""
     value = value.tolist() if hasattr(value, "tolist") else value
     return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _share(value: Any, where: str, key: str) -> float | None:
     value = value.tolist() if hasattr(value, "tolist") else value
-    # DataFrame.to_json() of one row.
+    # DataFrame.to_json() with a single row.
     value = next(iter(value.values())) if isinstance(value, Mapping) and len(value) == 1 else value
     if value is None or value == _UNDEFINED:
         return None

@@ -68,7 +68,7 @@ TABLES = (Tidy("score_free", _COLUMNS, title="Boxes without scores, IoU 0.5, in 
 
 
 class _Problem(NamedTuple):
-    """Truths that count, boxes, their pairs of IoU >= 0.5 of one image and class, and boxes that lie in crowd."""
+    """Truths, boxes, truths that count, overlapping pairs (IoU >= 0.5, same image and class), and boxes in crowds."""
 
     truth: GroundTruth
     boxes: Detections
@@ -82,20 +82,20 @@ class _Problem(NamedTuple):
         return OverlappingPairs(self.pairs.row[rows], self.pairs.position[rows], self.pairs.iou[rows])
 
     def counting(self, rows: Sequence[int] | Int64s) -> Bools:
-        """Return which boxes count when `rows` find a truth: a box in crowd counts only where it finds one."""
+        """Return which boxes count if `rows` match a truth: a box in a crowd counts only if it matches."""
         counting = ~self.covered
         counting[rows] = True
         return counting
 
 
 def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
-    """Return `MEASURES` of boxes whose scores are passed over, and a row a class.
+    """Return `MEASURES` of boxes, ignoring their scores, and one row per class.
 
     Parameters
     ----------
     truth : GroundTruth
-        Crowd regions are no truths. A box that finds no free truth and lies in a crowd region of its class by half of
-        its area or more is neither right nor wrong, as in COCO. Difficult objects count.
+        Crowd regions do not count as truths. As in COCO, a box without a free truth is ignored if at least half of its
+        area lies in a crowd region of its class. Difficult objects count.
     boxes : Detections
         In file order.
     variant : str
@@ -146,14 +146,14 @@ def _rates(tp: int, boxes: int, truths: int) -> dict[str, float | None]:
 
 
 def _counts(problem: _Problem, level: float, variant: str, n_classes: int) -> tuple[Int64s, Int64s]:
-    """Return the boxes of each class that find a truth at an IoU, and those that count."""
+    """Return the number of boxes of each class that match a truth at an IoU, and that count."""
     matched_rows = sorted(matched(problem.at(level), variant))
     tp = np.bincount(problem.boxes.label[matched_rows], minlength=n_classes)
     return tp, np.bincount(problem.boxes.label[problem.counting(matched_rows)], minlength=n_classes)
 
 
 def matched(pairs: OverlappingPairs, variant: str) -> dict[int, int]:
-    """Return the truth that each box finds, of pairs of one image and class, under a rule of `MATCHING`."""
+    """Return the truth that each box matches under a rule of `MATCHING`, given pairs of the same image and class."""
     in_order = variant == "score-free-in-order"
     keys = (pairs.row, pairs.position, -pairs.iou)
     order = np.lexsort((pairs.position, -pairs.iou, pairs.row) if in_order else keys)
@@ -173,7 +173,7 @@ def matched(pairs: OverlappingPairs, variant: str) -> dict[int, int]:
 
 
 def _most_pairs(truths: Mapping[int, Sequence[int]]) -> dict[int, int]:
-    """Return as many pairs of box and truth as possible, by augmenting paths, each the shortest."""
+    """Return a maximum matching of boxes and truths, by shortest augmenting paths."""
     holder: dict[int, int] = {}
     matches: dict[int, int] = {}
     for start in truths:
@@ -198,7 +198,7 @@ def _most_pairs(truths: Mapping[int, Sequence[int]]) -> dict[int, int]:
 
 
 class _Range(NamedTuple):
-    """AP50 of a class over all orders of its boxes; None with a reason where it is not known."""
+    """AP50 of a class over all orders of its boxes; None, with a reason, if it is unknown."""
 
     lowest: float | None
     expected: float | None
@@ -219,7 +219,7 @@ def _range_values(ranges: Sequence[_Range], classes: Sequence[str]) -> Iterator[
 
 def _ranges(problem: _Problem, n_truths: Int64s) -> list[_Range]:
     pairs = problem.at(0.5)
-    # In some order, a box in crowd finds a truth if it overlaps one.
+    # A box in a crowd that overlaps a truth matches it in some order.
     left, covered = problem.counting(pairs.row), set(np.flatnonzero(problem.covered).tolist())
     of_box: dict[int, list[int]] = {}
     order = np.lexsort((pairs.position, -pairs.iou, pairs.row))
@@ -259,9 +259,9 @@ def _precision(wrong_before: Sequence[int] | Int64s, n: int) -> float:
 
 
 def _before(order: Sequence[int], truths: Mapping[int, Sequence[int]], covered: AbstractSet[int]) -> list[int]:
-    """Return how many false boxes come before each true one, then of all, where each takes its best free truth in turn.
+    """Return the number of false boxes before each true one, and their total; each box takes its best free truth.
 
-    A box in `covered` lies in crowd: without a free truth it is not false.
+    A box in `covered` lies in a crowd: without a free truth, it is not false.
     """
     used, wrong, before = set[int](), 0, list[int]()
     for row in order:
@@ -275,10 +275,10 @@ def _before(order: Sequence[int], truths: Mapping[int, Sequence[int]], covered: 
 
 
 def _lowest(truths: Mapping[int, Sequence[int]], covered: AbstractSet[int], n_boxes: int, n: int) -> tuple[float, int]:
-    """Return the lowest AP over all orders, or a bound below it, and how many groups make it a bound.
+    """Return the lowest AP over all orders, or a lower bound, and the number of groups that make it a bound.
 
-    A group is of boxes that compete for truths. Its worst order gives few true boxes, each behind as many false ones as
-    can be. False boxes that need no true one before them come first; then groups with the most false boxes behind.
+    The boxes of a group compete for truths. Its worst order has few true boxes, each after as many false ones as
+    possible. False boxes that need no true box before them come first, then the groups with most false boxes after.
     """
     groups: dict[int, list[int]] = {}
     root: dict[int, int] = {}
@@ -301,10 +301,10 @@ def _lowest(truths: Mapping[int, Sequence[int]], covered: AbstractSet[int], n_bo
 def _worst(
     rows: Sequence[int], truths: Mapping[int, Sequence[int]], covered: AbstractSet[int]
 ) -> tuple[list[int], bool]:
-    """Return `_before` of the worst order of a group, and whether there is such an order or this is worse than all."""
+    """Return `_before` of the worst order of a group, and whether such an order exists; otherwise it is a bound."""
     uncovered = sum(row not in covered for row in rows)
     if len({position for row in rows for position in truths[row]}) == 1:
-        # A box in crowd, if there is one, takes the truth: all others are then false.
+        # If a box lies in a crowd, it takes the truth, and all others are false.
         return [0, uncovered - (uncovered == len(rows))], True
     if len(rows) > _LARGEST_GROUP:
         fewest = -(-len(_most_pairs({row: truths[row] for row in rows})) // 2)
@@ -316,7 +316,7 @@ def _worst(
 
 
 def _drawn(problem: _Problem, pairs: OverlappingPairs, left: Bools, n_truths: Int64s) -> Floats:
-    """Return AP50 of each class in each of `DRAWN` orders of its boxes, of the classes that are not enumerated."""
+    """Return AP50 in `DRAWN` random orders of the boxes, for the classes whose orders are not enumerated."""
     rows_of = [
         (number, rows[left[rows]]) for number, rows in rows_by_class(problem.boxes.label, len(n_truths), empty=False)
     ]
@@ -336,7 +336,7 @@ def _drawn(problem: _Problem, pairs: OverlappingPairs, left: Bools, n_truths: In
 
 
 def lmms_numbers(truth: GroundTruth, boxes: Detections) -> list[Value]:
-    """Return lmms-eval's mean IoU, share of centres inside and accuracies of one data set, in %."""
+    """Return lmms-eval's mean IoU, share of centres inside, and accuracies of a data set, in %."""
     counted = (truth.label >= 0) & ~truth.crowd
     pairs = overlapping_pairs(truth, boxes, same_class=True, mask=counted, iou_threshold=0, strict=True)
     matches, n = matched(pairs, "score-free"), int(counted.sum())

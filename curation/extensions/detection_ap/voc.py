@@ -76,7 +76,7 @@ DEFINITIONS = definitions(
 
 @dataclass(frozen=True, kw_only=True)
 class Lenient(Policy):
-    """What VOC's evaluation code does about detections that do not belong."""
+    """How VOC's evaluation code treats invalid detections."""
 
     stray: Stray = "drop"
     negative_sizes: Boxes = "empty"
@@ -148,7 +148,7 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
     Returns
     -------
     dict
-        Fractions of 1: ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``, None where no class has objects;
+        Fractions of 1: ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``, None if all classes lack objects;
         ``AP11``, ``AP_area`` by class, None without objects. ``npos`` and ``n_detections`` by class.
     """
     matches = assign(truth, detections, VOC)

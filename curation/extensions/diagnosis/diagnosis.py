@@ -1,4 +1,4 @@
-"""Why a score is near zero: files of detections held against their truth, with the mend of each mistake found."""
+"""Find out why a score is near zero: compare detections with their truth, and suggest a mend for each mistake."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ class Diagnosis:
         ``detections``, ``images`` with one, ``images_of_truth``, ``on_objects`` (detections that lie on an object after
         all mends), ``looked_at``.
     findings : tuple of Finding
-        None for files that are sound, however poor the detector; those of the truth come first.
+        Empty for sound files, even of a poor detector; mistakes of the truth come first.
     command : str
-        Mends all findings at once; ``""`` where fewer than two have a mend.
+        Mends all findings at once; ``""`` if fewer than two have a mend.
     notes : tuple of str
-        What is no mistake, and makes another evaluator differ.
+        Properties that are not mistakes, but make the results of another evaluator differ.
     """
 
     __repr__ = short_repr
@@ -115,7 +115,7 @@ def _mends_of(findings: Sequence[Finding]) -> tuple[str, ...]:
 
 
 def _decoded(path: Path) -> tuple[bytes, AnnotationFile | list[Record] | str]:
-    """Return JSON, and its records of any convention; of a file that is neither COCO's, what is wrong with it."""
+    """Return the bytes of a JSON file, and its records in any convention, or why it is not COCO JSON."""
     if path.is_dir():
         return b"", "a folder"
     data = plain_json(InputFile(path).data)
@@ -164,7 +164,7 @@ def _is_dataset(path: Path) -> bool:
 
 
 def _dataset(path: Path) -> _Dataset:
-    """Return a folder of YOLO or VOC, of its test part where it has one, as `curation evaluate` reads it."""
+    """Return a folder of YOLO or VOC, preferably its test part, as `curation evaluate` reads it."""
     parts = yolo_parts(yaml_path) if (yaml_path := yolo_file(path)) else parts_at(path, "voc2007")
     chosen = next((part for part in ("test", "val", *parts) if part in parts), "test")
     source = Reading(image_set=chosen).open(path)
@@ -172,7 +172,7 @@ def _dataset(path: Path) -> _Dataset:
 
 
 class _Results(NamedTuple):
-    """Detections of a file, and its records, to be mended: a file of another form has those of its columns.
+    """Detections of a file, and its records to mend; other forms than JSON get records made from the columns.
 
     `texts` counts records whose box, and whose score, is a text.
     """
@@ -184,14 +184,14 @@ class _Results(NamedTuple):
 
 
 def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool = True) -> _Results:
-    """Return what a file holds that `evaluate` reads, or JSON of any convention.
+    """Return the detections of a file: a form that `evaluate` reads, or JSON in any convention.
 
     Parameters
     ----------
     truth_path : Path
         The truth, whose data.yaml says how Ultralytics numbers its classes.
     located : bool
-        Whether images that `evaluate` finds go by the ids of the truth; else all go by what the file calls them.
+        Whether images that `evaluate` finds get the ids of the truth; otherwise all keep their names from the file.
     """
     if (other := read_other_form(path, truth.truth)) is not None:
         references = other.records.image_ids, other.records.file_names
@@ -262,7 +262,7 @@ def _columns(rows: Sequence[Record], truth: Objects, *, located: bool) -> Column
 
 
 def _selected(records: Records, rows: Int64s, position: Int32s, truth: Objects) -> Columns:
-    """Return some of the records that readers have checked; images that have a position go by the truth's ids."""
+    """Return some of the checked records as columns; images with a position get the ids of the truth."""
     lookup, indices = unique(truth.names, truth.categories), rows.tolist()
     numbers, names = (
         column.tolist() if isinstance(column, np.ndarray) else column
@@ -279,7 +279,7 @@ def _selected(records: Records, rows: Int64s, position: Int32s, truth: Objects) 
 def _images(
     ids: Any, names: Sequence[str | None] | None, truth: Objects, *, located: bool
 ) -> tuple[list[Any], list[Any]]:
-    """Return the truth's id of each image that a reader finds, else what a record calls it; and the latter of all."""
+    """Return the id of each image in the truth, or its name in the record if missing; and all names in records."""
     ids = ids.tolist() if isinstance(ids, np.ndarray) else ids
     references: Any = names if ids is None else ids
     if names is not None and ids is not None:
@@ -372,7 +372,7 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
     Raises
     ------
     MissingFileError, AnnotationFormatError, PredictionError
-        A file is not there, or holds neither truth nor detections.
+        A file is missing, or holds neither truth nor detections.
     """
     data, annotated = _decoded(truth)
     if (
@@ -447,7 +447,7 @@ def _texts_of_numbers(results: _Results, findings: Sequence[Finding]) -> Iterato
 def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str, Any]]:
     """Return the records of a results file after mends, with all fields that these do not change.
 
-    Mends are written as JSON alone: of another form, records have the fields of COCO results.
+    The result is always JSON: records from other forms get the fields of COCO results.
 
     Parameters
     ----------
@@ -457,7 +457,7 @@ def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str
     Raises
     ------
     MissingFileError, AnnotationFormatError, PredictionError, UsageError
-        As `diagnose`; or there is no such mend.
+        See `diagnose`; or a mend does not exist.
     """
     is_dataset = isinstance(_decoded(truth)[1], str) and _is_dataset(truth)
     objects = _objects_of_truth(_dataset(truth).part.truth) if is_dataset else objects_of(_decoded_truth(truth)[1])
@@ -472,18 +472,18 @@ def _mended(results: _Results, mends: Sequence[str], objects: Objects) -> list[d
 
 
 def mended_annotations(path: Path, mends: Sequence[str]) -> bytes:
-    """Return an annotation file after mends, all else as it was (see `mended_truth`)."""
+    """Return an annotation file after mends, otherwise unchanged (see `mended_truth`)."""
     data, _ = _decoded_truth(path)
     return mended_truth(data, mends)
 
 
 def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> str:
-    """Return what to say of detections that lie on next to no objects, or would on many more under a mend; else ``""``.
+    """Return a warning if hardly any detections lie on objects, or many more would after a mend; else ``""``.
 
     Parameters
     ----------
     records : Records
-        As the file has them.
+        Records in file order.
     position, label : ndarray of int32, shape (n,)
         Positions of image and class in the truth; -1 where it has none.
     """
@@ -532,7 +532,7 @@ def truth_doubt(
     image: Int32s,
     is_json: bool,
 ) -> str:
-    """Return what to say of a truth with mistakes (see `curation.evaluation.doubts.truth_doubt`); else ``""``."""
+    """Return a warning about mistakes in a truth (see `curation.evaluation.doubts.truth_doubt`); else ``""``."""
     of_box = sizes[image]
     layout = layout_mistake(fitting_forms(boxes, of_box), boxes, of_box)
     others = other_mistakes(
@@ -548,7 +548,7 @@ def truth_doubt(
 
 
 def stray_hint(ids: Sequence[Id], truth: GroundTruth) -> str:
-    """Return what image ids may be that a truth lacks: off by a constant, or names; else ``""``."""
+    """Return a hint on image ids that the truth lacks: they are off by a constant, or names; else ``""``."""
     objects, distinct = _objects_of_truth(truth), [*dict.fromkeys(ids)]
     for name in image_mends(distinct, objects)[1:]:
         known = image_map(name, objects)
@@ -558,7 +558,7 @@ def stray_hint(ids: Sequence[Id], truth: GroundTruth) -> str:
 
 
 def _objects_of_truth(truth: GroundTruth) -> Objects:
-    """Return the objects of a truth that is read, crowds left out; an unknown object is of a last class, unknown."""
+    """Return the objects of a ground truth without crowds; unknown objects get an additional last class, unknown."""
     is_object = ~truth.crowd
     known = [
         name if number is None else number for name, number in zip(truth.classes, truth.class_numbers, strict=True)

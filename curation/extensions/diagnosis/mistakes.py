@@ -1,9 +1,9 @@
 """Mistakes in a file of detections, found by tests on the data.
 
-A test holds the share of detections that lie on an object (IoU of at least 0.5) under the file's convention against
-that under another one. A mistake is found only where another convention multiplies that share, and where it does so on
-the images that the boxes are of: against objects of other images, the share stays low. A poor detector is poor under
-every convention, and nothing is found.
+A test compares the share of detections that lie on an object (IoU of at least 0.5) under the file's convention with
+the share under another convention. A test reports a mistake only if another convention multiplies that share, and only
+on the images of the boxes: for objects of other images, the share stays low. A poor detector is poor under every
+convention, so the tests report nothing.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _SURE = 100
 _MOST_PAIRS = 100
 """Category ids that a mend lists one by one."""
 _BEYOND = 1e18
-"""Coordinates from here on, which no mend states, have no vote."""
+"""Coordinates above this limit are ignored when estimating a mend."""
 
 
 class _Reading(NamedTuple):
-    """Detections under a mend of image ids and boxes: how many of those looked at lie on an object."""
+    """Number of detections that lie on an object, under a mend of image ids and boxes."""
 
     ids: str
     boxes: str
@@ -69,7 +69,7 @@ class _Reading(NamedTuple):
 
 
 def explain(columns: Columns, truth: Objects) -> tuple[list[Finding], dict[str, int]]:
-    """Return what is wrong with detections, in the order in which it is mended, and what was counted."""
+    """Return the mistakes in detections, in the order of their mends, and counts."""
     counts = {"detections": len(columns), "images": len(set(columns.images)), "images_of_truth": len(truth.images)}
     if not len(columns):
         return [], counts
@@ -96,7 +96,7 @@ def _overlaps(columns: Columns, truth: Objects) -> tuple[Floats, Int64s]:
 
 
 def _multiplies(now: int, then: int, n: int, *, low: float = 0.0) -> bool:
-    """Return whether so many detections on objects are a multiple of those now, and neither few nor a small part."""
+    """Return whether the detections on objects multiply from `now` to `then`, and are neither few nor a small share."""
     share = then / n if n else 0.0
     is_many = (
         (then >= _FEW and share >= 0.5) or (then >= _MANY and share >= 0.1) or (then >= 10 * _MANY and share >= _LOW)
@@ -105,7 +105,7 @@ def _multiplies(now: int, then: int, n: int, *, low: float = 0.0) -> bool:
 
 
 def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    """Find image ids and boxes of another convention; each is only sound together with the other."""
+    """Find image ids and boxes of another convention, tested together."""
     names = image_mends([*dict.fromkeys(columns.references or columns.images)], truth)
     by_ids = {name: _placed(_with_ids(columns, name, truth), truth) for name in names}
     usual = [f"{layout}:{unit}".rstrip(":") for unit in UNITS for layout in LAYOUTS]
@@ -119,7 +119,7 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
         most = max(best.hits + 1, _MANY)
         readings += [new for new in fitted if new.hits >= most and _multiplies(plain.hits, *new[2:])]
         best = max(readings, key=lambda reading: reading.hits)
-    # Of readings that are as good, the plainest.
+    # Choose the plainest of equally good readings.
     best = next(reading for reading in readings if reading.hits >= 0.95 * best.hits)
     in_parts = (np.abs(columns.boxes) <= 1.5).all(axis=1).mean() >= 0.9 and truth.boxes.max(initial=0) > 2
     if in_parts and np.isnan(truth.sizes).all():
@@ -135,7 +135,7 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
         else:
             yield from _strays(columns, truth, names)
         return
-    # With the boxes as they are.
+    # The reading with unchanged boxes.
     before = next(reading for reading in readings if reading.ids == best.ids and reading.boxes == "xywh")
     if best.ids and before.hits:
         shares = (reading.hits / len(columns) for reading in (now, before))
@@ -162,7 +162,7 @@ def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Obje
     """Return the mistake in the layout of the truth's boxes, and the truth after its mend.
 
     The sizes of images prove it (see `curation.extensions.diagnosis.truth_mistakes`), and detections choose between
-    several layouts that fit; or detections lie on many more objects under it than under any convention of their own.
+    several layouts that fit; or detections lie on many more objects under it than under any other convention.
     """
     sizes = truth.sizes[truth.image]
     positions = truth.positions(columns.images)
@@ -208,7 +208,7 @@ def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Obje
 
 
 def other_images(columns: Columns, truth: Objects) -> Finding | None:
-    """Return what numbers mean instead of image ids, if boxes lie on objects of these other images; else None.
+    """Return what the numbers in place of image ids mean, if boxes lie on objects of other images; else None.
 
     The three best detections of each image are compared, by those that lie on an object under one reading alone. A
     reading that has all numbers, of which the truth lacks some, need not be better by boxes.
@@ -265,7 +265,7 @@ def _reading(boxes: Floats, positions: Int64s, truth: Objects, ids: str, form: s
 
 
 def _fits_own_images(raw_boxes: Floats, positions: Int64s, truth: Objects, best: _Reading) -> bool:
-    """Return whether boxes under a mend lie on objects of their own images, and less on those of other ones."""
+    """Return whether mended boxes lie on objects of their images more often than on objects of other images."""
     there = np.flatnonzero(truth.count)
     if len(there) < 2:
         return best.share >= 0.5 and best.hits >= _MANY
@@ -291,7 +291,7 @@ _NAMED_IDS = {
 
 
 def ids_are(name: str) -> str:
-    """Return what image ids are that a mend of this name fits."""
+    """Return a description of the image ids that a mend of this name fits."""
     return _NAMED_IDS.get(name) or f"Image ids are off by {-int(name)}"
 
 
@@ -309,7 +309,7 @@ def _located(columns: Columns, truth: Objects) -> float:
 
 
 def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[Finding]:
-    """Find ids that the truth lacks, where no boxes bear a mend out: by all ids at once, or not at all."""
+    """Find ids that the truth lacks, if boxes support no mend: a mend has to fit nearly all ids."""
     if (now := _located(columns, truth)) >= 0.5:
         return
     numbers = [image for image in truth.images if isinstance(image, int)]
@@ -334,7 +334,7 @@ def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[
 
 
 def image_mends(ids: Sequence[Id], truth: Objects) -> list[str]:
-    """Return mends of image ids, of which none repeats, under which nearly all are in the truth; first none, ``""``."""
+    """Return mends under which nearly all of the distinct `ids` are in the truth; the first is ``""``, no mend."""
     numbers = np.array([number for image in ids if (number := number_of(image)) is not None], np.int64)
     there = np.array(sorted(image for image in truth.images if isinstance(image, int)), np.int64)
     names = ["number", "file_name", "stem"] if any(isinstance(image, str) for image in ids) else []
@@ -364,7 +364,7 @@ def _fitted(boxes: Floats, positions: Int64s, truth: Objects) -> Iterator[str]:
     raw, targets, sizes = boxes[pairs["row"]], truth.boxes[pairs["row_of_object"]], truth.sizes[pairs["image"]]
     for layout in LAYOUTS[:3] if len(pairs) else ():
         pixels = boxes_in_pixels(raw, layout, sizes)
-        # Some vote for more digits than a mend takes.
+        # Some votes have more digits than a mend accepts.
         yield from filter(is_form, (f"{layout}:{unit}" for unit in _votes(pixels, targets, sizes)))
 
 
@@ -410,7 +410,7 @@ def _factor(boxes: Floats, targets: Floats, form: str) -> Iterator[str]:
         close = Fraction(factor_of_most).limit_denominator(20)
         yield form.format(close if close else f"{factor_of_most:.4f}")
     elif size := round(1 / factor_of_most):
-        # Networks take sizes that 32 divides.
+        # Input sizes of networks are multiples of 32.
         multiple = 32 * round(size / 32)
         yield form.format(multiple if abs(multiple - size) <= 0.005 * size else size)
 
@@ -459,7 +459,7 @@ def _is_numbering(name: str, known: Mapped, used: Sequence[Id | None], truth: Ob
         return True
     new = {old: category for old in used if (category := known(old)) in truth.category_position}
     is_contradicted = any(old in rename.classes and rename.classes[old] != category for old, category in new.items())
-    # An id that the numbering lacks, and that the truth has, would keep a number of another class.
+    # An id of the truth that is missing in the numbering would keep the number of another class.
     merges = any(old not in new and (old in truth.category_position or old in rename.classes) for old in used)
     return len(new) >= 0.9 * len(used) and not is_contradicted and not merges
 
@@ -511,7 +511,7 @@ def _category_mends(used: Sequence[Id | None], truth: Objects) -> list[str]:
 
 
 def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    """Find records that no evaluation can use: without a box, or of a class that the truth lacks."""
+    """Find records that no evaluation can use: they have no box, or the truth lacks their class."""
     has_box, can_drop = np.isfinite(columns.boxes).all(axis=1), bool(usable(columns, truth).any())
     if not has_box.all():
         mistake = f"{counted_words(int((~has_box).sum()), 'record')} without four finite numbers in bbox"
@@ -586,7 +586,7 @@ def _repeated(columns: Columns, truth: Objects) -> Iterator[Finding]:
 
 
 def _thin(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    """Find files that keep one detection of each image where most images show several objects."""
+    """Find files with only one detection per image although most images show several objects."""
     most = Counter(columns.images)
     counts = truth.count[[truth.image_position[image] for image in most if image in truth.image_position]]
     if len(most) >= 2 * _MANY and max(most.values()) == 1 and len(counts) and np.median(counts) >= 2:

@@ -41,7 +41,7 @@ _CLASS = ("LabelName", "class", "label", "category_id")
 
 @dataclass(frozen=True)
 class ScanPresence(Step):
-    """How many boxes of each class each image has, sorted; of some classes alone where they are named."""
+    """Count the boxes of each class in each image, sorted; only of `classes` if these are given."""
 
     name = "presence"
     version = 1
@@ -50,7 +50,7 @@ class ScanPresence(Step):
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
         """Return a row for each image and class that occur: image, class, boxes (int64).
 
-        A row of the table is a box, or as many as its column ``boxes`` says.
+        A row of the table is one box, or the number of boxes in its column ``boxes``.
         """
         import pyarrow
         from pyarrow import compute
@@ -93,7 +93,7 @@ def _ranked(column: pyarrow.ChunkedArray) -> tuple[pyarrow.Array, Int64s]:
 
 @dataclass(frozen=True)
 class Presence:
-    """What `presence` found.
+    """The result of `presence`.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ def presence(
     Raises
     ------
     UsageError, MissingFileError
-        There are no annotation files.
+        No annotation file exists.
     EngineError
         A file is malformed; see also `curation.core.engines.running.run_step`.
     """
@@ -167,7 +167,7 @@ def annotation_blocks(address: str | Path) -> Iterator[Block]:
     """Yield the blocks of annotation files: their tables have the columns image and class, a row an object.
 
     A CSV file is cut where one image ends and the next begins, a Parquet file by its row groups; a JSON file is one
-    block. So the rows of an image are in one block, where the file has them one after the other.
+    block. The rows of an image are in one block if they are consecutive in the file.
     """
     text = str(address)
     if PurePosixPath(last_name(text)).suffix.lower() in _SUFFIXES:
@@ -237,7 +237,7 @@ class _CsvPart:
 
 
 def _image_ends(stream: BinaryIO, start: int, header: int, column: int) -> int:
-    """Return where, after a byte, an image begins: after the rest of a line and all lines of the next image."""
+    """Return the position of the first image that begins after a byte: skip a partial line and the next image."""
     if start <= header:
         return header
     stream.seek(start - 1)
@@ -283,7 +283,7 @@ class _RowGroup:
 
 
 def _texts_of(batch: pyarrow.RecordBatch | None, *names: str) -> pyarrow.Table:
-    """Return the columns image and class of some rows as texts, those that are folded as they are."""
+    """Return the columns image and class of some rows as texts; dictionary-encoded columns stay so."""
     import pyarrow
 
     columns = []

@@ -1,4 +1,4 @@
-"""Two results of one evaluation compared, each number before and after; or a result and another evaluator's numbers."""
+"""Compare two results of an evaluation, or a result with the numbers of another evaluator."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ _Row: Any = msgspec.defstruct("_Row", [(column, str, "") for column in PLACES], 
 
 @dataclass(frozen=True, repr=False)
 class ResultDiff:
-    """What differs between two results.
+    """The differences between two results.
 
     Attributes
     ----------
     protocol : str
     rows : tuple
-        Of each number what was scored, its key, and its value before and after: None where undefined or not there.
+        What was scored, key, value before and value after of each number; None where undefined or missing.
     classes : tuple
-        Of each number of a class what was scored, the class, the key, and both values.
+        What was scored, class, key and both values of each number of a class.
     reasons : tuple of str
-        What makes the two not comparable.
+        Why the two results are not comparable.
     passed_over : tuple of str
-        What else another evaluator gives.
+        Other numbers of the other evaluator.
     """
 
     protocol: str
@@ -68,7 +68,7 @@ class ResultDiff:
 
     @property
     def changed(self) -> int:
-        """How many numbers differ, those of classes aside."""
+        """How many numbers differ, without those of classes."""
         return sum(row[2] != row[3] for row in self.rows)
 
     @property
@@ -81,7 +81,7 @@ class ResultDiff:
         )
 
     def lines(self) -> list[str]:
-        """Return what a terminal shows: what makes the two not comparable first, then what differs."""
+        """Return the lines for a terminal: first why the results are not comparable, then the differences."""
         first = ["These are not comparable because:", *(f"  {why}" for why in self.reasons), ""] if self.reasons else []
         tables = [table for number, table in enumerate(self.tables) if not number or table.cells()]
         last = [f"not compared: {', '.join(self.passed_over)}"] if self.passed_over else []
@@ -92,7 +92,7 @@ class ResultDiff:
         return next(table for table in self.tables if table.name == name).frame()
 
     def data(self) -> dict[str, Any]:
-        """Return what JSON holds."""
+        """Return the data for JSON."""
         numbers, classes = (table.records() for table in self.tables)
         facts = {"protocol": self.protocol, "changed": self.changed, "not_comparable": list(self.reasons)}
         return {**facts, "not_compared": list(self.passed_over), "measures": numbers, "classes": classes}
@@ -113,7 +113,7 @@ def _table(name: str, heads: Sequence[str], rows: Sequence[Any], title: str) -> 
 def compare_files(old: Any, new: Any) -> ResultDiff | None:
     """Return how two results, or a result and another evaluator's file, differ.
 
-    None where they are neither, but may be manifests.
+    The result is None if they are neither, but may be manifests.
     """
     kinds = _kind(old), _kind(new)
     if kinds == ("result", "other"):
@@ -134,7 +134,7 @@ def compare_files(old: Any, new: Any) -> ResultDiff | None:
 
 
 def _kind(source: Any) -> str:
-    """Return ``result``, ``other`` (numbers of another evaluator), or "" of what may be a manifest."""
+    """Return ``result``, ``other`` (numbers of another evaluator), or ``""`` for a possible manifest."""
     path = Path(str(source))
     if isinstance(source, Result) or (path / "results.json").is_file():
         return "result"
@@ -155,20 +155,20 @@ def _kind(source: Any) -> str:
 
 
 def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDiff:
-    """Return how the numbers of two results of one evaluation differ.
+    """Return the differences between two results of an evaluation.
 
     Raises
     ------
     UsageError
-        They are of two evaluations.
+        The results come from different evaluations.
     EvaluationError
-        A file is no result.
+        A file is not a result.
     """
     data = [_data(side) for side in (old, new)]
     before, after = (_saved(*pair) for pair in zip(data, (old, new), strict=True))
     if before.protocol != after.protocol:
         raise UsageError("The results come from two evaluations", found=f"{before.protocol} and {after.protocol}"[:160])
-    # One method or variant beside another: what a file of predictions is called tells no numbers apart.
+    # If each result has a single method or variant, its name does not distinguish numbers.
     alone = [column for column in ("part", "method", "variant") if _alone(column, before, after)]
     columns = [column for column in PLACES if column not in alone]
     first, second = (dict(_numbers(saved, columns)) for saved in (before, after))
@@ -201,7 +201,7 @@ def _numbers(saved: _Saved, columns: Sequence[str]) -> Iterator[tuple[tuple[str,
 
 
 def _class_numbers(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Number | None]]:
-    """Yield the numbers of each class in the JSON of a result: what was scored, class and column, and the value."""
+    """Yield the numbers of each class in the JSON of a result: a key (scored, class, column, …) and the value."""
     for name, table in data.items():
         rows = table if isinstance(table, list) and name not in ("measures", "scored") else []
         for row in (entry for entry in rows if isinstance(entry, dict) and isinstance(entry.get("class"), str)):
@@ -215,7 +215,7 @@ def _class_numbers(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], N
 
 
 def _reasons(before: _Saved, after: _Saved, columns: Sequence[str]) -> Iterator[str]:
-    """Yield what makes numbers of two results not comparable."""
+    """Yield the reasons why numbers of two results are not comparable."""
     variants = [sorted({row.variant for row in saved.measures}) for saved in (before, after)]
     if variants[0] != variants[1]:
         yield f"other variant: {', '.join(variants[0])} and {', '.join(variants[1])}"
@@ -226,7 +226,7 @@ def _reasons(before: _Saved, after: _Saved, columns: Sequence[str]) -> Iterator[
         for subject, key in (("truth", "truth"), ("filter or settings", "settings")):
             yield from _unlike(f"other {subject}", label, *(entry.get(key) for entry in both))
         files = [entry.get("predictions", {}) for entry in both]
-        # A file that is called after its method may have another name in the other result.
+        # A file named after its method may have another name in the other result.
         shared = files[0].keys() & files[1].keys()
         left = (
             {f"{part if part in shared else ''} {why}".strip(): n
@@ -266,7 +266,7 @@ def _diff_external(data: dict[str, Any], path: Path) -> ResultDiff:
 
 
 def _data(source: Result | Path | str) -> dict[str, Any]:
-    """Return what the JSON of a result holds, unchecked."""
+    """Return the unchecked JSON content of a result."""
     if isinstance(source, Result):
         return source.json_data()
     path = Path(source)

@@ -27,7 +27,7 @@ def diff(old: Manifest | Result | Path | str, new: Manifest | Result | Path | st
     Raises
     ------
     ManifestError, EvaluationError, UsageError
-        There is none, or the two are not of one kind or evaluation.
+        A file is missing, or the two differ in kind or come from different evaluations.
 
     Examples
     --------

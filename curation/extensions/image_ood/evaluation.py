@@ -52,9 +52,9 @@ from curation.signals.hierarchy.class_lists import read_class_sets
 from curation.signals.hierarchy.related_classes import Kin
 
 PUBLISHED = "published"
-"""The lists as they are."""
+"""Name of the results on all images, with nothing left out."""
 CLASSES = "classes"
-"""The group of the classes of a set whose every class is a set of its own."""
+"""The group of the per-class sets of `OodSets.by_class`."""
 DEFINITION = (
     "Percentile bootstrap over images. Each replicate draws as many images of every set as it has, with replacement, "
     "the sets apart. Images that are left out stay out of a replicate too, so that a difference is that of paired "
@@ -64,7 +64,7 @@ _NOTHING: Mapping[str, Path | LeftOut] = MappingProxyType({})
 
 
 class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which sets a benchmark scores, how they are summed up, and under which variants.
+    """The sets that a benchmark scores, their groups, and the variants of the measures.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     shifted : tuple of str
         Covariate-shifted ID sets: with them there is a second setting, ``fsood``, in which they are ID too.
     by_class : str
-        The OOD set whose every class is a set of its own; its groups are then ``classes`` (the mean) and it as a whole.
+        The OOD set whose classes are also scored separately; ``classes`` is then the group of these per-class sets.
     known : str
         Classes of the ID set where no manifest names them, as `curation.signals.hierarchy.class_lists.read_class_sets`
         takes them.
@@ -102,7 +102,7 @@ class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The sets of one run."""
+    """The sets of a run."""
 
     id: ScoredSet
     shifted: Mapping[str, ScoredSet]
@@ -114,11 +114,11 @@ class Run:
         return (self.id, *self.shifted.values(), *self.oods.values())
 
     def kept_by(self, left: LeftOut) -> list[Bools]:
-        """Return which images of each set a list leaves."""
+        """Return masks of the images of each set that a list retains."""
         return [left.kept_rows(scored, is_ood=scored.name in self.oods) for scored in self.all]
 
     def notes(self, rules: Sequence[OodRules]) -> list[str]:
-        """Return what must be said of scores that are not finite, or are stored with unlike digits."""
+        """Return notes on scores that are not finite, are all equal, or are stored with different precision."""
         stored = {scored.name: (scored.file["stored"], scored.scores) for scored in self.all}
         notes = [*(require_usable(scored, rules) for scored in self.all), unlike_precision(stored)]
         same: dict[bytes, str] = {}
@@ -262,7 +262,7 @@ def _kin_left_out(
 
 
 def _require_same_sets(runs: Mapping[str, Run]) -> None:
-    """Refuse runs whose sets differ, or their images: a mean would be of unlike numbers."""
+    """Refuse runs that differ in their sets or numbers of images: their numbers have no meaningful mean."""
     sizes = {name: {scored.name: len(scored) for scored in run.all} for name, run in runs.items()}
     first, *others = sizes
     for name in others:
@@ -291,7 +291,7 @@ class _Reader:
     stray: Literal["error", "drop"]
 
     def run(self, path: Path) -> Run:
-        """Return the sets that are at a path."""
+        """Return the sets of a run, read from a folder or a file."""
         if not path.exists():
             raise missing_path("The scores do not exist", path, expected="a folder, or a file")
         sets = dict(self._of_folder(path) if path.is_dir() else self._of_file(path))
@@ -325,7 +325,7 @@ class _Reader:
             )
         paths: dict[str, Path] = {}
         for path in sorted(folder.iterdir()):
-            # Scores for the choice of hyper-parameters take no part; tables of another kind are refused below.
+            # Skip scores for the choice of hyper-parameters; other tables are refused below.
             is_table = path.suffix.lower() in (*SUFFIXES, ".json", ".parquet")
             if not is_table or path.stem == "val" or path.name.startswith("val_"):
                 continue
@@ -374,7 +374,7 @@ class Row(NamedTuple):
     undefined: Mapping[str, str]
 
     def values(self) -> list[Value]:
-        """Return a value a number, with the images that it rests on."""
+        """Return one value per number, with the number of images behind it."""
         counted = dict.fromkeys(self.numbers, "runs") | {"AUROC": "ood", "FPR95": "ood", "AUPR_OUT": "ood"}
         counted |= {"AUPR_IN": "id", "ACC": "id"}
         return [
@@ -384,7 +384,7 @@ class Row(NamedTuple):
 
 
 def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iterator[Scored]:
-    """Yield what was scored: each run, and the mean over several, by list, setting, variant and row."""
+    """Yield the results of each run, and the mean over several runs, by list, setting, variant and row."""
     results = {name: {which: run.rows(which) for which in run.masks} for name, run in measured.items()}
     several = len(results) > 1
     intervals = {}
@@ -425,7 +425,7 @@ def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iter
 
 
 def _list_record(left: LeftOut | None, run: Run) -> dict[str, Any]:
-    """Return what a list leaves out of each set, and what a reader must know of it."""
+    """Return the number of images that a list leaves out of each set, and notes on the list."""
     sizes = {scored.name: len(scored) for scored in run.all}
     if left is None:
         return {"images": sizes, "left_out": {}, "judged": {}, "notes": []}
@@ -447,7 +447,7 @@ def _list_record(left: LeftOut | None, run: Run) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """What numbers need of a set: scores, which answers are right, and the number of each image's class."""
+    """Columns of a set: scores, whether each prediction is right, and the class number of each image."""
 
     scores: Floats
     right: Bools | None
@@ -459,7 +459,7 @@ class _Column:
 
 
 class _Measured:
-    """The numbers of one run, on all images or on some of them."""
+    """Computes the numbers of a run, on all images or on a subset."""
 
     def __init__(
         self, run: Run, benchmark: OodSets, rules: Sequence[OodRules], left_out: Mapping[str, LeftOut]
@@ -490,7 +490,7 @@ class _Measured:
         Parameters
         ----------
         which : str
-            A list: images that it leaves out take no part.
+            Name of a list; the images that it leaves out are ignored.
         drawn : sequence of ndarray of int64, optional
             Positions of the images drawn of each set; all of them by default.
         """

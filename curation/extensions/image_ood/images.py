@@ -1,4 +1,4 @@
-"""Scores of images from files, which image of a set each is of, and which images are left out of a set."""
+"""Read scores of images from files, match them to the images of a set, and leave images out."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _FORMS = "a .csv with a column score; an .npz with an array score or conf; a one
 
 @dataclass(frozen=True, slots=True)
 class ImageScores:
-    """What one file says of images, a row each; higher is more ID.
+    """Scores of images, read from a file: one row per image, higher is more ID.
 
     Attributes
     ----------
     scores : ndarray of float64, shape (n,)
         May hold NaN and infinities.
     images : tuple of str, length n, or None
-        Ids, names or paths, as the file has them.
+        Ids, names or paths, as in the file.
     predictions, labels : ndarray of int64, shape (n,), or None
     file : dict
         Name, digest, rows, and what was left out.
@@ -75,7 +75,7 @@ def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
     MissingFileError
         No such file.
     PredictionError
-        It is none of these, or its columns have unequal lengths.
+        The file has another format, or its columns differ in length.
     """
     columns = open_columns(path, SUFFIXES)
     names = keys or Keys()
@@ -153,7 +153,7 @@ class Images:
         return len(set(self.stems)) < len(self.stems)
 
     def keys(self, *, by_folder: bool) -> tuple[str, ...]:
-        """Return what distinguishes each image."""
+        """Return the key of each image."""
         return self.with_folder if by_folder else self.stems
 
     @cached_property
@@ -162,7 +162,7 @@ class Images:
         return tuple(name.rpartition("/")[0] for name in self.with_folder)
 
     def _names(self, parents: int) -> tuple[str, ...]:
-        # Of an id, what stands before the colon is the name of a dataset.
+        # The part of an id before the colon is the name of a dataset.
         bare = "".join(f"{path.partition(':')[2] or path}\n" for path in self.paths)
         return tuple(stems(bare.encode(), parents=parents).decode().split("\n")[:-1])
 
@@ -178,7 +178,7 @@ class ListedSet:
     ordered : bool
         Whether rows without names may be taken in its order.
     where : str
-        What to call it.
+        Its name in messages.
     """
 
     images: Images
@@ -199,9 +199,9 @@ class ScoredSet:
     right : ndarray of bool, shape (n,), or None
         Whether the prediction is the label; None where one of them is missing, or a label is negative: no class.
     images : Images or None
-        None where nothing names them.
+        None if the images have no names.
     file : dict
-        What a result says about its input.
+        Facts about the input file for the result.
     """
 
     name: str
@@ -234,19 +234,19 @@ class LeftOut:
     ----------
     name : str
     removed : Images
-        Of every OOD set.
+        Images removed from every OOD set.
     of_sets : mapping of str to Images
-        By set, be it OOD or ID: what decisions say of this one alone.
+        Images removed from one OOD or ID set only, by set.
     kept : mapping of str to Images
-        By set: what a cleaned manifest has left of it. Images of other sets all stay.
+        Images that a cleaned manifest retains, by set. All images of other sets stay.
     judged : Images or None
-        Those that somebody looked at, where the list comes from verdicts.
+        Reviewed images; None if the list does not come from decisions.
     judged_of : mapping of str to int
-        By set, how many a cleaned manifest says were looked at.
+        Number of reviewed images in a cleaned manifest, by set.
     file : dict
         Name and digest.
     notes : tuple of str
-        What a reader must know of it.
+        Notes that are printed with the results.
     """
 
     name: str
@@ -268,7 +268,7 @@ class LeftOut:
             A list of images in any published form; decisions (``.jsonl`` or ``.csv``), whose action ``remove`` counts;
             the folder of a cleaned manifest; or the images themselves.
         sets : collection of str
-            Sets that decisions may speak of.
+            Sets that decisions may name.
         """
         if isinstance(given, LeftOut):
             return given
@@ -360,7 +360,7 @@ def listed_set(name: str, manifest: Manifest | None, lists: Path | None) -> List
     Raises
     ------
     EvaluationError
-        Both are there, and are not the same images.
+        Both exist and list different images.
     """
     part = _of_manifest(name, manifest)
     listed = None if lists is None else _of_lists(name, lists)
@@ -411,7 +411,7 @@ def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: S
     Raises
     ------
     PredictionError
-        An image is there twice, has no score, or is not in the set; or rows without names do not match the images.
+        An image is repeated, has no score, or is not in the set; or rows without names do not match the images.
     """
     scores, predictions, labels, file = given.scores, given.predictions, given.labels, given.file
     if listed is None:
@@ -457,26 +457,26 @@ RELATED: Mapping[Kin, tuple[str, str]] = {
     "descendants": ("without-descendants", "below"),
     "all": ("without-kin", "below or above"),
 }
-"""What the numbers without some related classes are called, and where these stand."""
+"""Name of the list without related classes, and where these classes are relative to a known one."""
 
 
 def kin_left_out(sets: Sequence[ScoredSet], known: Sequence[str], which: Kin) -> LeftOut:
-    """Return the images of OOD sets that are of classes related to a known one; names and folders tell the classes.
+    """Return the images of OOD sets whose class is related to a known class; names and folders give the classes.
 
-    Images that are filed under a known class itself stay: whether that is the benchmark's error, or only how its files
-    were named, kinship cannot tell.
+    Images that are filed under a known class itself stay: the hierarchy does not show whether this is an error of the
+    benchmark, or only how its files were named.
 
     Parameters
     ----------
     sets : sequence of ScoredSet
-        OOD sets of all runs; of a set that is there twice the images are taken together.
+        OOD sets of all runs; the images of sets with the same name are merged.
     known : sequence of str
         Ids of synsets.
 
     Raises
     ------
     UsageError
-        There are no known classes, or no image name contains a synset.
+        No class is known, or no image name contains a synset.
     """
     if not known:
         raise UsageError(
@@ -521,7 +521,7 @@ def kin_left_out(sets: Sequence[ScoredSet], known: Sequence[str], which: Kin) ->
 
 
 def _related_note(related: ClassKin, which: Kin, where: str) -> str:
-    """Return what is left out of a set, in classes and images, and of what nothing is said."""
+    """Return a note on the classes and images left out of a set, and on images without a synset."""
     images = related.images or {}
     if not related.unknown.nodes:
         return f"{related.name}: no image name contains a synset: relation to known classes undetermined, and all stay"

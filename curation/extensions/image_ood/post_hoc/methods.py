@@ -210,7 +210,7 @@ def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None
 
 
 class _Arrays(NamedTuple):
-    """The arrays of one file, by name."""
+    """The arrays of a file, by name."""
 
     path: Path
     arrays: dict[str, Any]
@@ -266,12 +266,12 @@ def _require_equal(unit: str, path: Path | None, arrays: Mapping[str, tuple[Any,
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Post-hoc scores, and what they were made of.
+    """Post-hoc scores, and facts about their inputs.
 
     Attributes
     ----------
     asked : tuple of str
-        Methods that were asked for by name.
+        Methods that were requested by name.
     scores : mapping of str to list of float
         By method; one score a row.
     about : dict
@@ -290,7 +290,7 @@ class Scored:
 
     @property
     def complete(self) -> bool:
-        """Whether no method that was asked for was impossible."""
+        """Whether all requested methods were possible."""
         return not any(name in self.asked for name in self.about["impossible"])
 
 
@@ -352,7 +352,7 @@ def score_files(
         except UsageError:
             raise
         except CurationError as error:
-            # One that cannot be computed does not stop the others.
+            # A method that cannot be computed does not stop the others.
             impossible[name] = error
     if not values:
         raise next(iter(impossible.values()))
@@ -387,7 +387,7 @@ def score_files(
 
 
 def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:
-    """Return the content of a detections file with the scores in its records, everything else as it was."""
+    """Return the content of a detections file with the scores in its records, everything else unchanged."""
     file = InputFile(path, kind="detections file")
     n_records = len(read_records(path, file).records)
     if n_records != n:
