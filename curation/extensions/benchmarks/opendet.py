@@ -2,8 +2,9 @@
 
 A detector that knows the 20 VOC classes is tested on VOC2007 test joined with images of COCO train2017. *Ranges*:
 images with a class among the first 20, 40 or 60 of the others (in the order of the open-world tasks), none beyond, and
-no person. *Wilderness*: images with none of the 20. The rules give pools; which images the authors drew from them,
-without a seed, their lists alone say. Ours are drawn by hash rank, in the sizes that they publish, and nested.
+no person. *Wilderness*: images with none of the 20. The rules define pools. The authors drew images from
+them without a seed, so only their lists name these images. Our parts are drawn by hash rank, in the published sizes,
+and nested.
 """
 
 from __future__ import annotations
@@ -64,11 +65,11 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     closed, coco = sources[CLOSED], sources[COCO]
     closed.require_objects("The closed part")
     classes = voc_classes(coco)
-    what = show_classes(coco, classes)
+    presence = show_classes(coco, classes)
     pools: dict[str, tuple[Int64s, tuple[int, ...]]] = {
-        f"range-{count}": (range_pool(what, classes, count), (size,)) for count, size in RANGES.items()
+        f"range-{count}": (range_pool(presence, classes, count), (size,)) for count, size in RANGES.items()
     }
-    pools["wilderness"] = (wilderness_pool(what, classes), WILDERNESS)
+    pools["wilderness"] = (wilderness_pool(presence, classes), WILDERNESS)
     if not any(len(pool) for pool, _ in pools.values()):
         raise ProtocolError(
             "No image of the COCO source belongs to the benchmark",

@@ -1,9 +1,9 @@
-"""The lists of OpenOOD 1.5's ImageNet-1K part, as far as rules make them (Zhang et al., arXiv 2306.09301).
+"""The lists of OpenOOD 1.5's ImageNet-1K part, as far as rules define them (Zhang et al., arXiv 2306.09301).
 
 A classifier of the 1,000 ILSVRC classes is tested on ILSVRC's validation images, and on images of no such class: *near*
 ones, of the Semantic Shift Benchmark's hard classes and of NINCO; *far* ones, of iNaturalist, DTD and Open Images. Each
-set follows from the files of those who made it. Two of them are cut in two, a part for the choice of hyper-parameters
-and the rest: which images are which, only the lists for that choice say, and with them the rest follows.
+set follows from the files of its authors. Two sets are split into a part for the choice of hyper-parameters and the
+rest. Only the lists of the former part define the split.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from curation.sources.stems import stems
 
 SLOTS = declared_slots(__name__)
 _CUT = {"imagenet": ("imagenet-val", "val_imagenet"), "openimage_o": ("openimage_o", "val_openimage_o")}
-"""The source of a set and of what is cut off from it."""
+"""Sources of a set and of its part for hyper-parameters."""
 _HARD = "curation.extensions.benchmarks.ssb"
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return the sets that the sources make, each held against the published one.
+    """Return the sets that follow from the sources, each compared with the published one.
 
     Raises
     ------
     ProtocolError
-        No source is given, a list for hyper-parameters without the set that it is cut from, or with images beyond it.
+        No source is given, or a list for hyper-parameters comes without its set, or has images outside of it.
     """
     known = (ClassEntry(name=name, role="known", index=index) for index, name in enumerate(ilsvrc2012_classes()))
     classes = (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in _unknown(sources)))
@@ -54,11 +54,11 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     }
     figures = [
         compared(
-            stated["name"], len(part.ids), stated["paper"][0], stated["place"], "the source is another set of images"
+            figure["name"], len(part.ids), figure["paper"][0], figure["place"], "the source is another set of images"
         )
         for part in parts
-        for stated in benchmark_facts(__name__)["published"]["imagenet"]["figures"]
-        if stated["name"] == f"{part.entry.name}.images"
+        for figure in benchmark_facts(__name__)["published"]["imagenet"]["figures"]
+        if figure["name"] == f"{part.entry.name}.images"
     ]
     equal = [part.entry.name for part in parts if part.entry.name in published_sets.keys() - differing]
     notes = [f"Equal to OpenOOD's published list as a set: {', '.join(equal)}."] if equal else []
@@ -81,9 +81,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 
 def _unknown(sources: Mapping[str, Source]) -> list[str]:
-    """Return the classes that OOD sources name, each once; of SSB the hard ones."""
-    named = {name for slot in ("ninco", "textures") if slot in sources for name in sources[slot].categories.names}
-    return sorted(named | (set(hard_classes()) if "ssb" in sources else set()))
+    """Return the distinct classes of the OOD sources; the hard ones for SSB."""
+    names = {name for slot in ("ninco", "textures") if slot in sources for name in sources[slot].categories.names}
+    return sorted(names | (set(hard_classes()) if "ssb" in sources else set()))
 
 
 def hard_classes() -> list[str]:
@@ -93,10 +93,10 @@ def hard_classes() -> list[str]:
 
 
 def _parts(sources: Mapping[str, Source], classes: tuple[ClassEntry, ...]) -> Iterator[Part]:
-    stated = {part["name"]: part for part in benchmark_facts(__name__)["published"]["imagenet"]["parts"]}
+    published = {part["name"]: part for part in benchmark_facts(__name__)["published"]["imagenet"]["parts"]}
 
     def part(name: str, slot: str, positions: Any, rule: str = "") -> Part:
-        facts = stated.get(name, {"role": "test", "selection": rule})
+        facts = published.get(name, {"role": "test", "selection": rule})
         selected = Selection(slot, sources[slot], positions)
         order: Order = "listed" if name == "textures" else "code_point"
         return make_part(name, facts["role"], selected, classes, view=LabelView(), rule=facts["selection"], order=order)
@@ -105,16 +105,16 @@ def _parts(sources: Mapping[str, Source], classes: tuple[ClassEntry, ...]) -> It
         if cut in sources and slot not in sources:
             raise ProtocolError("A source is missing", where=f"source {cut}", expected=f"--source {slot}=PATH")
         if cut in sources:
-            whole, taken = sources[slot].image_ids, sources[cut].image_ids
-            if not np.isin(taken, whole).all():
+            all_ids, cut_ids = sources[slot].image_ids, sources[cut].image_ids
+            if not np.isin(cut_ids, all_ids).all():
                 raise ProtocolError(
                     "A list for hyper-parameters has images that its set lacks",
                     where=f"source {cut}",
                     expected=f"images of source {slot}",
-                    found=str(taken[~np.isin(taken, whole)][0]),
+                    found=str(cut_ids[~np.isin(cut_ids, all_ids)][0]),
                 )
-            yield part(name, slot, np.flatnonzero(~np.isin(whole, taken)))
-            yield part(cut, slot, np.flatnonzero(np.isin(whole, taken)))
+            yield part(name, slot, np.flatnonzero(~np.isin(all_ids, cut_ids)))
+            yield part(cut, slot, np.flatnonzero(np.isin(all_ids, cut_ids)))
         elif slot in sources:
             rule = f"{name} and {cut} of OpenOOD together: which image is of which, only its lists say."
             yield part(f"{name}-and-val", slot, all_images(sources[slot]), rule)
@@ -129,24 +129,24 @@ def _parts(sources: Mapping[str, Source], classes: tuple[ClassEntry, ...]) -> It
 
 
 FOLDERS = fact(__name__, "imglists", dict[str, str])
-"""Where OpenOOD keeps the images of each part."""
+"""Folders of OpenOOD's images, by part."""
 
 
 def plan_imglists(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
-    """Return the plan of one file a part, ``test_ninco.txt``: the lines of OpenOOD's list in the order of the part.
+    """Return the plan of one file per part, such as ``test_ninco.txt``: lines of OpenOOD's list, in part order.
 
     Raises
     ------
     ExportError
-        A part is none of OpenOOD's, or its folders or labels do not follow from ids.
+        OpenOOD lacks a part, or its folders or labels do not follow from ids.
     ManifestError, MissingListError
         See `curation.manifest.views.locate_images`.
     """
     texts = {part: _lines(manifest, part, sources) for part in parts}
     return Plan(
         files=[
-            PlannedFile(f"{part if part.startswith('val_') else f'test_{part}'}.txt", lines(own))
-            for part, own in texts.items()
+            PlannedFile(f"{part if part.startswith('val_') else f'test_{part}'}.txt", lines(rows))
+            for part, rows in texts.items()
         ],
         records=sum(map(len, texts.values())),
         counts={"lines": sum(map(len, texts.values()))},
@@ -177,7 +177,7 @@ def _lines(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> list
 
 
 def _labels(part: str, natives: Sequence[str], source: Source, positions: Any) -> Sequence[int]:
-    """Return the place of each image's class, -1 of an OOD image."""
+    """Return the position of the class of each image, -1 for an OOD image."""
     number_of = {wnid: number for number, wnid in enumerate(ilsvrc2012_classes())}
     if part == "imagenet_r":
         return [number_of[native.partition("/")[0]] for native in natives]

@@ -1,8 +1,8 @@
 """OV-COCO (OVR-CNN, CVPR 2021; classes of Bansal et al., ECCV 2018): images of base and novel classes, and AP50.
 
-The authors keep the annotations of the wanted classes, crowd included and nothing else asked, then the images that
-still have one (ipynb/001 and 003). Three files come of val2017: seen, unseen, and all, which is both together. AP50 is
-of all images together (generalized), or of base and novel classes on the images of each (constrained).
+The authors keep all annotations of the chosen classes, crowd included, then the images that still have an annotation
+(ipynb/001 and 003). This gives three files of val2017: seen, unseen, and all, the union of both. AP50 is computed on
+all images (generalized), or for base and novel classes on the images of each group (constrained).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BASE, NOVEL = (tuple(fact(_ROOM, "classes", dict[str, list[str]])[group]) for gr
 LEFT_OUT = tuple(name for _, name, _ in COCO_CATEGORIES if name not in (*BASE, *NOVEL))
 """The 15 classes of COCO that are neither base nor novel."""
 GROUPS = {"seen": BASE, "unseen": NOVEL, "all": (*BASE, *NOVEL)}
-"""Classes of each list: an image belongs to it that shows one of them."""
+"""Classes of each list: it contains the images that show at least one of them."""
 SIZES = fact(_ROOM, "sizes", dict[str, int])
 CLASSES = tuple(
     ClassEntry(
@@ -59,14 +59,14 @@ _WORDS = {"seen": "a base class", "unseen": "a novel class", "all": "a base or a
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return the lists of a validation part, and of a training part where it is given.
+    """Return the lists of a validation part and, if given, of a training part.
 
     Raises
     ------
     ProtocolError
-        The file that is to hold base classes alone has objects of others, or the validation part shows no class.
+        The file of base classes has objects of other classes, or the validation part shows no class.
     """
-    given = {slot: sources[slot] for slot in (VAL, TRAIN, SEEN_FILE) if slot in sources}
+    chosen = {slot: sources[slot] for slot in (VAL, TRAIN, SEEN_FILE) if slot in sources}
     parts = [_part(group, "test", group, VAL, sources[VAL]) for group in GROUPS]
     if not len(parts[-1].ids):
         raise ProtocolError(
@@ -75,9 +75,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             expected="COCO instances with its 80 classes",
             found=f"{len(sources[VAL].images)} images, classes {', '.join(sources[VAL].categories.names[:5])}, …",
         )
-    if SEEN_FILE in given:
-        _require_seen(given[SEEN_FILE])
-    parts += [_part(slot, "train", "seen", slot, given[slot]) for slot in (TRAIN, SEEN_FILE) if slot in given]
+    if SEEN_FILE in chosen:
+        _require_seen(chosen[SEEN_FILE])
+    parts += [_part(slot, "train", "seen", slot, chosen[slot]) for slot in (TRAIN, SEEN_FILE) if slot in chosen]
     return manifest_of(
         parts,
         name=f"ovcoco/{sources[VAL].part or 'custom'}",
@@ -85,7 +85,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         paper=PAPER,
         taxonomy="OVD",
         classes=CLASSES,
-        sources=tuple(source_entry(slot, source) for slot, source in given.items()),
+        sources=tuple(source_entry(slot, source) for slot, source in chosen.items()),
         protocol="ovcoco",
         algorithm_version=1,
         parameters=dict(parameters),
@@ -100,7 +100,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             for part in parts
             if part.entry.name in SIZES
         ],
-        notes=_notes(given),
+        notes=_notes(chosen),
     )
 
 
@@ -127,10 +127,10 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} ({count:,})" for name, count in counts.items())[:300]
 
 
-def _notes(given: Mapping[str, Source]) -> tuple[str, ...]:
+def _notes(sources: Mapping[str, Source]) -> tuple[str, ...]:
     notes = ["background, which the authors' list of seen classes names, is not a class of COCO."]
-    if TRAIN in given:
-        both = int((images_with(given[TRAIN], GROUPS["seen"]) & images_with(given[TRAIN], GROUPS["unseen"])).sum())
+    if TRAIN in sources:
+        both = int((images_with(sources[TRAIN], GROUPS["seen"]) & images_with(sources[TRAIN], GROUPS["unseen"])).sum())
         notes.append(
             f"{both:,} images of the part train show a novel object too, unlabelled: the ordinary case of the "
             "benchmark, no fault of the list."
@@ -139,14 +139,14 @@ def _notes(given: Mapping[str, Source]) -> tuple[str, ...]:
 
 
 SETTINGS = {"generalized": ("all",), "constrained": ("seen", "unseen")}
-"""The lists that are scored in each setting, each with its classes."""
+"""Lists that are scored in each setting."""
 VARIANTS = fact(_ROOM, "evaluation", dict[str, Any])["variants"]
 OUTSIDE = "left out: detections of the 15 classes that are neither base nor novel"
 MEASURES = fact(_ROOM, "measures", tuple[Measure, ...])
 REPORT = Report(
     "ovcoco",
     MEASURES,
-    # 2: of a truth with numbers of its own, COCO's number of a class that it lacks is no longer that class's.
+    # 2: if a truth does not use COCO's numbers, these no longer identify classes that it lacks.
     # 3: numbers are in %.
     algorithm=3,
     files=("measures", "lists", "average_precision"),
@@ -207,10 +207,10 @@ def evaluate(
         part = ground_truth(source, known, None)
     with stage("reading detections"):
         read = detections_of(detections, part, policy)
-    kept = read.detections.label < len(GROUPS["all"])
-    if n := int((~kept).sum()):
+    is_scored = read.detections.label < len(GROUPS["all"])
+    if n := int((~is_scored).sum()):
         if outside == "error":
-            counts = Counter(known.names[label] for label in read.detections.label[~kept].tolist())
+            counts = Counter(known.names[label] for label in read.detections.label[~is_scored].tolist())
             raise PredictionError(
                 "The detections hold classes that are neither base nor novel",
                 where=str(detections),
@@ -218,7 +218,7 @@ def evaluate(
                 found=f"{n:,} of {_counted({name: counts[name] for name in LEFT_OUT if counts[name]})}",
                 hint="--on-error outside=drop leaves them out and reports them",
             )
-        read = replace(read, detections=read.detections.take(kept), reported={**read.reported, OUTSIDE: n})
+        read = replace(read, detections=read.detections.take(is_scored), reported={**read.reported, OUTSIDE: n})
     facts = about(known, {"test": {"truth": part.file, "detections": read.file}}, option_files={})
     chosen = [name for name in VARIANTS if variant in (name, "all")]
     scored = []
@@ -243,15 +243,15 @@ def evaluate(
 
 
 def _classes(source: Source) -> KnownClasses:
-    """Return base and novel classes, then those left out, which a detector of 80 classes has too.
+    """Return base and novel classes, then the classes left out, which a detector of 80 classes also has.
 
     Raises
     ------
     EvaluationError
         The truth has no category of a base or novel class.
     """
-    own = dict(zip(source.categories.names, source.categories.category_ids, strict=True))
-    missing = [name for name in GROUPS["all"] if name not in own]
+    numbers = dict(zip(source.categories.names, source.categories.category_ids, strict=True))
+    missing = [name for name in GROUPS["all"] if name not in numbers]
     if missing:
         raise EvaluationError(
             f"The truth has no category of {len(missing)} of the 65 classes",
@@ -261,21 +261,21 @@ def _classes(source: Source) -> KnownClasses:
             hint="give instances_val2017.json; a file of seen or unseen classes alone lacks the others",
         )
     coco = {name: number for number, name, _ in COCO_CATEGORIES}
-    # Of a class that the truth lacks, COCO's number says something only where the truth numbers classes as COCO does.
-    is_coco = all(own[name] == coco[name] for name in GROUPS["all"])
-    lent = {name: coco[name] for name in LEFT_OUT if is_coco and coco[name] not in own.values()}
+    # COCO's number identifies a class that the truth lacks only if the truth uses COCO's numbers.
+    is_coco = all(numbers[name] == coco[name] for name in GROUPS["all"])
+    lent = {name: coco[name] for name in LEFT_OUT if is_coco and coco[name] not in numbers.values()}
     names = (*BASE, *NOVEL, *LEFT_OUT)
-    return KnownClasses(names, tuple(own.get(name, lent.get(name)) for name in names), "OV-COCO")
+    return KnownClasses(names, tuple(numbers.get(name, lent.get(name)) for name in names), "OV-COCO")
 
 
-def _tables(setting: str, truth: GroundTruth, found: Detections, source: Source) -> dict[str, dict[str, list[Any]]]:
-    """Return AP50 of each class in one setting, in %, and what was scored together."""
+def _tables(setting: str, truth: GroundTruth, results: Detections, source: Source) -> dict[str, dict[str, list[Any]]]:
+    """Return AP50 of each class in a setting, in %, and facts about the scored lists."""
     lists: list[dict[str, Any]] = []
     classes: list[dict[str, Any]] = []
     for group in SETTINGS[setting]:
         names = GROUPS[group]
         ids = source.image_ids[images_with(source, GROUPS[group])].tolist()
-        objects, guesses = _restricted(truth, found, np.isin(truth.image_ids, ids), names)
+        objects, guesses = _restricted(truth, results, np.isin(truth.image_ids, ids), names)
         precision = np.full((101, len(names)), np.nan)
         for label, figures in coco_precision(objects, guesses).items():
             precision[:, label] = figures[0]
@@ -302,18 +302,18 @@ def _tables(setting: str, truth: GroundTruth, found: Detections, source: Source)
 
 
 def _restricted(
-    truth: GroundTruth, found: Detections, images: Bools, names: tuple[str, ...]
+    truth: GroundTruth, detections: Detections, images: Bools, names: tuple[str, ...]
 ) -> tuple[GroundTruth, Detections]:
-    """Return ground truth and detections of some images and classes alone."""
+    """Return ground truth and detections restricted to some images and classes."""
     first = truth.classes.index(names[0])
     labels = np.full(len(truth.classes) + 1, -1, np.int32)
     labels[first : first + len(names)] = np.arange(len(names))
     new_row = np.where(images, np.cumsum(images) - 1, -1).astype(np.int32)
     rows = np.flatnonzero((new_row[truth.image] >= 0) & (labels[truth.label] >= 0))
-    said = truth.federated
-    if said is not None:
-        said = np.column_stack([new_row[said[:, 0]], labels[said[:, 1]], said[:, 2]]).astype(np.int32)
-        said = said[(said[:, :2] >= 0).all(axis=1)]
+    cells = truth.federated
+    if cells is not None:
+        cells = np.column_stack([new_row[cells[:, 0]], labels[cells[:, 1]], cells[:, 2]]).astype(np.int32)
+        cells = cells[(cells[:, :2] >= 0).all(axis=1)]
     objects = replace(
         truth,
         image_numbers=truth.image_numbers[images],
@@ -328,14 +328,14 @@ def _restricted(
         original=None,
         index=None,
         part_positions=None,
-        federated=said,
+        federated=cells,
     )
-    kept = found.take((new_row[found.image] >= 0) & (labels[found.label] >= 0))
-    return objects, replace(kept, image=new_row[kept.image], label=labels[kept.label])
+    retained = detections.take((new_row[detections.image] >= 0) & (labels[detections.label] >= 0))
+    return objects, replace(retained, image=new_row[retained.image], label=labels[retained.label])
 
 
 def _means(setting: str, variant: str, table: Mapping[str, list[Any]]) -> Iterator[Value]:
-    """Yield the means of one variant, with the reasons of those that are undefined."""
+    """Yield the means of a variant, with a reason for each undefined mean."""
     values = dict(zip(table["class"], table["AP50"], strict=True))
     for key, names in {"AP50_novel": NOVEL, "AP50_base": BASE, "AP50_all": GROUPS["all"]}.items():
         if key == "AP50_all" and setting == "constrained":

@@ -88,13 +88,13 @@ def known_by_count(sources: Mapping[str, Source]) -> tuple[set[str], set[str]]:
 
 def _tasks(problem: str, sources: Mapping[str, Source]) -> tuple[TaskEntry, ...]:
     known, others = known_by_count(sources)
-    stated = TASKS[problem]
-    if (known, others) != tuple(set(task.introduced) for task in stated):
+    declared = TASKS[problem]
+    if (known, others) != tuple(set(task.introduced) for task in declared):
         raise ProtocolError(
             "The classes of the sources are not those of the data set",
             where=f"--set problem={problem}",
-            expected=f"by number of annotations, known: {', '.join(stated[0].introduced)}",
+            expected=f"by number of annotations, known: {', '.join(declared[0].introduced)}",
             found=", ".join(sorted(known))[:300] or "none",
             hint="the first half of the categories is known, the empty super-category counted: is one missing?",
         )
-    return stated
+    return declared

@@ -1,8 +1,8 @@
 """The Semantic Shift Benchmark (Vaze et al., ICLR 2022): unknown classes, easy or hard to tell from known ones.
 
-Known and unknown classes come of one data set. *Easy* unknown classes share few attributes with any known class, *hard*
-ones many; CUB, Stanford Cars and FGVC Aircraft have *medium* ones between, which count as hard in benchmarking. A
-classifier of the known classes is tested on known images joined with the easy, or with the hard unknown ones.
+Known and unknown classes come from the same data set. *Easy* unknown classes share few attributes with any known class,
+*hard* ones many; CUB, Stanford Cars and FGVC Aircraft have *medium* ones between, which count as hard in benchmarking.
+A classifier of the known classes is tested on known images joined with the easy, or with the hard unknown ones.
 
 CUB is exact from its own files: images follow from the official split. Of ImageNet the known images are ILSVRC's
 validation images; the unknown ones are the 50 files of each class that the authors list.
@@ -42,22 +42,22 @@ PAPER = fact(__name__, "paper", Paper)
 PROBLEMS: Mapping[str, Any] = benchmark_facts(__name__)["problems"]
 SLOTS = declared_slots(__name__)
 SLOTS_OF = {"cub": ("cub-train", "cub-test"), "imagenet": ("imagenet-val", "imagenet-21k")}
-"""Sources of each data set: that of the known images first."""
+"""Sources of each data set; the source of the known images is first."""
 _VARIANTS = {"descendants": ("hard-without-descendants", "below"), "all": ("hard-without-kin", "below or above")}
-"""Name of the manifest without some kin, and what that kin is."""
+"""Name of the manifest without related classes, and where these are relative to a known class."""
 _MEDIUM = "Medium unknown classes count as hard in benchmarking: part test-hard holds both."
 LEVELS = {"easy": ("easy",), "hard": ("medium", "hard")}
-"""Classes that a test set of each name holds beside the known ones."""
+"""Unknown classes of each test set."""
 
 
 def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the data set, all of them needed."""
-    wanted = SLOTS_OF.get(parameters["problem"], ())
-    return tuple(structs.replace(slot, required=True) for slot in SLOTS if slot.name in wanted)
+    names = SLOTS_OF.get(parameters["problem"], ())
+    return tuple(structs.replace(slot, required=True) for slot in SLOTS if slot.name in names)
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return the lists of one data set: known and unknown images by difficulty, and the two test sets of them.
+    """Return the lists of a data set: known and unknown images by difficulty, and the two test sets.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         title=f"{problem}{title}",
         classes=classes,
         sources=tuple(source_entry(slot, sources[slot]) for slot in SLOTS_OF[problem]),
-        # A variant of ours has other sizes than the paper's: its lists are locked by digest.
+        # Our variants differ in size from the paper's lists; their lists are locked by digest.
         figures=[
             compared(
                 f"{name}.images", sizes.get(name), size, PROBLEMS[problem]["place"],
@@ -148,7 +148,7 @@ def _entries(levels: Mapping[str, Sequence[str]]) -> tuple[ClassEntry, ...]:
 def _without_kin(
     levels: Mapping[str, tuple[str, ...]], parameters: Mapping[str, Any]
 ) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
-    """Return the classes by level without kin of known ones, and the classes that are left out."""
+    """Return the classes by level without those related to known classes, and the classes that are left out."""
     which = parameters["without_kin"]
     if which == "none":
         return levels, ()
@@ -160,8 +160,8 @@ def _without_kin(
             found=f"problem={parameters['problem']}",
         )
     left_out = set(class_kin(levels["hard"], levels["known"]).kin(which))
-    kept = {"known": levels["known"], "hard": tuple(name for name in levels["hard"] if name not in left_out)}
-    return kept, tuple(sorted(left_out))
+    retained = {"known": levels["known"], "hard": tuple(name for name in levels["hard"] if name not in left_out)}
+    return retained, tuple(sorted(left_out))
 
 
 def _notes_on(left_out: Sequence[str], kin: str) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ def _notes_on(left_out: Sequence[str], kin: str) -> tuple[str, ...]:
 
 
 def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return a header without lists: of a data set whose images no reader knows, or of a variant without kin.
+    """Return a header without lists, for a data set without a reader, or for a variant without related classes.
 
     The lists of SSB's authors may not be passed on: a variant is locked by their digests, and built from their file.
 

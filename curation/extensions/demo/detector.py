@@ -1,7 +1,7 @@
 """A small detector that looks at pixels: regions unlike the scene behind them, named by the class they look most like.
 
-Two readings of it differ in caution. `bold` calls every region something it knows, as most detectors do; `cautious`
-lowers the score of what is less like the class than the class's own examples are.
+Two variants of it differ in caution. `bold` assigns every region to a known class, as most detectors do; `cautious`
+lowers the score of regions that are less like the class than its training examples.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Detector(NamedTuple):
     Attributes
     ----------
     centres : ndarray, shape (K, f)
-        Mean look of each class.
+        Mean features of each class.
     reach : ndarray, shape (K,)
-        Median distance of its own examples from it.
+        Median distance between the centre of a class and its examples.
     """
 
     centres: Floats
@@ -59,9 +59,9 @@ def train(examples: Iterable[tuple[Photo, Box, int]], n_classes: int) -> Detecto
 
 
 def regions(photo: Photo) -> list[Box]:
-    """Return boxes ``x, y, w, h`` of what differs from the median colour of its row, from left to right.
+    """Return boxes ``x, y, w, h`` of regions that differ from the median colour of their rows, from left to right.
 
-    Scenes are horizontal bands (sky, ground), so a row's median is the scene behind the things in it.
+    Scenes are horizontal bands (sky, ground), so the median of a row is its background.
     """
     colours = photo.astype(np.float64)
     differs = np.abs(colours - np.median(colours, axis=1, keepdims=True)).max(axis=2) > _CONTRAST
@@ -77,7 +77,7 @@ def regions(photo: Photo) -> list[Box]:
 
 
 def look(photo: Photo, box: Box) -> Floats:
-    """Return what a box shows: colours from 0 to 1 on an 2 x 2 grid, less their mean, and its shape."""
+    """Return features of a box: colours from 0 to 1 on a 2 x 2 grid, minus their mean, and its shape."""
     from PIL import Image
 
     x, y, width, height = box

@@ -50,7 +50,7 @@ def run_demo(out: Path, *, sizes: Sequence[int] = SIZES) -> None:
     detector = train_on(world)
     manifest, scores, board = str(out / "manifest"), out / "scores", str(out / "scores.jsonl")
     sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
-    # Named as what it is: the file says train2017, but nothing here is the paper's set.
+    # The name says that the world is drawn: the file is called train2017, but is not the set of the paper.
     _curation("build", "elephant", *sources, "--name", "elephant/drawn-world", "--out", manifest)
     _curation("verify", manifest, *sources)
     for part in PARTS:
@@ -89,7 +89,7 @@ def _detections(out: Path, name: str, part: str) -> Path:
 
 
 def _detect(detector: Detector, world: World, part: str, out: Path) -> None:
-    """Write the detections of both readings on the images of a part, as COCO results."""
+    """Write the detections of both variants on the images of a part, as COCO results."""
     truth = json.loads((out / "truth" / f"{part}.json").read_text(encoding="utf-8"))
     numbers = {category["name"]: category["id"] for category in truth["categories"]}
     photos = world.voc_root / "JPEGImages" if part == "closed" else world.coco_root / "train2017"

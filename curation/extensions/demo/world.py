@@ -1,7 +1,7 @@
 """A small drawn world on disk, in the layouts that VOC and COCO really have: photos, XML, image sets, instances JSON.
 
-A photo is sky and ground with up to three things beside each other. Six kinds of things a VOC detector knows; nine it
-does not know and may mistake for them (a truck for a car, a vase for a bottle, a laptop for a screen).
+A photo is sky and ground with up to three things beside each other. A VOC detector knows six kinds of
+things, and may mistake the nine others for them (a truck for a car, a vase for a bottle, a laptop for a screen).
 """
 
 from __future__ import annotations
@@ -99,12 +99,12 @@ def _write_coco(world: World, n_images: int, rng: Rng) -> None:
         if chance >= 0.64:
             names = [*names[:2], str(rng.choice(KNOWN))]
         images.append({"license": 1, "file_name": name, "height": HEIGHT, "width": WIDTH, "id": number})
-        for thing, (x, y, w, h) in _write_photo(world.coco_root / "train2017" / name, names, rng):
+        for kind, (x, y, w, h) in _write_photo(world.coco_root / "train2017" / name, names, rng):
             annotations.append(
                 {
                     "id": len(annotations) + 1,
                     "image_id": number,
-                    "category_id": _THINGS[thing]["coco"][0],
+                    "category_id": _THINGS[kind]["coco"][0],
                     "bbox": [x, y, w, h],
                     "area": w * h,
                     "iscrowd": 0,
@@ -117,7 +117,7 @@ def _write_coco(world: World, n_images: int, rng: Rng) -> None:
         "images": images,
         "annotations": annotations,
         "categories": [
-            {"id": number, "name": name} for number, name in sorted(thing["coco"] for thing in _THINGS.values())
+            {"id": number, "name": name} for number, name in sorted(facts["coco"] for facts in _THINGS.values())
         ],
     }
     write_text(world.coco_json, json.dumps(content), guarded=False)
@@ -139,7 +139,7 @@ def _write_photo(path: Path, names: Sequence[str], rng: Rng) -> list[Thing]:
 
 
 def draw_scene(names: Sequence[str], rng: Rng) -> tuple[Pixels, list[Thing]]:
-    """Return a photo of up to three things beside each other, shape (HEIGHT, WIDTH, 3), and what is on it."""
+    """Return a photo of up to three things beside each other, shape (HEIGHT, WIDTH, 3), and these things."""
     horizon = int(rng.integers(38, 62))
     scene = np.empty((HEIGHT, WIDTH, 3))
     scene[:horizon] = np.array([158, 192, 222]) + rng.normal(0, 12, 3)

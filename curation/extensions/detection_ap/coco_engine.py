@@ -49,7 +49,7 @@ VARIANTS: dict[str, str] = {
     **{name: f"boxes without scores; {rule}" for name, rule in MATCHING.items()},
     LMMS: LMMS_MEANING,
 }
-"""What each variant does."""
+"""Meaning of each variant."""
 _LIMITED = ("lvis", "lvis-fixed")
 _SCORELESS = (*MATCHING, LMMS)
 _MOST = 100
@@ -197,7 +197,7 @@ def _variants(requested: tuple[str, ...], inputs: OnePart) -> tuple[str, ...]:
 
 
 def _scored(inputs: OnePart, name: str, limit: Limit | None) -> tuple[Scored, dict[str, Any]]:
-    """Return the measured values of one variant, and the facts that belong to them."""
+    """Return the measured values of a variant, and facts about them."""
     truth, detections = inputs.part.truth, inputs.read.detections
     if name in MATCHING:
         measured = score_free(truth, detections, name)

@@ -1,6 +1,6 @@
-"""LVIS AP and Fixed AP: which detections and objects of a federated ground truth count, and their thirteen numbers.
+"""LVIS AP and Fixed AP: the detections and objects of a federated ground truth that count, and thirteen numbers.
 
-The rules are those of lvis-api (7d7f07d). `coco_engine` computes precision and recall of what is left here.
+The rules are those of lvis-api (7d7f07d). `coco_engine` computes precision and recall of the remaining ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from curation.extensions.detection_ap.coco_summary import mean_of_defined
 from curation.sources.source import FEDERATED
 
 GROUPS = {"r": "rare", "c": "common", "f": "frequent"}
-"""What LVIS calls a class by its training images: 1 to 10, 11 to 100, more."""
+"""LVIS's names of classes by their number of training images: 1 to 10, 11 to 100, more."""
 _IN_WORDS = {"r": "1 to 10", "c": "11 to 100", "f": "over 100"}
 _measure = partial(Measure, unit="%", better="higher", source="lvis-api, LVISEval.summarize")
 MEASURES = (
@@ -43,13 +43,13 @@ KEYS = ("AP", "AP50", "AP75", "APs", "APm", "APl", "APr", "APc", "APf", "AR", "A
 """The thirteen numbers, in LVIS's order."""
 NO_FREQUENCY = {f"AP{key}": "the truth states no `frequency` of its categories" for key in GROUPS}
 _IGNORED_AREA = 4e10
-"""Beyond every range of areas: an object of it is found one to one, and neither right nor wrong."""
+"""Outside every range of areas: an object of this area is matched once, and its match is ignored."""
 _ASSIGNMENT = Rules(name="lvis", taken="best_free", crowd="ordinary")
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How many detections count: the best `most` of each image over all classes, or of each class over all images."""
+    """Number of detections that count: the best `most` of each image (all classes) or of each class (all images)."""
 
     of: Literal["image", "class"]
     most: int
@@ -59,13 +59,13 @@ class Limit:
         group = (detections.image if self.of == "image" else detections.label).astype(np.int64)
         order = np.lexsort((-detections.scores, group))
         begins = np.searchsorted(group[order], group[order])
-        kept = np.zeros(len(order), bool)
-        kept[order] = np.arange(len(order)) - begins < self.most
-        return kept
+        is_within = np.zeros(len(order), bool)
+        is_within[order] = np.arange(len(order)) - begins < self.most
+        return is_within
 
 
 class Counted(NamedTuple):
-    """What counts of a truth and its detections, and how many detections each step left."""
+    """The objects and detections that count, and the number of detections after each step."""
 
     truth: GroundTruth
     detections: Detections
@@ -75,9 +75,9 @@ class Counted(NamedTuple):
 def counted(truth: GroundTruth, detections: Detections, limit: Limit) -> Counted:
     """Return the objects and detections that LVIS counts.
 
-    In this order: the limit; what has no area, or a class that the truth lacks, is dropped; a detection counts where
-    its image shows the class, or names it in ``neg_category_ids``. Crowd is no crowd; a truth with ``ignore``, or
-    difficult, is ignored.
+    In this order: the limit applies; boxes without area, or of classes that the truth lacks, are dropped; a detection
+    counts if its image shows the class, or names it in ``neg_category_ids``. Crowd regions count as objects; objects
+    with ``ignore``, and difficult ones, are ignored.
 
     Parameters
     ----------
@@ -91,36 +91,36 @@ def counted(truth: GroundTruth, detections: Detections, limit: Limit) -> Counted
     EvaluationError
         The truth is not federated.
     """
-    said = require_federated(truth)
+    federated = require_federated(truth)
     n_classes = len(truth.classes)
     limited = detections.take(limit.kept(detections))
     sized = limited.take((limited.label >= 0) & (limited.boxes[:, 2:] > 0).all(axis=1))
     areas = np.where(np.isfinite(truth.areas), truth.areas, truth.boxes[:, 2] * truth.boxes[:, 3])
     rows = np.flatnonzero((truth.label >= 0) & (areas > 0))
-    image, label, kind = said[said[:, 1] >= 0].T
+    image, label, kind = federated[federated[:, 1] >= 0].T
     absent = kind == FEDERATED.index("absent")
     cells = np.concatenate([_cells(truth.image[rows], truth.label[rows], n_classes),
                             _cells(image[absent], label[absent], n_classes)])  # fmt: skip
     left = sized.take(np.isin(_cells(sized.image, sized.label, n_classes), cells))
     partly = _cells(image[~absent], label[~absent], n_classes)
     ignored = truth.difficult[rows]
-    kept = replace(_objects(truth, rows), areas=np.where(ignored, _IGNORED_AREA, areas[rows]), original=None)
-    kept = replace(kept, crowd=np.zeros(len(rows), bool), difficult=np.zeros(len(rows), bool))
+    objects = replace(_objects(truth, rows), areas=np.where(ignored, _IGNORED_AREA, areas[rows]), original=None)
+    objects = replace(objects, crowd=np.zeros(len(rows), bool), difficult=np.zeros(len(rows), bool))
     steps = {
         "detections_given": len(detections),
         "detections_within_the_limit": len(limited),
         "detections_with_area_and_class": len(sized),
         "detections_after_the_federated_filter": len(left),
-        **_at_iou_50(kept, left, ignored, partly),
+        **_at_iou_50(objects, left, ignored, partly),
     }
     if limit.of == "class":
         used, counts = np.unique(detections.label, return_counts=True)
         steps["classes_with_fewer"] = len(np.union1d(np.arange(n_classes), used)) - int((counts >= limit.most).sum())
-    return Counted(kept, left, steps)
+    return Counted(objects, left, steps)
 
 
 def require_federated(truth: GroundTruth) -> Int32s:
-    """Return what a truth says of images and classes; one that says nothing is an `EvaluationError`."""
+    """Return the federated labels of a truth; raise `EvaluationError` if it has none."""
     if truth.federated is None:
         raise EvaluationError(
             "The truth does not say which classes its images were labelled for",
@@ -138,7 +138,7 @@ def _cells(image: Any, label: Any, n_classes: int) -> Int64s:
 
 
 def _at_iou_50(truth: GroundTruth, detections: Detections, ignored: Bools, partly: Int64s) -> dict[str, int]:
-    """Return what becomes of the detections at IoU 0.5: those that find nothing where not all is boxed are ignored."""
+    """Count true, false and ignored detections at IoU 0.5: unmatched ones are ignored on partly labelled images."""
     right = assign(_objects(truth, ~ignored), detections, _ASSIGNMENT).outcome == 1
     rest = detections.take(~right)
     passed = np.isin(_cells(rest.image, rest.label, len(truth.classes)), partly)

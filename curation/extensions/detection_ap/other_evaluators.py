@@ -1,4 +1,4 @@
-"""Numbers of other evaluators, in the forms in which these give them, compared with ours: `NAMES` says what is what."""
+"""Compare numbers of other evaluators, in their own formats, with ours; `NAMES` maps their names to our keys."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES: dict[str, str] = {
     # Ultralytics 8.4: results_dict, results.csv (a row an epoch), and summary() (a row a class).
     "metrics/mAP50-95(B)": "AP", "metrics/mAP50(B)": "AP50",
 }  # fmt: skip
-"""Our key of each name; LVISEval.results, and whoever else uses the keys of a result, are taken as they are."""
+"""Our key for each name; LVISEval.results, and other sources that use our keys, need no entry."""
 _OF_CLASS, _CLASS = "mAP50-95", "Class"
 _UNDEFINED = -1
 _WHY = "the other evaluator says -1 or null: undefined"
@@ -49,7 +49,7 @@ _LARGEST_KEY = 80
 def compare_with_external(
     ours: Mapping[str, Any], given: Any, class_numbers: Mapping[int | None, str]
 ) -> dict[str, Any]:
-    """Return the numbers of another evaluator beside ours. Its -1 stands for undefined, and is never a number.
+    """Return the numbers of another evaluator beside ours. Its -1 always means undefined.
 
     Parameters
     ----------
@@ -71,18 +71,18 @@ def compare_with_external(
     Raises
     ------
     MissingFileError, EvaluationError
-        No such file, it does not hold such numbers, or one of them is no share.
+        The file is missing, holds no such numbers, or a number is not a share.
     """
     where, record = "against", None
     if isinstance(given, Path):
         where = str(given)
         given, record = _read(given)
-    found, classes, passed_over = _numbers(given, where)
-    named = {name: NAMES.get(name, name) for name in found}
-    rows = [(key, ours[key], _share(found[name], where, name)) for name, key in named.items() if _is_ours(key, ours)]
+    numbers, classes, passed_over = _numbers(given, where)
+    keys = {name: NAMES.get(name, name) for name in numbers}
+    rows = [(key, ours[key], _share(numbers[name], where, name)) for name, key in keys.items() if _is_ours(key, ours)]
     if len({key for key, *_ in rows}) < len(rows) or not (rows or classes):
-        what = "Two numbers of another evaluator mean the same" if rows else "There is no number of COCO's summary"
-        raise _no_numbers(what, where, ", ".join(found) or "nothing")
+        problem = "Two numbers of another evaluator mean the same" if rows else "There is no number of COCO's summary"
+        raise _no_numbers(problem, where, ", ".join(numbers) or "nothing")
     for number, value in classes.items():
         share = _share(value, where, f"class {number}")
         name = class_numbers.get(number, number)
@@ -90,11 +90,11 @@ def compare_with_external(
             rows.append((f"AP of {name}", ours["per_class"][name], share))
         else:
             passed_over.append(f"class {number}")
-    passed_over += [name for name, key in named.items() if not _is_ours(key, ours)]
-    gaps = [None if own is None or other is None else other - own for _, own, other in rows]
+    passed_over += [name for name, key in keys.items() if not _is_ours(key, ours)]
+    gaps = [None if our_value is None or other is None else other - our_value for _, our_value, other in rows]
     against = {
         "measure": [name for name, *_ in rows],
-        "ours": [percent(own) for _, own, _ in rows],
+        "ours": [percent(our_value) for _, our_value, _ in rows],
         "theirs": [percent(other) for *_, other in rows],
         "difference": list(map(percent, gaps)),
         "undefined": [_WHY if other is None else "" for *_, other in rows],
@@ -107,7 +107,7 @@ def _is_ours(key: str, ours: Mapping[str, Any]) -> bool:
 
 
 def _read(path: Path) -> tuple[Any, dict[str, Any]]:
-    """Return what a JSON or CSV file holds, and its name and digest."""
+    """Return the content of a JSON or CSV file, and its name and digest."""
     file = InputFile(path, kind="file of another evaluator's numbers")
     record = {"name": path.name, "sha256": file.sha256}
     if path.suffix.lower() != ".csv":
@@ -127,17 +127,17 @@ def _cell(text: str) -> float | str:
         return text
 
 
-def _numbers(given: Any, where: str) -> tuple[dict[str, Any], dict[Any, Any], list[str]]:
-    """Return numbers by the other evaluator's names, those of classes by id or name, and what is passed over."""
-    given = _of_object(given)
-    if isinstance(given, Mapping):
-        found = {str(name): value for name, value in given.items()}
-        names, values = (_several(found.pop(name, None)) for name in ("classes", "map_per_class"))
+def _numbers(source: Any, where: str) -> tuple[dict[str, Any], dict[Any, Any], list[str]]:
+    """Return numbers by their names, numbers of classes by id or name, and the names of ignored entries."""
+    source = _of_object(source)
+    if isinstance(source, Mapping):
+        numbers = {str(name): value for name, value in source.items()}
+        names, values = (_several(numbers.pop(name, None)) for name in ("classes", "map_per_class"))
         # Without class_metrics torchmetrics has one -1 for all classes.
         if values == [_UNDEFINED] and len(names) != 1:
             values = []
-        return found, _by_class(names if values else [], values, where), []
-    rows = _several(given)
+        return numbers, _by_class(names if values else [], values, where), []
+    rows = _several(source)
     if rows and all(isinstance(row, Mapping) for row in rows):
         rows = [{str(name).strip(): value for name, value in row.items()} for row in rows]
         if all(_CLASS in row and _OF_CLASS in row for row in rows):
@@ -149,21 +149,21 @@ def _numbers(given: Any, where: str) -> tuple[dict[str, Any], dict[Any, Any], li
     return dict(zip(SUMMARY, rows, strict=True)), {}, []
 
 
-def _of_object(given: Any) -> Any:
-    """Return what an evaluator of another library says of itself: a mapping or sequence; those come back as given."""
-    if hasattr(given, "results_dict"):  # Ultralytics
-        classes = {"classes": [given.names[number] for number in given.ap_class_index]} if given.names else {}
-        of_class = [given.maps[number] for number in given.ap_class_index]
-        return given.results_dict | (classes | {"map_per_class": of_class} if classes else {})
-    if hasattr(given, "map50_95"):  # supervision
-        found = {name: getattr(given, name) for name in ("map50_95", "map50", "map75")}
-        sizes = {name: getattr(given, name.partition("_mAP")[0]) for name in NAMES if "_objects_" in name}
-        found |= {name: size.map50_95 for name, size in sizes.items() if size is not None}
-        rows = [float(row.mean()) if (row >= 0).all() else _UNDEFINED for row in given.ap_per_class]
-        return found | {"classes": list(map(int, given.matched_classes)), "map_per_class": rows}
-    if hasattr(given, "stats"):  # COCOeval
-        return given.stats
-    return getattr(given, "results", given)  # LVISEval
+def _of_object(result: Any) -> Any:
+    """Return the numbers of a result object of another library; mappings and sequences are returned unchanged."""
+    if hasattr(result, "results_dict"):  # Ultralytics
+        classes = {"classes": [result.names[number] for number in result.ap_class_index]} if result.names else {}
+        of_class = [result.maps[number] for number in result.ap_class_index]
+        return result.results_dict | (classes | {"map_per_class": of_class} if classes else {})
+    if hasattr(result, "map50_95"):  # supervision
+        numbers = {name: getattr(result, name) for name in ("map50_95", "map50", "map75")}
+        sizes = {name: getattr(result, name.partition("_mAP")[0]) for name in NAMES if "_objects_" in name}
+        numbers |= {name: size.map50_95 for name, size in sizes.items() if size is not None}
+        rows = [float(row.mean()) if (row >= 0).all() else _UNDEFINED for row in result.ap_per_class]
+        return numbers | {"classes": list(map(int, result.matched_classes)), "map_per_class": rows}
+    if hasattr(result, "stats"):  # COCOeval
+        return result.stats
+    return getattr(result, "results", result)  # LVISEval
 
 
 def _by_class(names: Sequence[Any], values: Sequence[Any], where: str) -> dict[Any, Any]:
@@ -174,14 +174,14 @@ def _by_class(names: Sequence[Any], values: Sequence[Any], where: str) -> dict[A
 
 
 def _several(value: Any) -> list[Any]:
-    """Return the members of a list or tensor; a number alone, as torchmetrics makes of one class, is a list of one."""
+    """Return the members of a list or tensor; wrap a single number, as torchmetrics gives for one class, in a list."""
     value = value.tolist() if hasattr(value, "tolist") else value
     return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _share(value: Any, where: str, key: str) -> float | None:
     value = value.tolist() if hasattr(value, "tolist") else value
-    # DataFrame.to_json() of one row.
+    # DataFrame.to_json() with a single row.
     value = next(iter(value.values())) if isinstance(value, Mapping) and len(value) == 1 else value
     if value is None or value == _UNDEFINED:
         return None
@@ -190,6 +190,6 @@ def _share(value: Any, where: str, key: str) -> float | None:
     return float(value)
 
 
-def _no_numbers(what: str, where: str, found: str) -> EvaluationError:
+def _no_numbers(problem: str, where: str, actual: str) -> EvaluationError:
     hint = "json.dump({key: value.tolist() for key, value in metric.compute().items()}, file)"
-    return EvaluationError(what, where=where, expected=_FORMS, found=found[:300], hint=hint)
+    return EvaluationError(problem, where=where, expected=_FORMS, found=actual[:300], hint=hint)

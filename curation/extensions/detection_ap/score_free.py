@@ -68,7 +68,7 @@ TABLES = (Tidy("score_free", _COLUMNS, title="Boxes without scores, IoU 0.5, in 
 
 
 class _Problem(NamedTuple):
-    """Truths that count, boxes, their pairs of IoU >= 0.5 of one image and class, and boxes that lie in crowd."""
+    """Truths, boxes, truths that count, overlapping pairs (IoU >= 0.5, same image and class), and boxes in crowds."""
 
     truth: GroundTruth
     boxes: Detections
@@ -82,20 +82,20 @@ class _Problem(NamedTuple):
         return OverlappingPairs(self.pairs.row[rows], self.pairs.position[rows], self.pairs.iou[rows])
 
     def counting(self, rows: Sequence[int] | Int64s) -> Bools:
-        """Return which boxes count when `rows` find a truth: a box in crowd counts only where it finds one."""
+        """Return which boxes count if `rows` match a truth: a box in a crowd counts only if it matches."""
         counting = ~self.covered
         counting[rows] = True
         return counting
 
 
 def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
-    """Return `MEASURES` of boxes whose scores are passed over, and a row a class.
+    """Return `MEASURES` of boxes, ignoring their scores, and one row per class.
 
     Parameters
     ----------
     truth : GroundTruth
-        Crowd regions are no truths. A box that finds no free truth and lies in a crowd region of its class by half of
-        its area or more is neither right nor wrong, as in COCO. Difficult objects count.
+        Crowd regions do not count as truths. As in COCO, a box without a free truth is ignored if at least half of its
+        area lies in a crowd region of its class. Difficult objects count.
     boxes : Detections
         In file order.
     variant : str
@@ -110,7 +110,7 @@ def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
     levels = [_counts(problem, float(level), variant, n_classes) for level in LEVELS]
     tp, n_boxes = levels[0]
     by_class = [_rates(*numbers) for numbers in zip(tp.tolist(), n_boxes.tolist(), n_truths.tolist(), strict=True)]
-    pooled = [_rates(int(found.sum()), int(given.sum()), int(n_truths.sum())) for found, given in levels]
+    pooled = [_rates(int(hits.sum()), int(counts.sum()), int(n_truths.sum())) for hits, counts in levels]
     shown_in = distinct(truth.image[truth.label >= 0].astype(np.int64) * n_classes + truth.label[truth.label >= 0])
     said_in = distinct(boxes.image.astype(np.int64) * n_classes + boxes.label)
     presence = _rates(len(np.intersect1d(shown_in, said_in)), len(said_in), len(shown_in))
@@ -146,42 +146,42 @@ def _rates(tp: int, boxes: int, truths: int) -> dict[str, float | None]:
 
 
 def _counts(problem: _Problem, level: float, variant: str, n_classes: int) -> tuple[Int64s, Int64s]:
-    """Return the boxes of each class that find a truth at an IoU, and those that count."""
+    """Return the number of boxes of each class that match a truth at an IoU, and that count."""
     matched_rows = sorted(matched(problem.at(level), variant))
     tp = np.bincount(problem.boxes.label[matched_rows], minlength=n_classes)
     return tp, np.bincount(problem.boxes.label[problem.counting(matched_rows)], minlength=n_classes)
 
 
 def matched(pairs: OverlappingPairs, variant: str) -> dict[int, int]:
-    """Return the truth that each box finds, of pairs of one image and class, under a rule of `MATCHING`."""
+    """Return the truth that each box matches under a rule of `MATCHING`, given pairs of the same image and class."""
     in_order = variant == "score-free-in-order"
     keys = (pairs.row, pairs.position, -pairs.iou)
     order = np.lexsort((pairs.position, -pairs.iou, pairs.row) if in_order else keys)
     rows, positions = pairs.row[order].tolist(), pairs.position[order].tolist()
     if variant == "score-free-best":
-        wanted: dict[int, list[int]] = {}
+        truths: dict[int, list[int]] = {}
         for row, position in zip(rows, positions, strict=True):
-            wanted.setdefault(row, []).append(position)
-        return _most_pairs(wanted)
-    found: dict[int, int] = {}
-    taken = set[int]()
+            truths.setdefault(row, []).append(position)
+        return _most_pairs(truths)
+    matches: dict[int, int] = {}
+    used = set[int]()
     for row, position in zip(rows, positions, strict=True):
-        if row not in found and position not in taken:
-            found[row] = position
-            taken.add(position)
-    return found
+        if row not in matches and position not in used:
+            matches[row] = position
+            used.add(position)
+    return matches
 
 
-def _most_pairs(wanted: Mapping[int, Sequence[int]]) -> dict[int, int]:
-    """Return as many pairs of box and truth as possible, by augmenting paths, each the shortest."""
+def _most_pairs(truths: Mapping[int, Sequence[int]]) -> dict[int, int]:
+    """Return a maximum matching of boxes and truths, by shortest augmenting paths."""
     holder: dict[int, int] = {}
-    found: dict[int, int] = {}
-    for start in wanted:
+    matches: dict[int, int] = {}
+    for start in truths:
         came_from: dict[int, int] = {}
         queue = [start]
         for row in queue:
             free = None
-            for position in wanted[row]:
+            for position in truths[row]:
                 if position not in came_from:
                     came_from[position] = row
                     if position not in holder:
@@ -191,14 +191,14 @@ def _most_pairs(wanted: Mapping[int, Sequence[int]]) -> dict[int, int]:
             if free is not None:
                 while free is not None:
                     row = came_from[free]
-                    holder[free], before = row, found.get(row)
-                    found[row], free = free, before
+                    holder[free], before = row, matches.get(row)
+                    matches[row], free = free, before
                 break
-    return found
+    return matches
 
 
 class _Range(NamedTuple):
-    """AP50 of a class over all orders of its boxes; None with a reason where it is not known."""
+    """AP50 of a class over all orders of its boxes; None, with a reason, if it is unknown."""
 
     lowest: float | None
     expected: float | None
@@ -219,35 +219,35 @@ def _range_values(ranges: Sequence[_Range], classes: Sequence[str]) -> Iterator[
 
 def _ranges(problem: _Problem, n_truths: Int64s) -> list[_Range]:
     pairs = problem.at(0.5)
-    # In some order, a box in crowd finds a truth if it overlaps one.
+    # A box in a crowd that overlaps a truth matches it in some order.
     left, covered = problem.counting(pairs.row), set(np.flatnonzero(problem.covered).tolist())
     of_box: dict[int, list[int]] = {}
     order = np.lexsort((pairs.position, -pairs.iou, pairs.row))
     for row, position in zip(pairs.row[order].tolist(), pairs.position[order].tolist(), strict=True):
         of_box.setdefault(row, []).append(position)
     drawn = _drawn(problem, pairs, left, n_truths)
-    found = []
+    ranges = []
     for number, rows in rows_by_class(problem.boxes.label, len(n_truths)):
         n, boxes = int(n_truths[number]), rows[left[rows]].tolist()
         if not n:
-            found.append(_Range(None, None, None, undefined="the class has no object, crowd aside"))
+            ranges.append(_Range(None, None, None, undefined="the class has no object, crowd aside"))
             continue
-        wanted = {row: of_box[row] for row in boxes if row in of_box}
-        highest = _precision([0] * len(_most_pairs(wanted)), n)
+        truths = {row: of_box[row] for row in boxes if row in of_box}
+        highest = _precision([0] * len(_most_pairs(truths)), n)
         if len(boxes) <= _ENUMERATED:
-            every = [_precision(_before(order, wanted, covered)[:-1], n) for order in permutations(boxes)]
-            found.append(_Range(min(every), sum_in_order(every) / len(every), highest, f"all {len(every)}"))
+            every = [_precision(_before(order, truths, covered)[:-1], n) for order in permutations(boxes)]
+            ranges.append(_Range(min(every), sum_in_order(every) / len(every), highest, f"all {len(every)}"))
             continue
-        lowest, undecided = _lowest(wanted, covered, len(boxes), n)
+        lowest, undecided = _lowest(truths, covered, len(boxes), n)
         reason = (
             f"the order decides which truths are found in {undecided} groups of boxes, in more ways than are tried; "
             f"the lowest AP50 is at least {100 * lowest:.2f}"
         )
         expected = float(drawn[:, number].mean())
-        found.append(
+        ranges.append(
             _Range(None if undecided else lowest, expected, highest, f"{len(drawn)} drawn", reason * bool(undecided))
         )
-    return found
+    return ranges
 
 
 def _precision(wrong_before: Sequence[int] | Int64s, n: int) -> float:
@@ -258,38 +258,38 @@ def _precision(wrong_before: Sequence[int] | Int64s, n: int) -> float:
     return float(np.append(precision, 0.0)[np.minimum(at, len(true))].sum() / len(_RECALLS))
 
 
-def _before(order: Sequence[int], wanted: Mapping[int, Sequence[int]], covered: AbstractSet[int]) -> list[int]:
-    """Return how many false boxes come before each true one, then of all, where each takes its best free truth in turn.
+def _before(order: Sequence[int], truths: Mapping[int, Sequence[int]], covered: AbstractSet[int]) -> list[int]:
+    """Return the number of false boxes before each true one, and their total; each box takes its best free truth.
 
-    A box in `covered` lies in crowd: without a free truth it is not false.
+    A box in `covered` lies in a crowd: without a free truth, it is not false.
     """
-    taken, wrong, before = set[int](), 0, list[int]()
+    used, wrong, before = set[int](), 0, list[int]()
     for row in order:
-        free = next((position for position in wanted.get(row, ()) if position not in taken), None)
+        free = next((position for position in truths.get(row, ()) if position not in used), None)
         if free is not None:
-            taken.add(free)
+            used.add(free)
             before.append(wrong)
         elif row not in covered:
             wrong += 1
     return [*before, wrong]
 
 
-def _lowest(wanted: Mapping[int, Sequence[int]], covered: AbstractSet[int], n_boxes: int, n: int) -> tuple[float, int]:
-    """Return the lowest AP over all orders, or a bound below it, and how many groups make it a bound.
+def _lowest(truths: Mapping[int, Sequence[int]], covered: AbstractSet[int], n_boxes: int, n: int) -> tuple[float, int]:
+    """Return the lowest AP over all orders, or a lower bound, and the number of groups that make it a bound.
 
-    A group is of boxes that compete for truths. Its worst order gives few true boxes, each behind as many false ones as
-    can be. False boxes that need no true one before them come first; then groups with the most false boxes behind.
+    The boxes of a group compete for truths. Its worst order has few true boxes, each after as many false ones as
+    possible. False boxes that need no true box before them come first, then the groups with most false boxes after.
     """
     groups: dict[int, list[int]] = {}
     root: dict[int, int] = {}
-    for row, positions in wanted.items():
+    for row, positions in truths.items():
         joined = list(dict.fromkeys(root[position] for position in positions if position in root))
         rows = [*(other for key in joined for other in groups.pop(key)), row]
         groups[row] = rows
-        root |= {position: row for other in rows for position in wanted[other]}
-    first, behind, undecided = n_boxes - len(wanted), list[int](), 0
+        root |= {position: row for other in rows for position in truths[other]}
+    first, behind, undecided = n_boxes - len(truths), list[int](), 0
     for rows in groups.values():
-        before, sure = _worst(rows, wanted, covered)
+        before, sure = _worst(rows, truths, covered)
         first += before[0]
         gaps = np.diff(before).tolist()
         undecided += not sure or gaps != sorted(gaps, reverse=True)
@@ -299,29 +299,29 @@ def _lowest(wanted: Mapping[int, Sequence[int]], covered: AbstractSet[int], n_bo
 
 
 def _worst(
-    rows: Sequence[int], wanted: Mapping[int, Sequence[int]], covered: AbstractSet[int]
+    rows: Sequence[int], truths: Mapping[int, Sequence[int]], covered: AbstractSet[int]
 ) -> tuple[list[int], bool]:
-    """Return `_before` of the worst order of a group, and whether there is such an order or this is worse than all."""
+    """Return `_before` of the worst order of a group, and whether such an order exists; otherwise it is a bound."""
     uncovered = sum(row not in covered for row in rows)
-    if len({position for row in rows for position in wanted[row]}) == 1:
-        # A box in crowd, if there is one, takes the truth: all others are then false.
+    if len({position for row in rows for position in truths[row]}) == 1:
+        # If a box lies in a crowd, it takes the truth, and all others are false.
         return [0, uncovered - (uncovered == len(rows))], True
     if len(rows) > _LARGEST_GROUP:
-        fewest = -(-len(_most_pairs({row: wanted[row] for row in rows})) // 2)
+        fewest = -(-len(_most_pairs({row: truths[row] for row in rows})) // 2)
         return [uncovered - max(0, fewest - len(rows) + uncovered)] * (fewest + 1), False
-    orders = {tuple(_before(order, wanted, covered)) for order in permutations(rows)}
+    orders = {tuple(_before(order, truths, covered)) for order in permutations(rows)}
     fewest = min(map(len, orders)) - 1
     worst = [max(order[nth] for order in orders) for nth in (*range(fewest), -1)]
     return worst, tuple(worst) in orders
 
 
 def _drawn(problem: _Problem, pairs: OverlappingPairs, left: Bools, n_truths: Int64s) -> Floats:
-    """Return AP50 of each class in each of `DRAWN` orders of its boxes, of the classes that are not enumerated."""
+    """Return AP50 in `DRAWN` random orders of the boxes, for the classes whose orders are not enumerated."""
     rows_of = [
         (number, rows[left[rows]]) for number, rows in rows_by_class(problem.boxes.label, len(n_truths), empty=False)
     ]
     large = [(number, rows) for number, rows in rows_of if n_truths[number] and len(rows) > _ENUMERATED]
-    found = np.zeros((DRAWN, len(n_truths)))
+    precisions = np.zeros((DRAWN, len(n_truths)))
     for replicate in range(DRAWN if large else 0):
         words = np.random.Philox(key=np.array([0, replicate], np.uint64)).random_raw(len(problem.boxes))
         rank = np.empty(len(words), np.int64)
@@ -331,18 +331,18 @@ def _drawn(problem: _Problem, pairs: OverlappingPairs, left: Bools, n_truths: In
             ordered = rows[np.argsort(rank[rows])]
             right = true[ordered]
             wrong = ~right & ~problem.covered[ordered]
-            found[replicate, number] = _precision(np.cumsum(wrong)[right].tolist(), int(n_truths[number]))
-    return found
+            precisions[replicate, number] = _precision(np.cumsum(wrong)[right].tolist(), int(n_truths[number]))
+    return precisions
 
 
 def lmms_numbers(truth: GroundTruth, boxes: Detections) -> list[Value]:
-    """Return lmms-eval's mean IoU, share of centres inside and accuracies of one data set, in %."""
+    """Return lmms-eval's mean IoU, share of centres inside, and accuracies of a data set, in %."""
     counted = (truth.label >= 0) & ~truth.crowd
     pairs = overlapping_pairs(truth, boxes, same_class=True, mask=counted, iou_threshold=0, strict=True)
-    found, n = matched(pairs, "score-free"), int(counted.sum())
+    matches, n = matched(pairs, "score-free"), int(counted.sum())
     iou = dict(zip(zip(pairs.row.tolist(), pairs.position.tolist(), strict=True), pairs.iou.tolist(), strict=True))
-    overlaps = np.array([iou[pair] for pair in found.items()])
-    box, target = boxes.boxes[list(found)], truth.boxes[list(found.values())]
+    overlaps = np.array([iou[pair] for pair in matches.items()])
+    box, target = boxes.boxes[list(matches)], truth.boxes[list(matches.values())]
     inside = np.abs(box[:, :2] + box[:, 2:] / 2 - target[:, :2] - target[:, 2:] / 2) <= target[:, 2:] / 2
     shares = {"IoU": overlaps.sum(), "Center_ACC": inside.all(axis=1).sum()}
     return [

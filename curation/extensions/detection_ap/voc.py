@@ -76,7 +76,7 @@ DEFINITIONS = definitions(
 
 @dataclass(frozen=True, kw_only=True)
 class Lenient(Policy):
-    """What VOC's evaluation code does about detections that do not belong."""
+    """How VOC's evaluation code treats invalid detections."""
 
     stray: Stray = "drop"
     negative_sizes: Boxes = "empty"
@@ -114,29 +114,29 @@ def evaluate(
     MissingFileError, EvaluationError, PredictionError
         A file is not there, or does not hold what it should.
     """
-    given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy, listed=listed)
-    both = given.part.truth, given.read.detections
+    inputs = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy, listed=listed)
+    both = inputs.part.truth, inputs.read.detections
     with stage("average precision"):
-        found = voc_average_precision(*both)
+        numbers = voc_average_precision(*both)
     return Result(
         REPORT,
-        given.about | {"difficult": "ignore", "n_images": both[0].n_images, "definitions": DEFINITIONS},
-        scored=[given.scored("voc", _measured(found), {"iou": ">= 0.5"})],
+        inputs.about | {"difficult": "ignore", "n_images": both[0].n_images, "definitions": DEFINITIONS},
+        scored=[inputs.scored("voc", _measured(numbers), {"iou": ">= 0.5"})],
         columns=lambda: precision_recall(both[0].classes, both[1], assign(*both, VOC)),
-        notes=given.notes,
+        notes=inputs.notes,
         outcomes=lambda: {"voc": [outcomes_by_class(*both, VOC)]},
     )
 
 
-def _measured(found: Mapping[str, Any]) -> Measured:
+def _measured(numbers: Mapping[str, Any]) -> Measured:
     return Measured(
-        [Value(measure.key, percent(found[measure.key])) for measure in MEASURES if measure not in _OF_CLASS],
+        [Value(measure.key, percent(numbers[measure.key])) for measure in MEASURES if measure not in _OF_CLASS],
         {
             "average_precision": {
-                "class": list(found["npos"]),
-                "objects": list(found["npos"].values()),
-                "detections": list(found["n_detections"].values()),
-                **{name: list(map(percent, found[name].values())) for name in ("AP11", "AP_area")},
+                "class": list(numbers["npos"]),
+                "objects": list(numbers["npos"].values()),
+                "detections": list(numbers["n_detections"].values()),
+                **{name: list(map(percent, numbers[name].values())) for name in ("AP11", "AP_area")},
             }
         },
     )
@@ -148,19 +148,19 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
     Returns
     -------
     dict
-        Fractions of 1: ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``, None where no class has objects;
+        Fractions of 1: ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``, None if all classes lack objects;
         ``AP11``, ``AP_area`` by class, None without objects. ``npos`` and ``n_detections`` by class.
     """
     matches = assign(truth, detections, VOC)
     levels = wilderness_levels(truth.n_images, 0, most=1)
-    found = average_precision_by_level(truth.classes, detections, matches, NO_DETECTIONS, levels)
+    precisions = average_precision_by_level(truth.classes, detections, matches, NO_DETECTIONS, levels)
     detected = np.bincount(detections.label, minlength=len(truth.classes)).tolist()
     return {
-        "mAP11": found["mAP11"][0],
-        "mAP_area": found["mAP_area"][0],
-        "mAP11_ties_in_input_order": found["mAP11_ties_in_input_order"][0],
-        "AP11": found["AP11"]["0.0"],
-        "AP_area": found["AP_area"]["0.0"],
+        "mAP11": precisions["mAP11"][0],
+        "mAP_area": precisions["mAP_area"][0],
+        "mAP11_ties_in_input_order": precisions["mAP11_ties_in_input_order"][0],
+        "AP11": precisions["AP11"]["0.0"],
+        "AP_area": precisions["AP_area"]["0.0"],
         "npos": dict(zip(truth.classes, matches.n_positive.tolist(), strict=True)),
         "n_detections": dict(zip(truth.classes, detected, strict=True)),
     }

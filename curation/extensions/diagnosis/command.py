@@ -69,8 +69,8 @@ def run(
 
     if out is not None:
         return _mended(Path(file), detections, mend, out)
-    found = diagnosis.inspect(Path(file), detections=detections)
-    return Answer(found.data(), found.lines(), int(isinstance(found, diagnosis.Diagnosis) and bool(found.findings)))
+    report = diagnosis.inspect(Path(file), detections=detections)
+    return Answer(report.data(), report.lines(), int(isinstance(report, diagnosis.Diagnosis) and bool(report.findings)))
 
 
 def _mended(truth: Path, detections: Path | None, mends: tuple[str, ...], out: Path) -> Answer:
@@ -89,11 +89,11 @@ def _mended(truth: Path, detections: Path | None, mends: tuple[str, ...], out: P
 
 
 def _presence(files: str, out: Path, workers: int | None) -> Answer:
-    found = scan(files, out=out, workers=workers)
-    data = found.data()
-    ranked = sorted(found.images, key=lambda name: (-found.images[name], name))
+    result = scan(files, out=out, workers=workers)
+    data = result.data()
+    ranked = sorted(result.images, key=lambda name: (-result.images[name], name))
     title, columns = f"{data['rows']:,} pairs of image and class in {out}", ("class", "images", "boxes")
-    rows = ((name, f"{found.images[name]:,}", f"{found.boxes[name]:,}") for name in ranked)
+    rows = ((name, f"{result.images[name]:,}", f"{result.boxes[name]:,}") for name in ranked)
     lines = first_rows(title, columns, rows, len(ranked), _SHOWN, "--json prints all")
     return Answer(data, [*lines, data["digest"]])
 

@@ -1,4 +1,4 @@
-"""Why a score is near zero: files of detections held against their truth, with the mend of each mistake found."""
+"""Find out why a score is near zero: compare detections with their truth, and suggest a mend for each mistake."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ class Diagnosis:
         ``detections``, ``images`` with one, ``images_of_truth``, ``on_objects`` (detections that lie on an object after
         all mends), ``looked_at``.
     findings : tuple of Finding
-        None for files that are sound, however poor the detector; those of the truth come first.
+        Empty for sound files, even of a poor detector; mistakes of the truth come first.
     command : str
-        Mends all findings at once; ``""`` where fewer than two have a mend.
+        Mends all findings at once; ``""`` if fewer than two have a mend.
     notes : tuple of str
-        What is no mistake, and makes another evaluator differ.
+        Properties that are not mistakes, but make the results of another evaluator differ.
     """
 
     __repr__ = short_repr
@@ -115,7 +115,7 @@ def _mends_of(findings: Sequence[Finding]) -> tuple[str, ...]:
 
 
 def _decoded(path: Path) -> tuple[bytes, AnnotationFile | list[Record] | str]:
-    """Return JSON, and its records of any convention; of a file that is neither COCO's, what is wrong with it."""
+    """Return the bytes of a JSON file, and its records in any convention, or why it is not COCO JSON."""
     if path.is_dir():
         return b"", "a folder"
     data = plain_json(InputFile(path).data)
@@ -164,15 +164,15 @@ def _is_dataset(path: Path) -> bool:
 
 
 def _dataset(path: Path) -> _Dataset:
-    """Return a folder of YOLO or VOC, of its test part where it has one, as `curation evaluate` reads it."""
-    parts = yolo_parts(named) if (named := yolo_file(path)) else parts_at(path, "voc2007")
+    """Return a folder of YOLO or VOC, preferably its test part, as `curation evaluate` reads it."""
+    parts = yolo_parts(yaml_path) if (yaml_path := yolo_file(path)) else parts_at(path, "voc2007")
     chosen = next((part for part in ("test", "val", *parts) if part in parts), "test")
     source = Reading(image_set=chosen).open(path)
     return _Dataset(path, ground_truth(source, classes_of_source(source)))
 
 
-class _Given(NamedTuple):
-    """Detections of a file, and its records, to be mended: a file of another form has those of its columns.
+class _Results(NamedTuple):
+    """Detections of a file, and its records to mend; other forms than JSON get records made from the columns.
 
     `texts` counts records whose box, and whose score, is a text.
     """
@@ -183,21 +183,21 @@ class _Given(NamedTuple):
     texts: tuple[int, int] = (0, 0)
 
 
-def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool = True) -> _Given:
-    """Return what a file holds that `evaluate` reads, or JSON of any convention.
+def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool = True) -> _Results:
+    """Return the detections of a file: a form that `evaluate` reads, or JSON in any convention.
 
     Parameters
     ----------
     truth_path : Path
         The truth, whose data.yaml says how Ultralytics numbers its classes.
     located : bool
-        Whether images that `evaluate` finds go by the ids of the truth; else all go by what the file calls them.
+        Whether images that `evaluate` finds get the ids of the truth; otherwise all keep their names from the file.
     """
     if (other := read_other_form(path, truth.truth)) is not None:
         references = other.records.image_ids, other.records.file_names
         position = truth.index.resolve(*references).position if located else np.full(len(other.records), -1, np.int32)
-        columns = _taken(other.records, np.arange(len(other.records)), position, truth)
-        return _Given(columns, lambda: _records(columns))
+        columns = _selected(other.records, np.arange(len(other.records)), position, truth)
+        return _Results(columns, lambda: _records(columns))
     data, rows = _decoded(path)
     if isinstance(rows, str):
         raise PredictionError(
@@ -210,16 +210,16 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
         )
     if isinstance(rows, list):
         used = {row.category_id for row in rows if isinstance(row.category_id, int)}
-        named = yolo_file(truth_path)
+        yaml_path = yolo_file(truth_path)
         from_zero: dict[Any, int] = (
-            numbering_of(used, data, yolo_names(InputFile(named).data, str(named)))[0] if named else {}
+            numbering_of(used, data, yolo_names(InputFile(yaml_path).data, str(yaml_path)))[0] if yaml_path else {}
         )
         columns = _columns(rows, truth, located=located)
         columns = replace(columns, classes=[from_zero.get(class_id, class_id) for class_id in columns.classes])
-        return _Given(columns, lambda: _from_zero(json_rows(data, dict), from_zero), texts=_texts(rows))
+        return _Results(columns, lambda: _from_zero(json_rows(data, dict), from_zero), texts=_texts(rows))
     rows = rows.annotations
     columns = _columns(rows, truth, located=located)
-    return _Given(columns, lambda: msgspec.json.decode(data)["annotations"], True, _texts(rows))
+    return _Results(columns, lambda: msgspec.json.decode(data)["annotations"], True, _texts(rows))
 
 
 def _from_zero(records: list[dict[str, Any]], position: dict[int, int]) -> list[dict[str, Any]]:
@@ -241,45 +241,45 @@ def _texts(rows: Sequence[Record]) -> tuple[int, int]:
 def _records(columns: Columns) -> list[dict[str, Any]]:
     rows = zip(columns.images, columns.classes, columns.boxes.tolist(), columns.scores.tolist(), strict=True)
     return [
-        {"image_id": image, "category" if isinstance(of, str) else "category_id": of, "bbox": box, "score": score}
-        for image, of, box, score in rows
+        {"image_id": image, "category" if isinstance(label, str) else "category_id": label, "bbox": box, "score": score}
+        for image, label, box, score in rows
     ]
 
 
 def _columns(rows: Sequence[Record], truth: Objects, *, located: bool) -> Columns:
-    own = unique(truth.names, truth.categories)
+    lookup = unique(truth.names, truth.categories)
     boxes = [row.bbox if row.bbox is not None and len(row.bbox) == 4 else _NO_BOX for row in rows]
     names = [row.file_name for row in rows]
     ids = [_id(row.image_id) for row in rows]
     images, references = _images(ids, names if any(names) else None, truth, located=located)
     return Columns(
         images,
-        [own.get(row.category, row.category) if row.category_id is None else _id(row.category_id) for row in rows],
+        [lookup.get(row.category, row.category) if row.category_id is None else _id(row.category_id) for row in rows],
         np.array([[_float(value) for value in box] for box in boxes], np.float64).reshape(-1, 4),
         np.array([_float(row.score) for row in rows], np.float64),
         references,
     )
 
 
-def _taken(records: Records, rows: Int64s, position: Int32s, truth: Objects) -> Columns:
-    """Return some of the records that readers have checked; images that have a position go by the truth's ids."""
-    own, wanted = unique(truth.names, truth.categories), rows.tolist()
+def _selected(records: Records, rows: Int64s, position: Int32s, truth: Objects) -> Columns:
+    """Return some of the checked records as columns; images with a position get the ids of the truth."""
+    lookup, indices = unique(truth.names, truth.categories), rows.tolist()
     numbers, names = (
         column.tolist() if isinstance(column, np.ndarray) else column
         for column in (records.category_ids, records.categories or [None] * len(records))
     )
-    classes = [own.get(names[row], names[row]) if numbers[row] is None else numbers[row] for row in wanted]
+    classes = [lookup.get(names[row], names[row]) if numbers[row] is None else numbers[row] for row in indices]
     every = records.references
-    references = [every[row] for row in wanted]
-    places = position[rows].tolist()
-    images = [truth.images[place] if place >= 0 else other for place, other in zip(places, references, strict=True)]
+    references = [every[row] for row in indices]
+    positions = position[rows].tolist()
+    images = [truth.images[index] if index >= 0 else other for index, other in zip(positions, references, strict=True)]
     return Columns(images, classes, records.boxes[rows], records.scores[rows], references)
 
 
 def _images(
     ids: Any, names: Sequence[str | None] | None, truth: Objects, *, located: bool
 ) -> tuple[list[Any], list[Any]]:
-    """Return the truth's id of each image that a reader finds, else what a record calls it; and the latter of all."""
+    """Return the id of each image in the truth, or its name in the record if missing; and all names in records."""
     ids = ids.tolist() if isinstance(ids, np.ndarray) else ids
     references: Any = names if ids is None else ids
     if names is not None and ids is not None:
@@ -372,7 +372,7 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
     Raises
     ------
     MissingFileError, AnnotationFormatError, PredictionError
-        A file is not there, or holds neither truth nor detections.
+        A file is missing, or holds neither truth nor detections.
     """
     data, annotated = _decoded(truth)
     if (
@@ -424,7 +424,7 @@ def _command(truth: Path, detections: Path, *mends: str) -> str:
     return shlex.join(["curation", "inspect", str(truth), "--detections", str(detections), *words])
 
 
-def _of_records(results: _Given) -> list[Finding]:
+def _of_records(results: _Results) -> list[Finding]:
     """Return the finding on annotations that are given as detections."""
     if not results.annotated:
         return []
@@ -435,7 +435,7 @@ def _of_records(results: _Given) -> list[Finding]:
     return [Finding(mistake, "records with a score", share, command=advice)]
 
 
-def _texts_of_numbers(results: _Given, findings: Sequence[Finding]) -> Iterator[Finding]:
+def _texts_of_numbers(results: _Results, findings: Sequence[Finding]) -> Iterator[Finding]:
     """Yield the findings on numbers that are texts, which another mend of the same field would write as numbers."""
     keys = {finding.mend.partition("=")[0] for finding in findings}
     for n, key, value in zip(results.texts, ("boxes", "scores"), ("xywh", "number"), strict=True):
@@ -447,7 +447,7 @@ def _texts_of_numbers(results: _Given, findings: Sequence[Finding]) -> Iterator[
 def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str, Any]]:
     """Return the records of a results file after mends, with all fields that these do not change.
 
-    Mends are written as JSON alone: of another form, records have the fields of COCO results.
+    The result is always JSON: records from other forms get the fields of COCO results.
 
     Parameters
     ----------
@@ -457,7 +457,7 @@ def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str
     Raises
     ------
     MissingFileError, AnnotationFormatError, PredictionError, UsageError
-        As `diagnose`; or there is no such mend.
+        See `diagnose`; or a mend does not exist.
     """
     is_dataset = isinstance(_decoded(truth)[1], str) and _is_dataset(truth)
     objects = _objects_of_truth(_dataset(truth).part.truth) if is_dataset else objects_of(_decoded_truth(truth)[1])
@@ -465,38 +465,38 @@ def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str
     return _mended(results, mends, objects)
 
 
-def _mended(results: _Given, mends: Sequence[str], objects: Objects) -> list[dict[str, Any]]:
+def _mended(results: _Results, mends: Sequence[str], objects: Objects) -> list[dict[str, Any]]:
     chosen = parse(mends)
     after, rows = apply_mends(results.columns, chosen, objects)
     return mend_records(results.records(), results.columns, after, rows, chosen)
 
 
 def mended_annotations(path: Path, mends: Sequence[str]) -> bytes:
-    """Return an annotation file after mends, all else as it was (see `mended_truth`)."""
+    """Return an annotation file after mends, otherwise unchanged (see `mended_truth`)."""
     data, _ = _decoded_truth(path)
     return mended_truth(data, mends)
 
 
 def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> str:
-    """Return what to say of detections that lie on next to no objects, or would on many more under a mend; else ``""``.
+    """Return a warning if hardly any detections lie on objects, or many more would after a mend; else ``""``.
 
     Parameters
     ----------
     records : Records
-        As the file has them.
+        Records in file order.
     position, label : ndarray of int32, shape (n,)
         Positions of image and class in the truth; -1 where it has none.
     """
     if not len(records) or not (truth.label >= 0).any():
         return "" if len(records) else _NO_DETECTIONS
-    objects, places = _objects_of_truth(truth), truth.file_positions
+    objects, file_positions = _objects_of_truth(truth), truth.file_positions
     step = math.ceil(len(records) / _SEEN)
     rows = np.flatnonzero((position >= 0) & (position % step == 0))
     rows = rows[np.lexsort((-records.scores[rows], position[rows]))]
     begin = np.flatnonzero(np.diff(position[rows], prepend=-1))
     rank = np.arange(len(rows)) - np.repeat(begin, np.diff(begin, append=len(rows)))
-    best_of_image = rows[rank < objects.count[places[position[rows]]]]
-    iou, partner = best_overlaps(records.boxes[best_of_image], places[position[best_of_image]], objects)
+    best_of_image = rows[rank < objects.count[file_positions[position[rows]]]]
+    iou, partner = best_overlaps(records.boxes[best_of_image], file_positions[position[best_of_image]], objects)
     on = iou >= 0.5
     if records.file_names is None:
         ids: Any = records.image_ids[::step] if records.image_ids is not None else []
@@ -504,12 +504,12 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
         sample = Columns(ids, [], records.boxes[::step], records.scores[::step])
         if finding := other_images(sample, objects):
             return f"{finding.what} ({finding.shown}); {_ASK}"
-    found, wanted = label[best_of_image][on], objects.category[partner[on]]
-    right = (found == wanted)[wanted < len(truth.classes)]
+    predicted, expected = label[best_of_image][on], objects.category[partner[on]]
+    right = (predicted == expected)[expected < len(truth.classes)]
     if not len(on) or (on.mean() >= _SOUND and (not len(right) or right.mean() >= _SOUND)):
         return ""
-    in_file = np.where(position >= 0, places[position], -1).astype(np.int32)
-    for finding in explain(_taken(records, np.sort(rows), in_file, objects), objects)[0]:
+    in_file = np.where(position >= 0, file_positions[position], -1).astype(np.int32)
+    for finding in explain(_selected(records, np.sort(rows), in_file, objects), objects)[0]:
         if finding.side == "truth" and fitting_forms(objects.boxes, objects.sizes[objects.image]):
             # The doubt about the truth names it.
             return ""
@@ -532,7 +532,7 @@ def truth_doubt(
     image: Int32s,
     is_json: bool,
 ) -> str:
-    """Return what to say of a truth with mistakes (see `curation.evaluation.doubts.truth_doubt`); else ``""``."""
+    """Return a warning about mistakes in a truth (see `curation.evaluation.doubts.truth_doubt`); else ``""``."""
     of_box = sizes[image]
     layout = layout_mistake(fitting_forms(boxes, of_box), boxes, of_box)
     others = other_mistakes(
@@ -548,7 +548,7 @@ def truth_doubt(
 
 
 def stray_hint(ids: Sequence[Id], truth: GroundTruth) -> str:
-    """Return what image ids may be that a truth lacks: off by a constant, or names; else ``""``."""
+    """Return a hint on image ids that the truth lacks: they are off by a constant, or names; else ``""``."""
     objects, distinct = _objects_of_truth(truth), [*dict.fromkeys(ids)]
     for name in image_mends(distinct, objects)[1:]:
         known = image_map(name, objects)
@@ -558,15 +558,15 @@ def stray_hint(ids: Sequence[Id], truth: GroundTruth) -> str:
 
 
 def _objects_of_truth(truth: GroundTruth) -> Objects:
-    """Return the objects of a truth that is read, crowds left out; an unknown object is of a last class, unknown."""
-    kept = ~truth.crowd
+    """Return the objects of a ground truth without crowds; unknown objects get an additional last class, unknown."""
+    is_object = ~truth.crowd
     known = [
         name if number is None else number for name, number in zip(truth.classes, truth.class_numbers, strict=True)
     ]
-    index, places = truth.image_index, truth.file_positions
+    index, file_positions = truth.image_index, truth.file_positions
     sizes = np.full((len(index), 2), np.nan)
-    sizes[places] = truth.stated_sizes
-    image = places[truth.image[kept]]
+    sizes[file_positions] = truth.stated_sizes
+    image = file_positions[truth.image[is_object]]
     order = np.argsort(image, kind="stable")
     return Objects(
         index.ids.tolist() if isinstance(index.ids, np.ndarray) else index.ids,
@@ -575,8 +575,8 @@ def _objects_of_truth(truth: GroundTruth) -> Objects:
         [*known, truth.unknown_numbers[-1] if truth.unknown_numbers else -1],
         [*truth.classes, "unknown"],
         image[order],
-        np.where(truth.label[kept] < 0, len(known), truth.label[kept]).astype(np.int64)[order],
-        truth.boxes[kept][order],
+        np.where(truth.label[is_object] < 0, len(known), truth.label[is_object]).astype(np.int64)[order],
+        truth.boxes[is_object][order],
         index.listed,
         index.namespaced,
     )

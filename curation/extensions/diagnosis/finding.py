@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 
 class Finding(NamedTuple):
-    """A mistake in a file of detections, or in the truth that they are held against.
+    """A mistake in a file of detections, or in the truth that they are compared with.
 
     Attributes
     ----------
@@ -16,11 +16,12 @@ class Finding(NamedTuple):
     evidence : str
         What was counted.
     now, mended : float or None
-        That share of 1 as the file is, and after the mend; None where it is no share, or nothing can mend it.
+        The counted share, from 0 to 1, before and after the mend; None if the evidence is not a share, or without a
+        mend.
     mend : str
-        ``KEY=VALUE`` for ``--mend``; ``""`` where none can help.
+        ``KEY=VALUE`` for ``--mend``; ``""`` if no mend exists.
     command : str
-        What to type.
+        The command to run, or other advice.
     side : {"detections", "truth"}
         The file that has the mistake.
     """
@@ -41,7 +42,7 @@ class Finding(NamedTuple):
 
 
 def finding_lines(findings: Sequence[Finding]) -> list[str]:
-    """Return findings with their evidence and what to type, as text."""
+    """Return findings with their evidence and command, as text."""
     lines = []
     for number, finding in enumerate(findings, 1):
         lines += [f"{number}. {finding.what}", f"   {finding.shown}", f"   {finding.command}"]
@@ -59,7 +60,7 @@ _LAYOUTS = {
 
 
 def box_words(form: str, unit: str | None = None) -> str:
-    """Return the words for a form of boxes; `unit` is what to print of its unit.
+    """Return the words for a form of boxes; `unit` replaces the text of its unit.
 
     >>> box_words("xyxy:0-1")
     "x1, y1, x2, y2 in parts of the image's size (0-1)"

@@ -48,7 +48,7 @@ class _Annotation(_Reference, frozen=True):
 
     @property
     def is_unusable(self) -> bool:
-        """Return whether the box is none: not four finite numbers, or of no positive size."""
+        """Whether the box is not four finite numbers with a positive size."""
         box = self.bbox
         if box is None or len(box) != 4 or not all(number is not None and math.isfinite(number) for number in box):
             return True
@@ -81,7 +81,7 @@ class Inspection:
     findings : tuple of Finding
         Mistakes, with the command that mends each.
     notes : tuple of str
-        What is no mistake, and makes another evaluator differ.
+        Properties that are not mistakes, but make the results of another evaluator differ.
     """
 
     __repr__ = short_repr
@@ -146,7 +146,7 @@ _PROBLEMS = {
 
 
 def inspect_annotations(path: Path) -> Inspection:
-    """Count what COCO JSON holds, and what is wrong with it (see `curation.inspect`)."""
+    """Count the contents of COCO JSON, and its problems (see `curation.inspect`)."""
     file = InputFile(path, kind="annotation file")
     refuse_repeated_keys(file.data, str(path), AnnotationFormatError)
     held = _decoded(file, _File[_Annotation], path)
@@ -183,20 +183,20 @@ def _decoded(file: InputFile, form: type[_File[_Row]], path: Path) -> _File[_Row
 
 @dataclass(frozen=True)
 class CocoFacts:
-    """What the ids of a COCO JSON file say of each other: repeats, and references that lead nowhere.
+    """Consistency of the ids in a COCO JSON file: repeated ids, and references to missing images or categories.
 
     Attributes
     ----------
     images : tuple
         Number of each image, in the order of the file.
     annotations : int
-        How many there are.
+        Number of annotations.
     categories : mapping of int or str to str
         Name of each category by its number.
     repeated_annotations : mapping of int or str to tuple
         Images of the annotations that have one number, by this number, in the order of the file.
     orphans : tuple
-        Number of each annotation whose image is not there, with that image.
+        Number of each annotation whose image is missing, with the number of that image.
     undeclared : mapping
         Annotations of each category that is not declared.
     repeated_files : mapping of str to tuple
@@ -204,7 +204,7 @@ class CocoFacts:
     repeated_images : mapping of int or str to tuple of str
         File names of the images that have one number.
     on_repeated : int
-        Annotations of such numbers.
+        Number of annotations on images with repeated numbers.
     repeated_categories : mapping of int or str to tuple of str
         Names of the categories that have one number.
     used : int
@@ -225,7 +225,7 @@ class CocoFacts:
 
 
 def read_coco_facts(path: Path) -> CocoFacts:
-    """Read what the ids of COCO JSON say of each other.
+    """Read the ids of COCO JSON, and return repeated ids and dangling references.
 
     Raises
     ------
@@ -262,8 +262,8 @@ def _facts_of(coco: _File[Any]) -> CocoFacts:
 def _repeated(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, tuple[_Value, ...]]:
     pairs = list(pairs)
     counts = Counter(key for key, _ in pairs)
-    found = defaultdict[_Key, list[_Value]](list)
+    groups = defaultdict[_Key, list[_Value]](list)
     for key, value in pairs:
         if counts[key] > 1:
-            found[key].append(value)
-    return {key: tuple(values) for key, values in found.items()}
+            groups[key].append(value)
+    return {key: tuple(values) for key, values in groups.items()}

@@ -1,4 +1,4 @@
-"""Mends of a file of detections: what turns boxes, ids and scores of another convention into those of the truth.
+"""Mends of a file of detections: they convert boxes, ids and scores to the conventions of the truth.
 
 A mend is ``KEY=VALUE``; `VALUES` says what each key takes. It changes what it names and nothing else: a record keeps
 its other fields and its position in the file.
@@ -33,7 +33,7 @@ from curation.evaluation.problem import (
 from curation.sources.identity import NUMBERINGS, ImageIndex, end_of, normalised_path, without_suffix
 
 Mapped = Callable[[Any], Id | None]
-"""What an id becomes; None where the mend knows nothing of it, and it stays."""
+"""Maps an id to its new value; None for an id that the mend does not cover, which stays unchanged."""
 Votes = dict[Id | None, Counter[int]]
 """For each category id, boxes that lie on objects of each class, by its position in `Objects.categories`."""
 _SHIFT = r"[+-]\d{1,18}"
@@ -61,14 +61,14 @@ class Columns:
     Attributes
     ----------
     images : list of int or str
-        As the file names them, or the truth's ids of images that a reader finds.
+        Names in the file, or ids of the truth for images that a reader finds.
     classes : list of int, str or None
     boxes : ndarray of float64, shape (n, 4)
         Four numbers of any layout and unit; NaN where a record has none.
     scores : ndarray of float64, shape (n,)
         NaN where a record has none.
     references : list of int or str, or None
-        As the file names images, where `images` may be something else.
+        Names of the images in the file, if `images` may differ from them.
     """
 
     images: Sequence[Id]
@@ -83,15 +83,15 @@ class Columns:
     def take(self, rows: Int64s) -> Columns:
         """Return some rows."""
         images, classes, references = (
-            None if of is None else [of[row] for row in rows.tolist()]
-            for of in (self.images, self.classes, self.references)
+            None if column is None else [column[row] for row in rows.tolist()]
+            for column in (self.images, self.classes, self.references)
         )
         return Columns(images or [], classes or [], self.boxes[rows], self.scores[rows], references)
 
 
 @dataclass(frozen=True)
 class Objects:
-    """The images, classes and objects of a truth that detections are held against.
+    """The images, classes and objects of the truth that detections are compared with.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class Objects:
 
     @cached_property
     def index(self) -> ImageIndex:
-        """The images, to be found by what detections call them."""
+        """The images, indexed by the references that detections may use."""
         are_numbers = all(isinstance(image, int) for image in self.images)
         ids: Any = np.array(self.images, np.int64) if are_numbers else [str(image) for image in self.images]
         return ImageIndex(ids, self.files, self.listed, self.namespaced)
@@ -152,7 +152,7 @@ class Objects:
 
     @cached_property
     def truth(self) -> GroundTruth:
-        """The same as matching takes it: images go by position, no object is difficult or crowd."""
+        """The same as a `GroundTruth` for matching: images are numbered by position, without difficult or crowd."""
         none = np.zeros(len(self.image), bool)
         return GroundTruth(
             image_numbers=np.arange(len(self.images)),
@@ -181,27 +181,27 @@ def parse(mends: Sequence[str]) -> dict[str, str]:
     UsageError
         A text is no ``KEY=VALUE`` of `VALUES`, or a key is given twice.
     """
-    found: dict[str, str] = {}
+    chosen: dict[str, str] = {}
     for text in mends:
         key, _, value = text.partition("=")
-        if key not in VALUES or key in found or not re.fullmatch(_FORMS[key], value):
+        if key not in VALUES or key in chosen or not re.fullmatch(_FORMS[key], value):
             raise UsageError(
-                "A mend is given twice" if key in found else "No such mend",
+                "A mend is given twice" if key in chosen else "No such mend",
                 where=f"--mend {text}"[:200],
                 expected=f"{key}={VALUES[key]}" if key in VALUES else f"KEY=VALUE with KEY of {', '.join(VALUES)}",
             )
-        found[key] = value
-    return {key: found[key] for key in VALUES if key in found}
+        chosen[key] = value
+    return {key: chosen[key] for key in VALUES if key in chosen}
 
 
 def image_map(value: str, truth: Objects) -> Mapped:
-    """Return what an image id becomes under a mend."""
+    """Return the mapping of image ids under a mend."""
     if value in ("file_name", "stem"):
-        own = unique([_name_of(file, value) for file in truth.files], truth.images)
-        return lambda given: own.get(_name_of(given, value)) if isinstance(given, str) else None
+        ids_by_name = unique([_name_of(file, value) for file in truth.files], truth.images)
+        return lambda image_id: ids_by_name.get(_name_of(image_id, value)) if isinstance(image_id, str) else None
     if value in NUMBERINGS:
         numbered = truth.index.numbered(value)
-        return lambda given: None if (row := numbered.get(number_of(given))) is None else truth.images[row]
+        return lambda image_id: None if (row := numbered.get(number_of(image_id))) is None else truth.images[row]
     is_ranked = value.startswith("rank")
     ids = sorted(truth.images, key=lambda image: (isinstance(image, str), image)) if is_ranked else truth.images
     return _number_map(value, ids)
@@ -213,10 +213,10 @@ def _name_of(path: str, value: str) -> str:
 
 
 def category_map(value: str, truth: Objects) -> Mapped:
-    """Return what a category id, or name, becomes under a mend other than ``matched``."""
+    """Return the mapping of category ids, or names, under a mend other than ``matched``."""
     if value == "name":
-        own = unique([*map(plain_name, truth.names)], truth.categories) | unique(truth.names, truth.categories)
-        return lambda given: own.get(given, own.get(plain_name(given))) if isinstance(given, str) else None
+        ids = unique([*map(plain_name, truth.names)], truth.categories) | unique(truth.names, truth.categories)
+        return lambda name: ids.get(name, ids.get(plain_name(name))) if isinstance(name, str) else None
     if value == "coco91":
         numbers = [number for number in range(1, 91) if number not in _NOT_IN_COCO]
         return dict(zip(numbers, truth.categories, strict=False)).get
@@ -227,8 +227,8 @@ def category_map(value: str, truth: Objects) -> Mapped:
 
 
 def _number_map(value: str, ids: Sequence[Id]) -> Mapped:
-    def known(given: Any) -> Id | None:
-        number = number_of(given)
+    def known(old_id: Any) -> Id | None:
+        number = number_of(old_id)
         if number is None or value == "number":
             return number
         if value[0] in "+-":
@@ -240,16 +240,16 @@ def _number_map(value: str, ids: Sequence[Id]) -> Mapped:
 
 
 def number_of(given: Any) -> int | None:
-    """Return an id as a whole number; None for a text of anything but digits."""
+    """Return an id as an integer; None for a text that is not an integer."""
     if isinstance(given, int):
         return given
     return int(given) if isinstance(given, str) and re.fullmatch(r"-?\d{1,18}", given) else None
 
 
 def apply_mends(columns: Columns, mends: Mapping[str, str], truth: Objects) -> tuple[Columns, Int64s]:
-    """Return detections after mends, and which rows of the file are left, ascending.
+    """Return detections after mends, and the remaining rows of the file, ascending.
 
-    Boxes on images that the truth lacks keep a unit of the image's size; ids that a mend knows nothing of stay.
+    Boxes on images that the truth lacks keep a unit of the image's size; ids that a mend does not cover stay.
     """
     rows = np.arange(len(columns))
     for key, value in mends.items():
@@ -258,7 +258,7 @@ def apply_mends(columns: Columns, mends: Mapping[str, str], truth: Objects) -> t
             images = _mapped(references, image_map(value, truth), columns.images)
             columns = replace(columns, images=images)
         elif key == "boxes":
-            # Of an image that is not there 1, 1.
+            # Missing images get the size 1, 1.
             sizes = np.concatenate([truth.sizes, [[1, 1]]])[truth.positions(columns.images)]
             columns = replace(columns, boxes=boxes_in_pixels(columns.boxes, value, sizes))
         elif key == "category_ids":
@@ -279,7 +279,7 @@ def usable(columns: Columns, truth: Objects) -> Bools:
 
 
 def has_class(columns: Columns, known: Collection[Id | None]) -> Bools:
-    """Return whether the class of each detection is one of some."""
+    """Return whether the class of each detection is in `known`."""
     return np.fromiter((category in known for category in columns.classes), np.bool_, len(columns))
 
 
@@ -307,12 +307,12 @@ def mend_records(
     records: Sequence[dict[str, Any]], before: Columns, after: Columns, rows: Int64s, mends: Collection[str]
 ) -> list[dict[str, Any]]:
     """Return records of a results file with the values that mends changed; numbers that were texts are numbers then."""
-    found = []
+    mended = []
     for index, row in enumerate(rows.tolist()):
         record = dict(records[row])
         if "image_ids" in mends:
             record["image_id"] = after.images[index]
-            # A file name would go before the id.
+            # A file name would take precedence over the id.
             record.pop("file_name", None)
         if after.classes[index] != before.classes[row]:
             record.pop("category", None)
@@ -321,12 +321,12 @@ def mend_records(
             record["bbox"] = after.boxes[index].tolist()
         if "scores" in mends and np.isfinite(after.scores[index]):
             record["score"] = float(after.scores[index])
-        found.append(record)
-    return found
+        mended.append(record)
+    return mended
 
 
 def _mapped(ids: Sequence[Any], known: Mapped, others: Sequence[Any]) -> list[Any]:
-    """Return what ids become; those of which a mend knows nothing become the others."""
+    """Return the new ids; an id that the mend does not cover is replaced by its entry in `others`."""
     table = {old: known(old) for old in dict.fromkeys(ids)}
     return [other if table[old] is None else table[old] for old, other in zip(ids, others, strict=True)]
 
@@ -345,8 +345,8 @@ def first_of_each(columns: Columns) -> Int64s:
     """Return the rows that repeat no earlier one in image, class, box and score, ascending."""
     import pandas as pd
 
-    named: dict[str, Any] = {"image": columns.images, "label": columns.classes, "score": columns.scores}
-    return np.flatnonzero(~pd.DataFrame(named | dict(zip("xywh", columns.boxes.T, strict=True))).duplicated())
+    fields: dict[str, Any] = {"image": columns.images, "label": columns.classes, "score": columns.scores}
+    return np.flatnonzero(~pd.DataFrame(fields | dict(zip("xywh", columns.boxes.T, strict=True))).duplicated())
 
 
 def best_overlaps(boxes: Floats, positions: Int64s, truth: Objects) -> tuple[Floats, Int64s]:
@@ -355,7 +355,7 @@ def best_overlaps(boxes: Floats, positions: Int64s, truth: Objects) -> tuple[Flo
     Parameters
     ----------
     boxes : ndarray of float64, shape (n, 4)
-        ``x, y, w, h`` in pixels; such that are no boxes overlap nothing.
+        ``x, y, w, h`` in pixels; invalid boxes overlap nothing.
     positions : ndarray of int64, shape (n,)
         Position of the image of each box; -1 where the truth lacks it.
     """
@@ -364,15 +364,15 @@ def best_overlaps(boxes: Floats, positions: Int64s, truth: Objects) -> tuple[Flo
         (positions >= 0) & (np.abs(boxes) <= MAX_COORDINATE).all(axis=1) & (boxes[:, 2:] > 0).all(axis=1)
     )
     label = np.zeros(len(rows), np.int32)
-    found = Detections(positions[rows].astype(np.int32), label, boxes[rows], np.zeros(len(rows)))
-    with np.errstate(over="ignore", invalid="ignore"):  # Nobody has checked the truth.
-        position, iou = best_overlap(truth.truth, found, same_class=False)
+    detections = Detections(positions[rows].astype(np.int32), label, boxes[rows], np.zeros(len(rows)))
+    with np.errstate(over="ignore", invalid="ignore"):  # The truth is unchecked.
+        position, iou = best_overlap(truth.truth, detections, same_class=False)
     best[rows], partner[rows] = iou, np.where(iou > 0, position, -1)
     return best, partner
 
 
 class Renaming(NamedTuple):
-    """What category ids stand for, by the objects that their boxes lie on.
+    """The classes that category ids mean, by the objects that their boxes lie on.
 
     Attributes
     ----------
@@ -403,9 +403,9 @@ def class_votes(columns: Columns, truth: Objects) -> Votes:
 
 
 def renaming(columns: Columns, truth: Objects, votes: Votes) -> Renaming:
-    """Return what category ids stand for; `votes` are those of `class_votes`.
+    """Return the classes that category ids mean; `votes` come from `class_votes`.
 
-    Where one class is taken for another that does lie on its own objects, the detector is poor and the file sound.
+    If boxes of one class lie on objects of a second class whose own boxes fit, the detector is poor and the file sound.
     """
     likely = {old: number for old, tally in votes.items() if (number := _majority(tally, fewest=3)) is not None}
     claims = Counter(likely.values())
@@ -418,7 +418,7 @@ def renaming(columns: Columns, truth: Objects, votes: Votes) -> Renaming:
         and classes.get(new) != new
     }
     if len(moved) == 1 and not moved.keys() - truth.category_position.keys():
-        # One id alone may be a class that the detector never gets right.
+        # A single id may be a class that the detector never gets right.
         moved = {
             old: new
             for old, new in moved.items()
@@ -434,7 +434,7 @@ def renaming(columns: Columns, truth: Objects, votes: Votes) -> Renaming:
 def _left_over(
     moved: Mapping[Id | None, Id], classes: Mapping[Id | None, Id], truth: Objects, votes: Votes
 ) -> dict[Id | None, Id]:
-    """Return the classes of rare ids whose number another id gets: two boxes tell, or that one class alone is left."""
+    """Return `moved` with rare ids whose number another id gets: by two boxes, or because only one class remains."""
     assigned = dict(moved)
     while True:
         targets = {*assigned.values()}
@@ -450,7 +450,7 @@ def _left_over(
         if not new:
             break
         assigned |= new
-    # The last id is the class that is left, unless its boxes lie on others.
+    # The last id means the last free class, unless its boxes lie on others.
     rest = [old for old in votes if old not in assigned and old not in classes]
     free = {*truth.categories} - {*assigned.values()} - {*classes.values()}
     if rest == left and len(left) == len(free) == 1:
@@ -461,7 +461,7 @@ def _left_over(
 
 
 def _majority(tally: Counter[int], *, fewest: int) -> int | None:
-    """Return the class of at least so many votes and of six in ten; None where no class has them."""
+    """Return the class with at least `fewest` votes and 60 % of all votes; None if no class has them."""
     if not tally:
         return None
     number, most = min(tally.items(), key=lambda item: (-item[1], item[0]))
@@ -469,7 +469,7 @@ def _majority(tally: Counter[int], *, fewest: int) -> int | None:
 
 
 def sample(columns: Columns) -> Int64s:
-    """Return rows to look at, ascending: of an image those with the best and the worst scores, of many every k-th."""
+    """Return a sample of rows, ascending: the best and worst scores of each image, and every k-th of many images."""
     import pandas as pd
 
     image: Int64s = pd.factorize(np.array(columns.images, object))[0]

@@ -1,9 +1,9 @@
 """Mistakes in a file of detections, found by tests on the data.
 
-A test holds the share of detections that lie on an object (IoU of at least 0.5) under the file's convention against
-that under another one. A mistake is found only where another convention multiplies that share, and where it does so on
-the images that the boxes are of: against objects of other images, the share stays low. A poor detector is poor under
-every convention, and nothing is found.
+A test compares the share of detections that lie on an object (IoU of at least 0.5) under the file's convention with
+the share under another convention. A test reports a mistake only if another convention multiplies that share, and only
+on the images of the boxes: for objects of other images, the share stays low. A poor detector is poor under every
+convention, so the tests report nothing.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _SURE = 100
 _MOST_PAIRS = 100
 """Category ids that a mend lists one by one."""
 _BEYOND = 1e18
-"""Coordinates from here on, which no mend states, have no vote."""
+"""Coordinates above this limit are ignored when estimating a mend."""
 
 
 class _Reading(NamedTuple):
-    """Detections under a mend of image ids and boxes: how many of those looked at lie on an object."""
+    """Number of detections that lie on an object, under a mend of image ids and boxes."""
 
     ids: str
     boxes: str
@@ -69,7 +69,7 @@ class _Reading(NamedTuple):
 
 
 def explain(columns: Columns, truth: Objects) -> tuple[list[Finding], dict[str, int]]:
-    """Return what is wrong with detections, in the order in which it is mended, and what was counted."""
+    """Return the mistakes in detections, in the order of their mends, and counts."""
     counts = {"detections": len(columns), "images": len(set(columns.images)), "images_of_truth": len(truth.images)}
     if not len(columns):
         return [], counts
@@ -79,9 +79,9 @@ def explain(columns: Columns, truth: Objects) -> tuple[list[Finding], dict[str, 
     mends: dict[str, str] = {}
     for test in (_geometry, _classes, _unusable, _scored, _repeated, _thin):
         held = columns if test in (_unusable, _repeated, _thin) else some
-        found = [*test(apply_mends(held, mends, truth)[0], truth)]
-        findings += found
-        mends |= dict(finding.mend.split("=", 1) for finding in found if finding.mend)
+        mistakes = [*test(apply_mends(held, mends, truth)[0], truth)]
+        findings += mistakes
+        mends |= dict(finding.mend.split("=", 1) for finding in mistakes if finding.mend)
     after = apply_mends(some, mends, truth)[0]
     best, _ = _overlaps(after, truth)
     counts |= {"looked_at": len(some), "on_objects": int((best >= 0.5).sum())}
@@ -96,7 +96,7 @@ def _overlaps(columns: Columns, truth: Objects) -> tuple[Floats, Int64s]:
 
 
 def _multiplies(now: int, then: int, n: int, *, low: float = 0.0) -> bool:
-    """Return whether so many detections on objects are a multiple of those now, and neither few nor a small part."""
+    """Return whether the detections on objects multiply from `now` to `then`, and are neither few nor a small share."""
     share = then / n if n else 0.0
     is_many = (
         (then >= _FEW and share >= 0.5) or (then >= _MANY and share >= 0.1) or (then >= 10 * _MANY and share >= _LOW)
@@ -105,7 +105,7 @@ def _multiplies(now: int, then: int, n: int, *, low: float = 0.0) -> bool:
 
 
 def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    """Find image ids and boxes of another convention; each is only sound together with the other."""
+    """Find image ids and boxes of another convention, tested together."""
     names = image_mends([*dict.fromkeys(columns.references or columns.images)], truth)
     by_ids = {name: _placed(_with_ids(columns, name, truth), truth) for name in names}
     usual = [f"{layout}:{unit}".rstrip(":") for unit in UNITS for layout in LAYOUTS]
@@ -119,7 +119,7 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
         most = max(best.hits + 1, _MANY)
         readings += [new for new in fitted if new.hits >= most and _multiplies(plain.hits, *new[2:])]
         best = max(readings, key=lambda reading: reading.hits)
-    # Of readings that are as good, the plainest.
+    # Choose the plainest of equally good readings.
     best = next(reading for reading in readings if reading.hits >= 0.95 * best.hits)
     in_parts = (np.abs(columns.boxes) <= 1.5).all(axis=1).mean() >= 0.9 and truth.boxes.max(initial=0) > 2
     if in_parts and np.isnan(truth.sizes).all():
@@ -135,7 +135,7 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
         else:
             yield from _strays(columns, truth, names)
         return
-    # With the boxes as they are.
+    # The reading with unchanged boxes.
     before = next(reading for reading in readings if reading.ids == best.ids and reading.boxes == "xywh")
     if best.ids and before.hits:
         shares = (reading.hits / len(columns) for reading in (now, before))
@@ -162,7 +162,7 @@ def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Obje
     """Return the mistake in the layout of the truth's boxes, and the truth after its mend.
 
     The sizes of images prove it (see `curation.extensions.diagnosis.truth_mistakes`), and detections choose between
-    several layouts that fit; or detections lie on many more objects under it than under any convention of their own.
+    several layouts that fit; or detections lie on many more objects under it than under any other convention.
     """
     sizes = truth.sizes[truth.image]
     positions = truth.positions(columns.images)
@@ -208,7 +208,7 @@ def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Obje
 
 
 def other_images(columns: Columns, truth: Objects) -> Finding | None:
-    """Return what numbers mean instead of image ids, if boxes lie on objects of these other images; else None.
+    """Return what the numbers in place of image ids mean, if boxes lie on objects of other images; else None.
 
     The three best detections of each image are compared, by those that lie on an object under one reading alone. A
     reading that has all numbers, of which the truth lacks some, need not be better by boxes.
@@ -239,8 +239,8 @@ def other_images(columns: Columns, truth: Objects) -> Finding | None:
             continue
         if (candidates[1] < 0).all():
             return finding
-        what, command = "Image ids are numbers that several files share", "name images by file_name, with folders"
-        return finding._replace(what=what, mend="", mended=None, command=command)
+        mistake, command = "Image ids are numbers that several files share", "name images by file_name, with folders"
+        return finding._replace(what=mistake, mend="", mended=None, command=command)
     return None
 
 
@@ -264,15 +264,15 @@ def _reading(boxes: Floats, positions: Int64s, truth: Objects, ids: str, form: s
     return _Reading(ids, form, int((best >= 0.5).sum()), len(positions))
 
 
-def _fits_own_images(given: Floats, own: Int64s, truth: Objects, best: _Reading) -> bool:
-    """Return whether boxes under a mend lie on objects of their own images, and less on those of other ones."""
+def _fits_own_images(raw_boxes: Floats, positions: Int64s, truth: Objects, best: _Reading) -> bool:
+    """Return whether mended boxes lie on objects of their images more often than on objects of other images."""
     there = np.flatnonzero(truth.count)
     if len(there) < 2:
         return best.share >= 0.5 and best.hits >= _MANY
-    boxes = boxes_in_pixels(given, best.boxes, truth.sizes[own])
+    boxes = boxes_in_pixels(raw_boxes, best.boxes, truth.sizes[positions])
     # Each image is exchanged with the next one that shows objects, its boxes scaled to that image's size.
-    other = there[np.searchsorted(there, own, side="right") % len(there)]
-    scale = np.nan_to_num(truth.sizes[other] / truth.sizes[own], nan=1.0)
+    other = there[np.searchsorted(there, positions, side="right") % len(there)]
+    scale = np.nan_to_num(truth.sizes[other] / truth.sizes[positions], nan=1.0)
     by_chance, _ = best_overlaps(boxes * np.tile(scale, 2), other, truth)
     return best.hits >= 2 * int((by_chance >= 0.5).sum())
 
@@ -291,7 +291,7 @@ _NAMED_IDS = {
 
 
 def ids_are(name: str) -> str:
-    """Return what image ids are that a mend of this name fits."""
+    """Return a description of the image ids that a mend of this name fits."""
     return _NAMED_IDS.get(name) or f"Image ids are off by {-int(name)}"
 
 
@@ -300,7 +300,7 @@ def _ids_finding(name: str, evidence: str, now: float, mended: float) -> Finding
 
 
 def _strange_ids(columns: Columns, truth: Objects, name: str) -> Finding:
-    shares = (_located(given, truth) for given in (columns, _with_ids(columns, name, truth)))
+    shares = (_located(detections, truth) for detections in (columns, _with_ids(columns, name, truth)))
     return _ids_finding(name, "detections on images of the truth", *shares)
 
 
@@ -309,20 +309,20 @@ def _located(columns: Columns, truth: Objects) -> float:
 
 
 def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[Finding]:
-    """Find ids that the truth lacks, where no boxes bear a mend out: by all ids at once, or not at all."""
+    """Find ids that the truth lacks, if boxes support no mend: a mend has to fit nearly all ids."""
     if (now := _located(columns, truth)) >= 0.5:
         return
     numbers = [image for image in truth.images if isinstance(image, int)]
     is_sparse = len(numbers) > 1 and len(numbers) < 0.5 * (max(numbers) - min(numbers) + 1)
     for name in names[1:]:
-        found = _strange_ids(columns, truth, name)
+        mistake = _strange_ids(columns, truth, name)
         is_sure = name[0] in "+-" and is_sparse and len(set(columns.images)) >= 5
         if (
-            found.mended is not None
-            and found.mended >= 0.99
+            mistake.mended is not None
+            and mistake.mended >= 0.99
             and (is_sure or name in ("number", "file_name", "stem", "listed"))
         ):
-            yield found
+            yield mistake
             return
     strange = sorted({str(image) for image in columns.images if image not in truth.image_position})[:3]
     yield Finding(
@@ -334,7 +334,7 @@ def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[
 
 
 def image_mends(ids: Sequence[Id], truth: Objects) -> list[str]:
-    """Return mends of image ids, of which none repeats, under which nearly all are in the truth; first none, ``""``."""
+    """Return mends under which nearly all of the distinct `ids` are in the truth; the first is ``""``, no mend."""
     numbers = np.array([number for image in ids if (number := number_of(image)) is not None], np.int64)
     there = np.array(sorted(image for image in truth.images if isinstance(image, int)), np.int64)
     names = ["number", "file_name", "stem"] if any(isinstance(image, str) for image in ids) else []
@@ -358,30 +358,30 @@ def _fitted(boxes: Floats, positions: Int64s, truth: Objects) -> Iterator[str]:
     """Return forms of boxes by a factor, a network's input size, or an offset that pairs of boxes vote for."""
     import pandas as pd
 
-    kept = positions[np.cumsum(truth.count[positions]) <= 20 * MOST_ROWS]
-    rows, objects = (pd.DataFrame({"image": of, "row": range(len(of))}) for of in (kept, truth.image))
+    chosen = positions[np.cumsum(truth.count[positions]) <= 20 * MOST_ROWS]
+    rows, objects = (pd.DataFrame({"image": column, "row": range(len(column))}) for column in (chosen, truth.image))
     pairs = rows.merge(objects, on="image", suffixes=("", "_of_object"))
-    given, wanted, sizes = boxes[pairs["row"]], truth.boxes[pairs["row_of_object"]], truth.sizes[pairs["image"]]
+    raw, targets, sizes = boxes[pairs["row"]], truth.boxes[pairs["row_of_object"]], truth.sizes[pairs["image"]]
     for layout in LAYOUTS[:3] if len(pairs) else ():
-        found = boxes_in_pixels(given, layout, sizes)
-        # Some vote for more digits than a mend takes.
-        yield from filter(is_form, (f"{layout}:{unit}" for unit in _votes(found, wanted, sizes)))
+        pixels = boxes_in_pixels(raw, layout, sizes)
+        # Some votes have more digits than a mend accepts.
+        yield from filter(is_form, (f"{layout}:{unit}" for unit in _votes(pixels, targets, sizes)))
 
 
-def _votes(found: Floats, wanted: Floats, sizes: Floats) -> Iterator[str]:
+def _votes(boxes: Floats, targets: Floats, sizes: Floats) -> Iterator[str]:
     with np.errstate(divide="ignore", invalid="ignore"):
-        usable = (np.abs(np.hstack([found, wanted])) < _BEYOND).all(axis=1)
-        usable &= (found[:, 2:] > 0).all(axis=1) & (wanted[:, 2:] > 0).all(axis=1)
-        found, wanted, sizes = found[usable], wanted[usable], sizes[usable]
-        yield from _factor(found, wanted, "x{}")
+        usable = (np.abs(np.hstack([boxes, targets])) < _BEYOND).all(axis=1)
+        usable &= (boxes[:, 2:] > 0).all(axis=1) & (targets[:, 2:] > 0).all(axis=1)
+        boxes, targets, sizes = boxes[usable], targets[usable], sizes[usable]
+        yield from _factor(boxes, targets, "x{}")
         known = np.isfinite(sizes).all(axis=1)
         longest = sizes.max(axis=1, keepdims=True)
-        in_corner, margin = wanted / longest, np.pad((longest - sizes) / longest / 2, ((0, 0), (0, 2)))
-        squares = {"0-{}": wanted / np.tile(sizes, 2), "corner-{}": in_corner, "letterbox-{}": in_corner + margin}
+        in_corner, margin = targets / longest, np.pad((longest - sizes) / longest / 2, ((0, 0), (0, 2)))
+        squares = {"0-{}": targets / np.tile(sizes, 2), "corner-{}": in_corner, "letterbox-{}": in_corner + margin}
         for form, relative in squares.items():
-            yield from _factor(found[known], relative[known], form)
-        alike = (np.abs(np.log(wanted[:, 2:] / found[:, 2:])) < 0.2).all(axis=1)
-    gaps = (wanted - found)[alike, :2]
+            yield from _factor(boxes[known], relative[known], form)
+        alike = (np.abs(np.log(targets[:, 2:] / boxes[:, 2:])) < 0.2).all(axis=1)
+    gaps = (targets - boxes)[alike, :2]
     if len(gaps):
         cells, votes = np.unique(np.round(gaps / 8), axis=0, return_counts=True)
         near = (np.abs(gaps - 8 * cells[np.argmax(votes)]) <= 12).all(axis=1)
@@ -389,30 +389,30 @@ def _votes(found: Floats, wanted: Floats, sizes: Floats) -> Iterator[str]:
         yield f"{x:+d},{y:+d}"
 
 
-def _factor(found: Floats, wanted: Floats, form: str) -> Iterator[str]:
+def _factor(boxes: Floats, targets: Floats, form: str) -> Iterator[str]:
     """Return the factor that most pairs of a box and an object agree on in size and corner."""
-    if not len(found):
+    if not len(boxes):
         return
-    logs = np.log(wanted[:, 2:] / found[:, 2:])
+    logs = np.log(targets[:, 2:] / boxes[:, 2:])
     factor = np.exp(logs.mean(axis=1))
-    corner = np.abs(found[:, :2] * factor[:, None] - wanted[:, :2]) <= 0.2 * wanted[:, 2:]
+    corner = np.abs(boxes[:, :2] * factor[:, None] - targets[:, :2]) <= 0.2 * targets[:, 2:]
     agreeing = (np.abs(logs[:, 0] - logs[:, 1]) < 0.15) & corner.all(axis=1)
     if agreeing.sum() < _MANY:
         return
     bins, votes = np.unique(np.round(np.log(factor[agreeing]) / 0.05), return_counts=True)
     agreeing &= np.abs(np.log(factor) - 0.05 * bins[np.argmax(votes)]) < 0.06
     # By centres: detectors draw boxes too large or too small.
-    given, there = (boxes[agreeing, :2] + boxes[agreeing, 2:] / 2 for boxes in (found, wanted))
-    factor_of_most = float((given * there).sum() / (given**2).sum())
+    centres, target_centres = (rows[agreeing, :2] + rows[agreeing, 2:] / 2 for rows in (boxes, targets))
+    factor_of_most = float((centres * target_centres).sum() / (centres**2).sum())
     if not 0 < factor_of_most < math.inf:
         return
     if form == "x{}":
         close = Fraction(factor_of_most).limit_denominator(20)
         yield form.format(close if close else f"{factor_of_most:.4f}")
     elif size := round(1 / factor_of_most):
-        # Networks take sizes that 32 divides.
-        whole = 32 * round(size / 32)
-        yield form.format(whole if abs(whole - size) <= 0.005 * size else size)
+        # Input sizes of networks are multiples of 32.
+        multiple = 32 * round(size / 32)
+        yield form.format(multiple if abs(multiple - size) <= 0.005 * size else size)
 
 
 def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
@@ -459,7 +459,7 @@ def _is_numbering(name: str, known: Mapped, used: Sequence[Id | None], truth: Ob
         return True
     new = {old: category for old in used if (category := known(old)) in truth.category_position}
     is_contradicted = any(old in rename.classes and rename.classes[old] != category for old, category in new.items())
-    # An id that the numbering lacks, and that the truth has, would keep a number of another class.
+    # An id of the truth that is missing in the numbering would keep the number of another class.
     merges = any(old not in new and (old in truth.category_position or old in rename.classes) for old in used)
     return len(new) >= 0.9 * len(used) and not is_contradicted and not merges
 
@@ -511,7 +511,7 @@ def _category_mends(used: Sequence[Id | None], truth: Objects) -> list[str]:
 
 
 def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    """Find records that no evaluation can use: without a box, or of a class that the truth lacks."""
+    """Find records that no evaluation can use: they have no box, or the truth lacks their class."""
     has_box, can_drop = np.isfinite(columns.boxes).all(axis=1), bool(usable(columns, truth).any())
     if not has_box.all():
         mistake = f"{counted_words(int((~has_box).sum()), 'record')} without four finite numbers in bbox"
@@ -534,12 +534,12 @@ def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
 
 def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find scores that are missing, equal, in percent, logits, or low where a detection is right."""
-    given = np.flatnonzero(np.isfinite(columns.scores))
-    scores, share = columns.scores[given], len(given) / len(columns)
+    rows = np.flatnonzero(np.isfinite(columns.scores))
+    scores, share = columns.scores[rows], len(rows) / len(columns)
     free = "curation evaluate coco --variant score-free measures precision, recall and the range of AP"
     if share < 1:
         yield Finding("Scores are missing or no numbers", "detections with a score", share, command=free)
-    if not len(given):
+    if not len(rows):
         return
     if len(columns) >= _MANY and np.ptp(scores) == 0:
         yield Finding("All scores are equal: AP rests on the order of the file", "distinct scores", 0.0, command=free)
@@ -554,10 +554,10 @@ def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
         else:
             yield Finding(f"Scores are {unit}", "scores from 0 to 1", within, 1.0, f"scores={mend}")
         return
-    best, partner = _overlaps(columns.take(given), truth)
-    named = np.array([truth.category_position.get(columns.classes[row], -1) for row in given.tolist()], np.int64)
+    best, partner = _overlaps(columns.take(rows), truth)
+    predicted = np.array([truth.category_position.get(columns.classes[row], -1) for row in rows.tolist()], np.int64)
     good: Bools = best >= 0.5
-    with_class = good & (named == truth.category[partner]) if len(truth.category) else good
+    with_class = good & (predicted == truth.category[partner]) if len(truth.category) else good
     good = with_class if with_class.sum() >= _MANY else good
     right, wrong = int(good.sum()), int((~good).sum())
     if min(right, wrong) < _MANY:
@@ -567,7 +567,7 @@ def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
     ahead = (np.searchsorted(order, scores[good]) + np.searchsorted(order, scores[good], side="right") + 1).sum() / 2
     area = float((ahead - right * (right + 1) / 2) / (right * wrong))
     # Ten standard deviations of the area of chance, and far below it.
-    if area < 0.3 and (0.5 - area) > 10 * math.sqrt((len(given) + 1) / (12 * right * wrong)):
+    if area < 0.3 and (0.5 - area) > 10 * math.sqrt((len(rows) + 1) / (12 * right * wrong)):
         yield Finding(
             "Scores are low where detections are right: a distance or a loss?",
             "pairs of a right and a wrong detection with the right one ahead",
@@ -586,13 +586,13 @@ def _repeated(columns: Columns, truth: Objects) -> Iterator[Finding]:
 
 
 def _thin(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    """Find files that keep one detection of each image where most images show several objects."""
+    """Find files with only one detection per image although most images show several objects."""
     most = Counter(columns.images)
-    shown = truth.count[[truth.image_position[image] for image in most if image in truth.image_position]]
-    if len(most) >= 2 * _MANY and max(most.values()) == 1 and len(shown) and np.median(shown) >= 2:
+    counts = truth.count[[truth.image_position[image] for image in most if image in truth.image_position]]
+    if len(most) >= 2 * _MANY and max(most.values()) == 1 and len(counts) and np.median(counts) >= 2:
         yield Finding(
             "Each image has one detection, most images show several objects",
             "objects that can be found at most",
-            float(np.minimum(shown, 1).sum() / shown.sum()),
+            float(np.minimum(counts, 1).sum() / counts.sum()),
             command="write all detections of an image, not the best alone",
         )

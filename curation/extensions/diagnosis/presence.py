@@ -41,7 +41,7 @@ _CLASS = ("LabelName", "class", "label", "category_id")
 
 @dataclass(frozen=True)
 class ScanPresence(Step):
-    """How many boxes of each class each image has, sorted; of some classes alone where they are named."""
+    """Count the boxes of each class in each image, sorted; only of `classes` if these are given."""
 
     name = "presence"
     version = 1
@@ -50,7 +50,7 @@ class ScanPresence(Step):
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
         """Return a row for each image and class that occur: image, class, boxes (int64).
 
-        A row of the table is a box, or as many as its column ``boxes`` says.
+        A row of the table is one box, or the number of boxes in its column ``boxes``.
         """
         import pyarrow
         from pyarrow import compute
@@ -58,8 +58,8 @@ class ScanPresence(Step):
         (images, image), (classes, kind) = (_ranked(table.column(name)) for name in ("image", "class"))
         counts = values_of(table.column("boxes").combine_chunks()) if "boxes" in table.column_names else None
         if self.classes:
-            wanted = compute.is_in(classes, pyarrow.array(self.classes, pyarrow.string())).cast(pyarrow.int8())
-            rows = np.flatnonzero(values_of(wanted)[kind])
+            is_chosen = compute.is_in(classes, pyarrow.array(self.classes, pyarrow.string())).cast(pyarrow.int8())
+            rows = np.flatnonzero(values_of(is_chosen)[kind])
             image, kind, counts = image[rows], kind[rows], None if counts is None else counts[rows]
         # Pairs of positions are counted: to hash and sort the texts of all boxes takes twice the time.
         cells = image * np.int64(len(classes) or 1) + kind
@@ -93,7 +93,7 @@ def _ranked(column: pyarrow.ChunkedArray) -> tuple[pyarrow.Array, Int64s]:
 
 @dataclass(frozen=True)
 class Presence:
-    """What `presence` found.
+    """The result of `presence`.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ def presence(
     Raises
     ------
     UsageError, MissingFileError
-        There are no annotation files.
+        No annotation file exists.
     EngineError
         A file is malformed; see also `curation.core.engines.running.run_step`.
     """
@@ -149,8 +149,8 @@ def presence(
     # Shards are read again, to be held against their digests, which leaves the interpreter to other threads.
     with ThreadPoolExecutor(min(workers or cores(), cores())) as threads:
         for counted in threads.map(partial(_counted, shards), filter(attrgetter("rows"), shards.entries)):
-            for name, shown, total in counted:
-                images[name] += shown
+            for name, n_images, total in counted:
+                images[name] += n_images
                 boxes[name] += total
     return Presence(shards, images, boxes)
 
@@ -167,16 +167,16 @@ def annotation_blocks(address: str | Path) -> Iterator[Block]:
     """Yield the blocks of annotation files: their tables have the columns image and class, a row an object.
 
     A CSV file is cut where one image ends and the next begins, a Parquet file by its row groups; a JSON file is one
-    block. So the rows of an image are in one block, where the file has them one after the other.
+    block. The rows of an image are in one block if they are consecutive in the file.
     """
     text = str(address)
     if PurePosixPath(last_name(text)).suffix.lower() in _SUFFIXES:
         files = iter([(text, last_name(text), size_and_stamp(text)[1])])
     else:
         files = files_below(text, _SUFFIXES)
-    found = False
+    has_files = False
     for path, name, stamp in files:
-        found = True
+        has_files = True
         if name.lower().endswith(".json"):
             yield _Json(path, name, stamp)
         elif name.lower().endswith(".csv"):
@@ -190,7 +190,7 @@ def annotation_blocks(address: str | Path) -> Iterator[Block]:
                 groups = parquet.ParquetFile(stream).metadata.num_row_groups
             for group in range(groups):
                 yield _RowGroup(path, name, stamp, group)
-    if not found:
+    if not has_files:
         raise UsageError("The folder holds no annotation files", where=text, expected=", ".join(_SUFFIXES))
 
 
@@ -231,13 +231,13 @@ class _CsvPart:
                     convert_options=options,
                 )
             except ArrowException as error:
-                found = " ".join(str(error).split())[:200]
-                raise AnnotationFormatError("The box CSV cannot be read", where=self.name, found=found) from None
+                reason = " ".join(str(error).split())[:200]
+                raise AnnotationFormatError("The box CSV cannot be read", where=self.name, found=reason) from None
             yield table.rename_columns(["image", "class"])
 
 
 def _image_ends(stream: BinaryIO, start: int, header: int, column: int) -> int:
-    """Return where, after a byte, an image begins: after the rest of a line and all lines of the next image."""
+    """Return the position of the first image that begins after a byte: skip a partial line and the next image."""
     if start <= header:
         return header
     stream.seek(start - 1)
@@ -272,8 +272,8 @@ class _RowGroup:
             image, label = (_column(names, known, self.file) for known in (_IMAGE, _CLASS))
             size = file.metadata.row_group(self.group).total_byte_size
             if size > _LARGEST_GROUP:
-                what, most = "A row group is too large", f"row groups of at most {_LARGEST_GROUP:,} bytes"
-                raise AnnotationFormatError(what, where=self.name, expected=most, found=f"{size:,}")
+                problem, most = "A row group is too large", f"row groups of at most {_LARGEST_GROUP:,} bytes"
+                raise AnnotationFormatError(problem, where=self.name, expected=most, found=f"{size:,}")
             texts = [path for path in text_columns(file) if path in (image, label)]
             # A repeated text or row takes little room in the file: texts stay folded, and rows are counted in batches.
             folded = parquet.ParquetFile(stream, read_dictionary=texts)
@@ -283,7 +283,7 @@ class _RowGroup:
 
 
 def _texts_of(batch: pyarrow.RecordBatch | None, *names: str) -> pyarrow.Table:
-    """Return the columns image and class of some rows as texts, those that are folded as they are."""
+    """Return the columns image and class of some rows as texts; dictionary-encoded columns stay so."""
     import pyarrow
 
     columns = []
@@ -310,10 +310,10 @@ class _Json:
         if len(data) > _LARGEST_JSON:
             most = f"at most {_LARGEST_JSON:,} bytes: cut it into shards"
             raise AnnotationFormatError("The annotation file is too large", where=self.address, expected=most)
-        found = decode_instances(data, self.name)
-        names = {category.id: category.name for category in found.categories}
-        images = [str(box.image_id) for box in found.annotations]
-        labels = [names.get(box.category_id, str(box.category_id)) for box in found.annotations]
+        instances = decode_instances(data, self.name)
+        names = {category.id: category.name for category in instances.categories}
+        images = [str(box.image_id) for box in instances.annotations]
+        labels = [names.get(box.category_id, str(box.category_id)) for box in instances.annotations]
         yield pyarrow.table(
             {"image": pyarrow.array(images, pyarrow.string()), "class": pyarrow.array(labels, pyarrow.string())}
         )

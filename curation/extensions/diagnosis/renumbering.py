@@ -1,8 +1,7 @@
-"""COCO JSON files whose image ids repeat, because exports were joined without new numbers: told apart and renumbered.
+"""Renumber COCO JSON files whose image ids repeat because exports were joined without new ids.
 
 An export counts its images and annotations upwards. Where ids fall, the next export begins; the n-th run of annotations
-belongs to the n-th run of images. This is proven of a file, not guessed: every annotation has to name an image of its
-own run.
+belongs to the n-th run of images. The file has to prove this: every annotation must name an image of its run.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class _Ids(msgspec.Struct):
 
 
 def plain_json(data: bytes) -> bytes:
-    """Return JSON as it is, but with null for the NaN and Infinity that Python writes."""
+    """Return JSON with NaN and Infinity, as Python writes them, replaced by null."""
     if not any(name in data for name in (b"NaN", b"Infinity")):
         return data
     try:
@@ -59,7 +58,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Renumbered:
-    """A file with new ids: annotations counted from 1, and images where ids of theirs repeat; all else as it was.
+    """A file with new ids: annotations counted from 1, and images if their ids repeat; otherwise unchanged.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""An annotation file that may be broken: what is wrong with it, the commands that mend it, and the mended file."""
+"""Annotation files that may be broken: their mistakes, the commands that mend them, and the mended file."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ VALUES = {
     "boxes": "LAYOUT or LAYOUT:UNIT, as of detections",
     "crowd": "objects (crowd regions become objects)",
 }
-"""What each mend of a truth takes."""
+"""Accepted values of each mend of a truth."""
 _DROP = "records=drop"
 
 
 class Image(msgspec.Struct, gc=False):
-    """An entry of ``images``; nothing of it is checked."""
+    """An unchecked entry of ``images``."""
 
     id: Int64 | str
     file_name: str = ""
@@ -48,14 +48,14 @@ class Image(msgspec.Struct, gc=False):
 
 
 class Category(msgspec.Struct, gc=False):
-    """An entry of ``categories``; nothing of it is checked."""
+    """An unchecked entry of ``categories``."""
 
     id: Int64 | str
     name: str = ""
 
 
 class Record(msgspec.Struct, gc=False):
-    """An annotation, or a detection; nothing of it is checked."""
+    """An unchecked annotation or detection."""
 
     image_id: int | str | float | None = None
     file_name: str | None = None
@@ -106,7 +106,7 @@ def objects_of(annotated: AnnotationFile) -> Objects:
 
 
 def _sizes(annotated: AnnotationFile) -> dict[Any, tuple[float, float]]:
-    """Return width and height by image id, NaN where a file does not state them, or names several images so."""
+    """Return width and height by image id, NaN if the file lacks them, or if several images have the id."""
     times = Counter(image.id for image in annotated.images)
     return {
         image.id: (image.width or math.nan, image.height or math.nan) if times[image.id] == 1 else (math.nan, math.nan)
@@ -115,25 +115,25 @@ def _sizes(annotated: AnnotationFile) -> dict[Any, tuple[float, float]]:
 
 
 class TruthFile:
-    """What is wrong with an annotation file, and the file after all mends.
+    """The mistakes of an annotation file, and the file after all mends.
 
     Parameters
     ----------
     path : Path
     data : bytes
-        What the path holds, see `curation.extensions.diagnosis.renumbering.plain_json`.
+        Content of the file, see `curation.extensions.diagnosis.renumbering.plain_json`.
     annotated : AnnotationFile
     layout : Finding or None
-        What is wrong with the layout of its boxes, as detections or the sizes of images show it.
+        The mistake in the layout of its boxes, according to detections or image sizes.
 
     Attributes
     ----------
     findings : tuple of Finding
     mends : tuple of str
     commands : tuple of str
-        They write the file without mistakes, one after the other.
+        Commands that write the mended file, in this order.
     path : Path
-        That file; the file itself where nothing is to be mended.
+        Path of the mended file; the original path if no mend is needed.
     part : Part or None
         The ground truth that `curation evaluate` reads from it; None where it refuses the file.
     """
@@ -172,7 +172,7 @@ class TruthFile:
 
 
 def refusal(error: CurationError, side: Any) -> Finding:
-    """Return the finding that `curation evaluate` refuses a file, with the way out that its error names."""
+    """Return the finding that `curation evaluate` refuses a file, with the advice of its error."""
     is_new = error.hint is not None and "curation inspect" not in error.hint
     evidence = ": ".join(str(text) for text in (error.where, error.found) if text)
     command = str(error.hint if is_new else f"expected: {error.expected}")
@@ -180,7 +180,7 @@ def refusal(error: CurationError, side: Any) -> Finding:
 
 
 def refused_truth(path: Path) -> list[Finding]:
-    """Return the finding that `curation evaluate` refuses an annotation file; nothing where it reads it."""
+    """Return the finding that `curation evaluate` refuses an annotation file; empty if it reads the file."""
     try:
         _as_file(b"", path, False, _read_truth)
     except CurationError as error:
@@ -189,12 +189,12 @@ def refused_truth(path: Path) -> list[Finding]:
 
 
 def read_detections(data: bytes | None, path: Path, part: Part) -> CurationError | None:
-    """Return why `curation evaluate` refuses detections; None where it reads them.
+    """Return why `curation evaluate` refuses detections; None if it reads them.
 
     Parameters
     ----------
     data : bytes or None
-        Mended records in JSON; by default what the path holds.
+        Mended records in JSON; by default the content of the file.
     """
     try:
         _as_file(data or b"", path, data is not None, lambda file: detections_of(file, part, Policy()))
@@ -204,7 +204,7 @@ def read_detections(data: bytes | None, path: Path, part: Part) -> CurationError
 
 
 def _as_file(data: bytes, path: Path, is_new: bool, read: Callable[[Path], Any]) -> Any:
-    """Return what is read from a path, or from data as if the path held them."""
+    """Return the result of reading a path, or of reading data as the content of that path."""
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if is_new:
@@ -280,7 +280,7 @@ def _other_mistakes(annotated: AnnotationFile, layout: Finding | None) -> Iterat
 
 
 def _repeated_ids(annotated: AnnotationFile) -> str:
-    """Return which ids of a file repeat, ``""`` where none does."""
+    """Return a description of the repeated ids of a file, ``""`` if no id repeats."""
     images = Counter(image.id for image in annotated.images)
     numbers = Counter(record.id for record in annotated.annotations if record.id is not None)
     kinds: dict[str, Counter[Any]] = {"image": images, "annotation": numbers}
@@ -303,12 +303,12 @@ def _renumber_command(path: Path) -> str:
 
 
 def new_name(stem: str, path: Path) -> str:
-    """Return the name of a mended file, which is never that of the file itself."""
+    """Return the name of a mended file, which always differs from the name of the original."""
     return f"{stem}.json" if path.name != f"{stem}.json" else f"{stem}_again.json"
 
 
 def mended_truth(data: bytes, mends: Sequence[str]) -> bytes:
-    """Return an annotation file in COCO JSON after mends, all else as it was.
+    """Return an annotation file in COCO JSON after mends, otherwise unchanged.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ def mended_truth(data: bytes, mends: Sequence[str]) -> bytes:
     Raises
     ------
     UsageError
-        There is no such mend, or one is given twice.
+        A mend does not exist, or is given twice.
     """
     pairs = [mend.partition("=")[::2] for mend in mends]
     for key, value in pairs:
@@ -345,7 +345,7 @@ def mended_truth(data: bytes, mends: Sequence[str]) -> bytes:
         if "boxes" in chosen and _has_box(row) and row["image_id"] in sizes:
             before, size = np.array([row["bbox"]], np.float64), np.array([sizes[row["image_id"]]])
             box = boxes_in_pixels(before, chosen["boxes"], size)[0]
-            # An area that was made of the box goes with it; that of a mask stays.
+            # An area computed from the box is updated; that of a mask stays.
             if "area" in row and math.isclose(row["area"] or 0, float(before[0, 2] * before[0, 3]), rel_tol=1e-3):
                 row["area"] = float(box[2] * box[3])
             row["bbox"] = box.tolist()

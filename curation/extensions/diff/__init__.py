@@ -1,1 +1,1 @@
-"""Diff: two manifests, or two results of one evaluation."""
+"""Diff: two manifests, or two results of an evaluation."""

@@ -35,8 +35,8 @@ def run(
     from curation.manifest.diff import diff_manifests
     from curation.manifest.locate import load_manifest
 
-    if (found := compare_files(old, new)) is not None:
-        return Answer(found.data, found.lines(), int(exit_code and found.changed > 0))
+    if (result := compare_files(old, new)) is not None:
+        return Answer(result.data, result.lines(), int(exit_code and result.changed > 0))
     before, after = load_manifest(old), load_manifest(new)
     difference = diff_manifests(before, after)
     status = int(exit_code and difference.verdict != "none")
@@ -81,8 +81,8 @@ def _lines(old: Manifest, new: Manifest, difference: ManifestDiff) -> list[Line]
     if difference.changes:
         changes = tuple((row.step, row.subject, row.what) for row in difference.changes)
         lines += [Table("Changes", ("step", "of", "what"), changes)]
-    stated = f"; the version numbers say {difference.stated_step}" if difference.stated_step else ""
-    return [*lines, f"verdict: {difference.verdict} ({difference.reason}){stated}"]
+    step = f"; the version numbers say {difference.stated_step}" if difference.stated_step else ""
+    return [*lines, f"verdict: {difference.verdict} ({difference.reason}){step}"]
 
 
 def _identity(manifest: Manifest) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Two results of one evaluation compared, each number before and after; or a result and another evaluator's numbers."""
+"""Compare two results of an evaluation, or a result with the numbers of another evaluator."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ _Row: Any = msgspec.defstruct("_Row", [(column, str, "") for column in PLACES], 
 
 @dataclass(frozen=True, repr=False)
 class ResultDiff:
-    """What differs between two results.
+    """The differences between two results.
 
     Attributes
     ----------
     protocol : str
     rows : tuple
-        Of each number what was scored, its key, and its value before and after: None where undefined or not there.
+        What was scored, key, value before and value after of each number; None where undefined or missing.
     classes : tuple
-        Of each number of a class what was scored, the class, the key, and both values.
+        What was scored, class, key and both values of each number of a class.
     reasons : tuple of str
-        What makes the two not comparable.
+        Why the two results are not comparable.
     passed_over : tuple of str
-        What else another evaluator gives.
+        Other numbers of the other evaluator.
     """
 
     protocol: str
@@ -68,7 +68,7 @@ class ResultDiff:
 
     @property
     def changed(self) -> int:
-        """How many numbers differ, those of classes aside."""
+        """How many numbers differ, without those of classes."""
         return sum(row[2] != row[3] for row in self.rows)
 
     @property
@@ -81,7 +81,7 @@ class ResultDiff:
         )
 
     def lines(self) -> list[str]:
-        """Return what a terminal shows: what makes the two not comparable first, then what differs."""
+        """Return the lines for a terminal: first why the results are not comparable, then the differences."""
         first = ["These are not comparable because:", *(f"  {why}" for why in self.reasons), ""] if self.reasons else []
         tables = [table for number, table in enumerate(self.tables) if not number or table.cells()]
         last = [f"not compared: {', '.join(self.passed_over)}"] if self.passed_over else []
@@ -92,7 +92,7 @@ class ResultDiff:
         return next(table for table in self.tables if table.name == name).frame()
 
     def data(self) -> dict[str, Any]:
-        """Return what JSON holds."""
+        """Return the data for JSON."""
         numbers, classes = (table.records() for table in self.tables)
         facts = {"protocol": self.protocol, "changed": self.changed, "not_comparable": list(self.reasons)}
         return {**facts, "not_compared": list(self.passed_over), "measures": numbers, "classes": classes}
@@ -113,7 +113,7 @@ def _table(name: str, heads: Sequence[str], rows: Sequence[Any], title: str) -> 
 def compare_files(old: Any, new: Any) -> ResultDiff | None:
     """Return how two results, or a result and another evaluator's file, differ.
 
-    None where they are neither, but may be manifests.
+    The result is None if they are neither, but may be manifests.
     """
     kinds = _kind(old), _kind(new)
     if kinds == ("result", "other"):
@@ -133,12 +133,12 @@ def compare_files(old: Any, new: Any) -> ResultDiff | None:
     return diff_results(old, new) if all(kinds) else None
 
 
-def _kind(given: Any) -> str:
-    """Return ``result``, ``other`` (numbers of another evaluator), or "" of what may be a manifest."""
-    path = Path(str(given))
-    if isinstance(given, Result) or (path / "results.json").is_file():
+def _kind(source: Any) -> str:
+    """Return ``result``, ``other`` (numbers of another evaluator), or ``""`` for a possible manifest."""
+    path = Path(str(source))
+    if isinstance(source, Result) or (path / "results.json").is_file():
         return "result"
-    if not path.is_file() or path.name == "manifest.json" or not isinstance(given, str | Path):
+    if not path.is_file() or path.name == "manifest.json" or not isinstance(source, str | Path):
         return ""
     data, others = InputFile(path, kind="result").data, {*NAMES, *SUMMARY, "Class"}
     if path.suffix.lower() == ".csv":
@@ -155,23 +155,23 @@ def _kind(given: Any) -> str:
 
 
 def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDiff:
-    """Return how the numbers of two results of one evaluation differ.
+    """Return the differences between two results of an evaluation.
 
     Raises
     ------
     UsageError
-        They are of two evaluations.
+        The results come from different evaluations.
     EvaluationError
-        A file is no result.
+        A file is not a result.
     """
-    data = [_data(given) for given in (old, new)]
+    data = [_data(side) for side in (old, new)]
     before, after = (_saved(*pair) for pair in zip(data, (old, new), strict=True))
     if before.protocol != after.protocol:
         raise UsageError("The results come from two evaluations", found=f"{before.protocol} and {after.protocol}"[:160])
-    # One method or variant beside another: what a file of predictions is called tells no numbers apart.
+    # If each result has a single method or variant, its name does not distinguish numbers.
     alone = [column for column in ("part", "method", "variant") if _alone(column, before, after)]
-    named = [column for column in PLACES if column not in alone]
-    first, second = (dict(_numbers(saved, named)) for saved in (before, after))
+    columns = [column for column in PLACES if column not in alone]
+    first, second = (dict(_numbers(saved, columns)) for saved in (before, after))
     units = [{row.measure: row.unit for row in saved.measures} for saved in (before, after)]
     if other := [name for name, unit in units[0].items() if unit != units[1].get(name, unit)]:
         raise UsageError(
@@ -183,9 +183,9 @@ def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDi
     rows = tuple((*key, first.get(key), second.get(key)) for key in {**first, **second})
     mine, theirs = (dict(_class_numbers(result)) for result in data)
     classes: Any = tuple((*key[:3], mine.get(key), theirs.get(key)) for key in {**mine, **theirs})
-    counts = (f"other n of class {name}: {of} {n} and {other}" for of, name, key, n, other in classes
+    counts = (f"other n of class {name}: {scored} {n} and {other}" for scored, name, key, n, other in classes
               if key in ("n", "objects") and n != other)  # fmt: skip
-    reasons = dict.fromkeys((*_reasons(before, after, named), *counts))
+    reasons = dict.fromkeys((*_reasons(before, after, columns), *counts))
     return ResultDiff(before.protocol, rows, classes, tuple(reasons))
 
 
@@ -194,59 +194,62 @@ def _alone(column: str, before: _Saved, after: _Saved) -> bool:
     return len(words[0]) == len(words[1]) == 1 and (column != "variant" or words[0] != words[1])
 
 
-def _numbers(saved: _Saved, named: Sequence[str]) -> Iterator[tuple[tuple[str, str], Number | None]]:
+def _numbers(saved: _Saved, columns: Sequence[str]) -> Iterator[tuple[tuple[str, str], Number | None]]:
     for row in saved.measures:
-        scored = "/".join(filter(None, (getattr(row, column) for column in named)))
+        scored = "/".join(filter(None, (getattr(row, column) for column in columns)))
         yield (scored, f"{row.measure}[{row.parameters}]" if row.parameters else row.measure), row.value
 
 
 def _class_numbers(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Number | None]]:
-    """Yield the numbers of each class in the JSON of a result: what was scored, class and column, and the value."""
+    """Yield the numbers of each class in the JSON of a result: a key (scored, class, column, …) and the value."""
     for name, table in data.items():
         rows = table if isinstance(table, list) and name not in ("measures", "scored") else []
         for row in (entry for entry in rows if isinstance(entry, dict) and isinstance(entry.get("class"), str)):
-            of = "/".join(str(row[column]) for column in PLACES if row.get(column) and column not in ("part", "method"))
+            label = "/".join(
+                str(row[column]) for column in PLACES if row.get(column) and column not in ("part", "method")
+            )
             texts = [value for key, value in row.items() if isinstance(value, str) and key not in _UNNAMED]
             for key, value in row.items():
                 if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-                    yield (of, row["class"], key, name, *texts), value
+                    yield (label, row["class"], key, name, *texts), value
 
 
-def _reasons(before: _Saved, after: _Saved, named: Sequence[str]) -> Iterator[str]:
-    """Yield what makes numbers of two results not comparable."""
+def _reasons(before: _Saved, after: _Saved, columns: Sequence[str]) -> Iterator[str]:
+    """Yield the reasons why numbers of two results are not comparable."""
     variants = [sorted({row.variant for row in saved.measures}) for saved in (before, after)]
     if variants[0] != variants[1]:
         yield f"other variant: {', '.join(variants[0])} and {', '.join(variants[1])}"
-    scored = [{"/".join(filter(None, map(entry.get, named))): entry for entry in of.scored} for of in (before, after)]
+    sides = (before, after)
+    scored = [{"/".join(filter(None, map(entry.get, columns))): entry for entry in side.scored} for side in sides]
     for label in (name for name in scored[0] if name in scored[1]):
-        both = [of[label] for of in scored]
-        for what, key in (("truth", "truth"), ("filter or settings", "settings")):
-            yield from _unlike(f"other {what}", label, *(entry.get(key) for entry in both))
+        both = [entries[label] for entries in scored]
+        for subject, key in (("truth", "truth"), ("filter or settings", "settings")):
+            yield from _unlike(f"other {subject}", label, *(entry.get(key) for entry in both))
         files = [entry.get("predictions", {}) for entry in both]
-        # A file that is called after its method may have another name in the other result.
+        # A file named after its method may have another name in the other result.
         shared = files[0].keys() & files[1].keys()
         left = (
             {f"{part if part in shared else ''} {why}".strip(): n
-             for part, file in of.items() for why, n in (file.get("reported") or {}).items()}
-            for of in files
+             for part, file in group.items() for why, n in (file.get("reported") or {}).items()}
+            for group in files
         )  # fmt: skip
         yield from _unlike("other filter of predictions", label, *left)
-    images = [{part: file.get("truth", {}).get("images") for part, file in of.inputs.items()} for of in (before, after)]
+    images = [{part: file.get("truth", {}).get("images") for part, file in side.inputs.items()} for side in sides]
     yield from _unlike("other number of images", "", *images)
-    yield from _unlike("other manifest", "", *({"digest": (of.manifest or {}).get("digest")} for of in (before, after)))
+    yield from _unlike("other manifest", "", *({"digest": (side.manifest or {}).get("digest")} for side in sides))
 
 
-def _unlike(what: str, where: str, before: Any, after: Any) -> Iterator[str]:
+def _unlike(subject: str, where: str, before: Any, after: Any) -> Iterator[str]:
     if isinstance(before, dict) and isinstance(after, dict):
         for key in {**before, **after}:
-            yield from _unlike(what, f"{where} {key}".strip(), before.get(key), after.get(key))
+            yield from _unlike(subject, f"{where} {key}".strip(), before.get(key), after.get(key))
     elif before != after:
-        yield f"{what}: {where}: {_said(before)} and {_said(after)}"[:300]
+        yield f"{subject}: {where}: {_text(before)} and {_text(after)}"[:300]
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(map(_said, value))
+        return ", ".join(map(_text, value))
     text = "none" if value is None else str(value)
     return text[:_DIGEST] if text.startswith("sha256:") else text
 
@@ -255,18 +258,18 @@ def _diff_external(data: dict[str, Any], path: Path) -> ResultDiff:
     saved = _saved(data, path)
     ours: dict[str, Any] = {row.measure: row.value for row in saved.measures if row.unit == "%"}
     per_class = {key[1]: value for key, value in _class_numbers(data) if key[2] == "AP"}
-    ours, per_class = ({name: value and value / 100 for name, value in of.items()} for of in (ours, per_class))
-    found = compare_with_external({**ours, "per_class": per_class}, path, {})
-    rows = zip(*(found["against"][name] for name in ("measure", "ours", "theirs")), strict=True)
-    passed = tuple(found["passed_over"])
+    ours, per_class = ({name: value and value / 100 for name, value in table.items()} for table in (ours, per_class))
+    comparison = compare_with_external({**ours, "per_class": per_class}, path, {})
+    rows = zip(*(comparison["against"][name] for name in ("measure", "ours", "theirs")), strict=True)
+    passed = tuple(comparison["passed_over"])
     return ResultDiff(f"{saved.protocol} and {path.name}", tuple(("", *row) for row in rows), passed_over=passed)
 
 
-def _data(given: Result | Path | str) -> dict[str, Any]:
-    """Return what the JSON of a result holds, unchecked."""
-    if isinstance(given, Result):
-        return given.json_data()
-    path = Path(given)
+def _data(source: Result | Path | str) -> dict[str, Any]:
+    """Return the unchecked JSON content of a result."""
+    if isinstance(source, Result):
+        return source.json_data()
+    path = Path(source)
     path = path / "results.json" if path.is_dir() else path
     try:
         return msgspec.json.decode(InputFile(path, kind="result").data, type=dict[str, Any])
@@ -274,11 +277,11 @@ def _data(given: Result | Path | str) -> dict[str, Any]:
         raise _no_result(path, error) from None
 
 
-def _saved(data: dict[str, Any], given: Any) -> _Saved:
+def _saved(data: dict[str, Any], source: Any) -> _Saved:
     try:
         return msgspec.convert(data, _Saved)
     except msgspec.ValidationError as error:
-        raise _no_result(given, error) from None
+        raise _no_result(source, error) from None
 
 
 def _no_result(path: Any, error: Exception) -> EvaluationError:

@@ -27,7 +27,7 @@ def diff(old: Manifest | Result | Path | str, new: Manifest | Result | Path | st
     Raises
     ------
     ManifestError, EvaluationError, UsageError
-        There is none, or the two are not of one kind or evaluation.
+        A file is missing, or the two differ in kind or come from different evaluations.
 
     Examples
     --------
@@ -39,6 +39,6 @@ def diff(old: Manifest | Result | Path | str, new: Manifest | Result | Path | st
     from curation.manifest.diff import diff_manifests
     from curation.publishing.loading import load
 
-    if (found := compare_files(old, new)) is not None:
-        return found
+    if (result := compare_files(old, new)) is not None:
+        return result
     return diff_manifests(*(load(side) if isinstance(side, str | Path) else side for side in (old, new)))  # type: ignore[arg-type]

@@ -20,8 +20,8 @@ def run(*, out: Annotated[Path, OUTPUT_FILE], made: Annotated[Scored, score_file
     """
     about = made.about
     rows = [
-        (name, about["methods"][name], *(f"{end(found):.6g}" if found else "-" for end in (min, max)))
-        for name, found in made.scores.items()
+        (name, about["methods"][name], *(f"{end(scores):.6g}" if scores else "-" for end in (min, max)))
+        for name, scores in made.scores.items()
     ]
     rows += [(name, f"impossible: {reason}", "-", "-") for name, reason in about["impossible"].items()]
     title = f"Scores of {about['detections']} detections, higher is more ID"

@@ -52,9 +52,9 @@ from curation.signals.hierarchy.class_lists import read_class_sets
 from curation.signals.hierarchy.related_classes import Kin
 
 PUBLISHED = "published"
-"""The lists as they are."""
+"""Name of the results on all images, with nothing left out."""
 CLASSES = "classes"
-"""The group of the classes of a set whose every class is a set of its own."""
+"""The group of the per-class sets of `OodSets.by_class`."""
 DEFINITION = (
     "Percentile bootstrap over images. Each replicate draws as many images of every set as it has, with replacement, "
     "the sets apart. Images that are left out stay out of a replicate too, so that a difference is that of paired "
@@ -64,7 +64,7 @@ _NOTHING: Mapping[str, Path | LeftOut] = MappingProxyType({})
 
 
 class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which sets a benchmark scores, how they are summed up, and under which variants.
+    """The sets that a benchmark scores, their groups, and the variants of the measures.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     shifted : tuple of str
         Covariate-shifted ID sets: with them there is a second setting, ``fsood``, in which they are ID too.
     by_class : str
-        The OOD set whose every class is a set of its own; its groups are then ``classes`` (the mean) and it as a whole.
+        The OOD set whose classes are also scored separately; ``classes`` is then the group of these per-class sets.
     known : str
         Classes of the ID set where no manifest names them, as `curation.signals.hierarchy.class_lists.read_class_sets`
         takes them.
@@ -102,7 +102,7 @@ class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The sets of one run."""
+    """The sets of a run."""
 
     id: ScoredSet
     shifted: Mapping[str, ScoredSet]
@@ -114,20 +114,20 @@ class Run:
         return (self.id, *self.shifted.values(), *self.oods.values())
 
     def kept_by(self, left: LeftOut) -> list[Bools]:
-        """Return which images of each set a list leaves."""
+        """Return masks of the images of each set that a list retains."""
         return [left.kept_rows(scored, is_ood=scored.name in self.oods) for scored in self.all]
 
     def notes(self, rules: Sequence[OodRules]) -> list[str]:
-        """Return what must be said of scores that are not finite, or are stored with unlike digits."""
+        """Return notes on scores that are not finite, are all equal, or are stored with different precision."""
         stored = {scored.name: (scored.file["stored"], scored.scores) for scored in self.all}
-        said = [*(require_usable(scored, rules) for scored in self.all), unlike_precision(stored)]
+        notes = [*(require_usable(scored, rules) for scored in self.all), unlike_precision(stored)]
         same: dict[bytes, str] = {}
         for scored in self.all:
             if len(scored) > 1 and (scored.scores == scored.scores[0]).all():
-                said.append(f"all scores of {scored.name} are equal: nothing ranks its images")
+                notes.append(f"all scores of {scored.name} are equal: nothing ranks its images")
             elif (first := same.setdefault(scored.scores.tobytes(), scored.name)) != scored.name:
-                said.append(f"{scored.name} has the scores of {first}, row by row: was one file saved twice?")
-        return list(filter(None, said))
+                notes.append(f"{scored.name} has the scores of {first}, row by row: was one file saved twice?")
+        return list(filter(None, notes))
 
 
 def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
@@ -186,18 +186,18 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         """
         rules = select(benchmark.variants, variant)
         tail_of(confidence)
-        taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
-        reader = _Reader(benchmark, taken, lists, Keys(score_key, label_key, image_key), stray)
+        loaded = load_manifest(manifest) if isinstance(manifest, str) else manifest
+        reader = _Reader(benchmark, loaded, lists, Keys(score_key, label_key, image_key), stray)
         with stage("reading scores"):
-            given = scores if isinstance(scores, Mapping) else {"": scores}
-            runs = {name or path.stem: reader.run(path) for name, path in given.items()}
+            paths = scores if isinstance(scores, Mapping) else {"": scores}
+            runs = {name or path.stem: reader.run(path) for name, path in paths.items()}
             _require_same_sets(runs)
         sets = {member.name for run in runs.values() for member in run.all}
         if PUBLISHED in without:
             raise UsageError("Reserved name of a list", where=f"--without {PUBLISHED}", hint="choose another name")
         left_out = {name: LeftOut.of(name, removed, sets) for name, removed in without.items()}
         if without_kin is not None:
-            left_out |= _kin_left_out(benchmark, taken, runs, without_kin, left_out)
+            left_out |= _kin_left_out(benchmark, loaded, runs, without_kin, left_out)
         notes = [
             f"{name}: {note}" if len(runs) > 1 else note for name, run in runs.items() for note in run.notes(rules)
         ]
@@ -206,7 +206,7 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         records = {name: _list_record(left_out.get(name), first) for name in (PUBLISHED, *left_out)}
         notes += [note for record in records.values() for note in record["notes"]]
         about = {
-            "manifest": manifest_record(taken),
+            "manifest": manifest_record(loaded),
             "option_files": {"without": {name: left.file for name, left in left_out.items()}} if left_out else {},
             "inputs": {name: {member.name: member.file for member in run.all} for name, run in runs.items()},
             "definitions": DEFINITIONS,
@@ -223,7 +223,7 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         for name, run in runs.items():
             rows = [row for row in scored if (row.method, row.task, row.split) == (name, "ood", "")]
             areas = {
-                row.case: next(found.value for found in row.found.values if found.measure == "AUROC")
+                row.case: next(value.value for value in row.found.values if value.measure == "AUROC")
                 for row in rows
                 if row.found and row.case in run.oods
             }
@@ -250,10 +250,10 @@ def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Res
 
 
 def _kin_left_out(
-    benchmark: OodSets, manifest: Manifest | None, runs: Mapping[str, Run], which: Kin, named: Collection[str]
+    benchmark: OodSets, manifest: Manifest | None, runs: Mapping[str, Run], which: Kin, list_names: Collection[str]
 ) -> dict[str, LeftOut]:
     name, _ = RELATED[which]
-    if name in named:
+    if name in list_names:
         raise UsageError("Duplicate name of a list", where=f"--without {name}", hint="choose another name")
     known = () if manifest is None else [entry.name for entry in manifest.header.classes if entry.role == "known"]
     if not known and benchmark.known:
@@ -262,20 +262,20 @@ def _kin_left_out(
 
 
 def _require_same_sets(runs: Mapping[str, Run]) -> None:
-    """Refuse runs whose sets differ, or their images: a mean would be of unlike numbers."""
+    """Refuse runs that differ in their sets or numbers of images: their numbers have no meaningful mean."""
     sizes = {name: {scored.name: len(scored) for scored in run.all} for name, run in runs.items()}
     first, *others = sizes
     for name in others:
         unlike = [key for key in {**sizes[first], **sizes[name]} if sizes[first].get(key) != sizes[name].get(key)]
         if unlike:
-            expected, found = (
+            expected, actual = (
                 ", ".join(f"{key}: {sizes[run].get(key, 'no')} images" for key in unlike[:5]) for run in (first, name)
             )
             raise EvaluationError(
                 "Runs have scores of different sets: they have no mean",
                 where=f"--scores {name}",
                 expected=f"{expected}, as {first}",
-                found=found,
+                found=actual,
                 hint="score every run on the same images, or evaluate it alone",
             )
 
@@ -291,25 +291,25 @@ class _Reader:
     stray: Literal["error", "drop"]
 
     def run(self, path: Path) -> Run:
-        """Return the sets that are at a path."""
+        """Return the sets of a run, read from a folder or a file."""
         if not path.exists():
             raise missing_path("The scores do not exist", path, expected="a folder, or a file")
-        found = dict(self._of_folder(path) if path.is_dir() else self._of_file(path))
-        shifted = {name: found.pop(name) for name in self.benchmark.shifted if name in found}
-        ids = found.pop(self.benchmark.id, None)
-        if ids is None or not found:
-            own = [name for name in self.benchmark.sets if name not in (self.benchmark.id, *self.benchmark.shifted)]
+        sets = dict(self._of_folder(path) if path.is_dir() else self._of_file(path))
+        shifted = {name: sets.pop(name) for name in self.benchmark.shifted if name in sets}
+        ids = sets.pop(self.benchmark.id, None)
+        if ids is None or not sets:
+            ood = [name for name in self.benchmark.sets if name not in (self.benchmark.id, *self.benchmark.shifted)]
             raise EvaluationError(
                 "No scores of the ID set" if ids is None else "No scores of an OOD set",
                 where=str(path),
-                expected=self.benchmark.id if ids is None else f"one or more of {', '.join(own)}, or sets of your own",
-                found=", ".join([*shifted, *found]) or ("nothing" if ids is None else f"{self.benchmark.id} alone"),
+                expected=self.benchmark.id if ids is None else f"one or more of {', '.join(ood)}, or sets of your own",
+                found=", ".join([*shifted, *sets]) or ("nothing" if ids is None else f"{self.benchmark.id} alone"),
             )
         groups = {*self.benchmark.groups, *([CLASSES] if self.benchmark.by_class else [])}
-        if taken := sorted((found.keys() - {*self.benchmark.sets}) & groups):
-            raise UsageError("Set name clashes with a group", where=f"{path}: {taken[0]}", hint="rename its file")
-        order = [name for name in self.benchmark.sets if name in found]
-        oods = {name: found[name] for name in (*order, *sorted(found.keys() - set(order)))}
+        if clashes := sorted((sets.keys() - {*self.benchmark.sets}) & groups):
+            raise UsageError("Set name clashes with a group", where=f"{path}: {clashes[0]}", hint="rename its file")
+        order = [name for name in self.benchmark.sets if name in sets]
+        oods = {name: sets[name] for name in (*order, *sorted(sets.keys() - set(order)))}
         return Run(ids, shifted, oods)
 
     def _listed(self, name: str) -> ListedSet | None:
@@ -325,7 +325,7 @@ class _Reader:
             )
         paths: dict[str, Path] = {}
         for path in sorted(folder.iterdir()):
-            # Scores for the choice of hyper-parameters take no part; tables of another kind are refused below.
+            # Skip scores for the choice of hyper-parameters; other tables are refused below.
             is_table = path.suffix.lower() in (*SUFFIXES, ".json", ".parquet")
             if not is_table or path.stem == "val" or path.name.startswith("val_"):
                 continue
@@ -339,17 +339,17 @@ class _Reader:
             yield name, scored_set(name, read_image_scores(path, self.keys), self._listed(name), self.stray)
 
     def _of_file(self, path: Path) -> Iterator[tuple[str, ScoredSet]]:
-        given = read_image_scores(path, self.keys)
-        listed = {name: own for name in self.benchmark.sets if (own := self._listed(name)) is not None}
-        if given.images is None or not listed:
+        scores = read_image_scores(path, self.keys)
+        listed = {name: entry for name in self.benchmark.sets if (entry := self._listed(name)) is not None}
+        if scores.images is None or not listed:
             raise UsageError(
                 "One file of all sets needs the set of each image",
                 where=str(path),
                 expected="image names in it, and --manifest MANIFEST or --lists DIR",
                 hint="or a folder with one file a set",
             )
-        for name, own in listed.items():
-            yield name, scored_set(name, given, own, "drop")
+        for name, entry in listed.items():
+            yield name, scored_set(name, scores, entry, "drop")
 
 
 RowKey = tuple[str, str, str]
@@ -374,7 +374,7 @@ class Row(NamedTuple):
     undefined: Mapping[str, str]
 
     def values(self) -> list[Value]:
-        """Return a value a number, with the images that it rests on."""
+        """Return one value per number, with the number of images behind it."""
         counted = dict.fromkeys(self.numbers, "runs") | {"AUROC": "ood", "FPR95": "ood", "AUPR_OUT": "ood"}
         counted |= {"AUPR_IN": "id", "ACC": "id"}
         return [
@@ -384,20 +384,20 @@ class Row(NamedTuple):
 
 
 def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iterator[Scored]:
-    """Yield what was scored: each run, and the mean over several, by list, setting, variant and row."""
-    found = {name: {which: run.rows(which) for which in run.kept} for name, run in measured.items()}
-    several = len(found) > 1
+    """Yield the results of each run, and the mean over several runs, by list, setting, variant and row."""
+    results = {name: {which: run.rows(which) for which in run.masks} for name, run in measured.items()}
+    several = len(results) > 1
     intervals = {}
     if about["bootstrap"] is not None:
-        intervals = {name: _intervals(name, run, found[name], about["bootstrap"]) for name, run in measured.items()}
+        intervals = {name: _intervals(name, run, results[name], about["bootstrap"]) for name, run in measured.items()}
     if several:
-        first = next(iter(found.values()))
-        found["mean"] = {
-            which: {key: _over_runs([found[name][which][key] for name in measured]) for key in rows}
+        first = next(iter(results.values()))
+        results["mean"] = {
+            which: {key: _over_runs([results[name][which][key] for name in measured]) for key in rows}
             for which, rows in first.items()
         }
-    for method, lists in found.items():
-        own = method if method in measured else next(iter(measured))
+    for method, lists in results.items():
+        run_name = method if method in measured else next(iter(measured))
         for which, rows in lists.items():
             record = about["lists"][which]
             for key, row in rows.items():
@@ -411,7 +411,7 @@ def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iter
                     variant=variant,
                     found=Measured(row.values(), tables),
                     truth={"images": record["images"], "left_out": record.get("file", {}).get("sha256", "")},
-                    predictions=about["inputs"][own],
+                    predictions=about["inputs"][run_name],
                     settings={
                         "FPR95": about["variants"][variant]["FPR95"],
                         "sets": ", ".join(about["groups"].get(name, (name,)))[:200],
@@ -425,12 +425,12 @@ def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iter
 
 
 def _list_record(left: LeftOut | None, run: Run) -> dict[str, Any]:
-    """Return what a list leaves out of each set, and what a reader must know of it."""
+    """Return the number of images that a list leaves out of each set, and notes on the list."""
     sizes = {scored.name: len(scored) for scored in run.all}
     if left is None:
         return {"images": sizes, "left_out": {}, "judged": {}, "notes": []}
-    kept = {name: int(rows.sum()) for name, rows in zip(sizes, run.kept_by(left), strict=True)}
-    gone = {name: size - kept[name] for name, size in sizes.items() if kept[name] < size}
+    retained = {name: int(rows.sum()) for name, rows in zip(sizes, run.kept_by(left), strict=True)}
+    gone = {name: size - retained[name] for name, size in sizes.items() if retained[name] < size}
     judged = {scored.name: count for scored in run.all if (count := left.judged_in(scored))}
     notes = [
         UNJUDGED.format(judged=count, images=sizes[name], set=name, removed=gone.get(name, 0))
@@ -442,12 +442,12 @@ def _list_record(left: LeftOut | None, run: Run) -> dict[str, Any]:
     if not gone:
         notes.append("no image of a set is left out")
     notes = [f"{left.name}: {note}" for note in notes]
-    return {"images": kept, "left_out": gone, "judged": judged, "file": left.file, "notes": notes}
+    return {"images": retained, "left_out": gone, "judged": judged, "file": left.file, "notes": notes}
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """What numbers need of a set: scores, which answers are right, and the number of each image's class."""
+    """Columns of a set: scores, whether each prediction is right, and the class number of each image."""
 
     scores: Floats
     right: Bools | None
@@ -459,7 +459,7 @@ class _Column:
 
 
 class _Measured:
-    """The numbers of one run, on all images or on some of them."""
+    """Computes the numbers of a run, on all images or on a subset."""
 
     def __init__(
         self, run: Run, benchmark: OodSets, rules: Sequence[OodRules], left_out: Mapping[str, LeftOut]
@@ -471,18 +471,18 @@ class _Measured:
         self.groups = {name: list(sets) for name, sets in benchmark.groups.items()}
         self.by_class = benchmark.by_class if benchmark.by_class in run.oods else ""
         if self.by_class:
-            own = run.oods[self.by_class]
-            names, classes = np.unique(own.classes, return_inverse=True)
-            if taken := sorted({*names.tolist()} & {*run.oods, *self.groups, CLASSES}):
+            ood = run.oods[self.by_class]
+            names, classes = np.unique(ood.classes, return_inverse=True)
+            if clashes := sorted({*names.tolist()} & {*run.oods, *self.groups, CLASSES}):
                 raise UsageError(
                     "Class name clashes with a set",
-                    where=f"set {self.by_class}: {taken[0]}",
+                    where=f"set {self.by_class}: {clashes[0]}",
                     hint="the last folder of an image is its class; the file of a set of your own may be renamed",
                 )
-            self.sets[self.by_class] = _Column(own.scores, own.right, classes)
+            self.sets[self.by_class] = _Column(ood.scores, ood.right, classes)
             self.groups = {CLASSES: names.tolist(), **self.groups}
-        self.kept: dict[str, list[Bools] | None] = {PUBLISHED: None}
-        self.kept |= {name: run.kept_by(left) for name, left in left_out.items()}
+        self.masks: dict[str, list[Bools] | None] = {PUBLISHED: None}
+        self.masks |= {name: run.kept_by(left) for name, left in left_out.items()}
 
     def rows(self, which: str, drawn: Sequence[Int64s] | None = None) -> dict[RowKey, Row]:
         """Return the numbers by setting, variant and row.
@@ -490,55 +490,55 @@ class _Measured:
         Parameters
         ----------
         which : str
-            A list: images that it leaves out take no part.
+            Name of a list; the images that it leaves out are ignored.
         drawn : sequence of ndarray of int64, optional
             Positions of the images drawn of each set; all of them by default.
         """
-        kept = self.kept[which]
-        taken = {}
+        masks = self.masks[which]
+        columns = {}
         for number, (name, column) in enumerate(self.sets.items()):
             rows: Any = slice(None) if drawn is None else drawn[number]
-            if kept is not None:
-                rows = kept[number] if drawn is None else rows[kept[number][rows]]
-            taken[name] = column.take(rows)
+            if masks is not None:
+                rows = masks[number] if drawn is None else rows[masks[number][rows]]
+            columns[name] = column.take(rows)
         return {
             (setting, variant, name): row
             for setting, ids in self.ids.items()
-            for variant, found in self._of_setting([taken[name] for name in ids], taken).items()
-            for name, row in found.items()
+            for variant, table in self._of_setting([columns[name] for name in ids], columns).items()
+            for name, row in table.items()
         }
 
-    def _of_setting(self, ids: Sequence[_Column], taken: Mapping[str, _Column]) -> dict[str, dict[str, Row]]:
+    def _of_setting(self, ids: Sequence[_Column], columns: Mapping[str, _Column]) -> dict[str, dict[str, Row]]:
         scores = np.concatenate([column.scores for column in ids])
         right = [column.right for column in ids if column.right is not None]
         known = len(right) == len(ids) and len(scores) > 0
         accuracy = float(np.mean(np.concatenate(right))) if known else None
         shared = {} if known else {"ACC": "predictions and labels of all ID images are not given"}
-        oods = {name: taken[name].scores for name in self.oods}
+        oods = {name: columns[name].scores for name in self.oods}
         if self.by_class:
-            whole = taken[self.by_class]
+            all_classes = columns[self.by_class]
             for number, name in enumerate(self.groups[CLASSES]):
-                oods[name] = whole.scores[whole.classes == number]
+                oods[name] = all_classes.scores[all_classes.classes == number]
         nothing: dict[str, float | None] = dict.fromkeys(COMPARED)
-        found: dict[str, dict[str, Row]] = {rule.name: {} for rule in self.rules}
+        results: dict[str, dict[str, Row]] = {rule.name: {} for rule in self.rules}
 
         def add(variant: str, name: str, numbers: Mapping[str, Any], n_ood: int, reason: str) -> None:
             undefined = {key: reason for key, value in numbers.items() if value is None} | shared
-            found[variant][name] = Row({**numbers, "ACC": accuracy}, {"id": len(scores), "ood": n_ood}, undefined)
+            results[variant][name] = Row({**numbers, "ACC": accuracy}, {"id": len(scores), "ood": n_ood}, undefined)
 
-        for name, own in oods.items():
-            both = len(scores) and len(own)
-            measured = numbers_of(scores, own, self.rules) if both else [nothing] * len(self.rules)
+        for name, ood_scores in oods.items():
+            both = len(scores) and len(ood_scores)
+            measured = numbers_of(scores, ood_scores, self.rules) if both else [nothing] * len(self.rules)
             for rule, numbers in zip(self.rules, measured, strict=True):
-                add(rule.name, name, numbers, len(own), "there are no images left")
+                add(rule.name, name, numbers, len(ood_scores), "there are no images left")
         for group, names in self.groups.items():
             missing = [name for name in names if name not in oods]
             n_ood = sum(len(oods[name]) for name in names if name in oods)
             reason = f"no scores of {', '.join(missing)}" if missing else "undefined for one of its sets"
             for rule in self.rules:
-                rows = [nothing if name in missing else found[rule.name][name].numbers for name in names]
+                rows = [nothing if name in missing else results[rule.name][name].numbers for name in names]
                 add(rule.name, group, mean_of(rows), n_ood, reason)
-        return found
+        return results
 
 
 def _over_runs(rows: Sequence[Row]) -> Row:
@@ -557,25 +557,25 @@ def _intervals(
 ) -> dict[tuple[str, RowKey], dict[str, list[Any]]]:
     """Return the intervals of every number of a run, and of the difference to `PUBLISHED` of every other list."""
 
-    def cells(found: Mapping[RowKey, Row]) -> Floats:
-        return np.array([[row.numbers[key] for key in NUMBERS] for row in found.values()], np.float64)
+    def cells(rows_by_key: Mapping[RowKey, Row]) -> Floats:
+        return np.array([[row.numbers[key] for key in NUMBERS] for row in rows_by_key.values()], np.float64)
 
-    found = resample(
-        lambda drawn: {which: cells(run.rows(which, drawn)) for which in run.kept},
+    resampled = resample(
+        lambda drawn: {which: cells(run.rows(which, drawn)) for which in run.masks},
         [len(column.scores) for column in run.sets.values()],
         replicates=bootstrap["replicates"],
         seed=bootstrap["seed"],
         label=f"bootstrap {name[:20]}",
     )
-    others = [which for which in run.kept if which != PUBLISHED]
+    others = [which for which in run.masks if which != PUBLISHED]
     gaps = Resampled(
-        {which: found.estimate[which] - found.estimate[PUBLISHED] for which in others},
-        {which: found.samples[which] - found.samples[PUBLISHED] for which in others},
+        {which: resampled.estimate[which] - resampled.estimate[PUBLISHED] for which in others},
+        {which: resampled.samples[which] - resampled.samples[PUBLISHED] for which in others},
     )
     tail = tail_of(bootstrap["confidence"])
     columns = {}
     for which, row_keys in rows.items():
-        kinds = [("", found.intervals(which, tail))]
+        kinds = [("", resampled.intervals(which, tail))]
         kinds += [(PUBLISHED, gaps.intervals(which, tail))] if which in others else []
         for number, row_key in enumerate(row_keys):
             records = [

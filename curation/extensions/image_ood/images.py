@@ -1,4 +1,4 @@
-"""Scores of images from files, which image of a set each is of, and which images are left out of a set."""
+"""Read scores of images from files, match them to the images of a set, and leave images out."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _FORMS = "a .csv with a column score; an .npz with an array score or conf; a one
 
 @dataclass(frozen=True, slots=True)
 class ImageScores:
-    """What one file says of images, a row each; higher is more ID.
+    """Scores of images, read from a file: one row per image, higher is more ID.
 
     Attributes
     ----------
     scores : ndarray of float64, shape (n,)
         May hold NaN and infinities.
     images : tuple of str, length n, or None
-        Ids, names or paths, as the file has them.
+        Ids, names or paths, as in the file.
     predictions, labels : ndarray of int64, shape (n,), or None
     file : dict
         Name, digest, rows, and what was left out.
@@ -75,48 +75,48 @@ def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
     MissingFileError
         No such file.
     PredictionError
-        It is none of these, or its columns have unequal lengths.
+        The file has another format, or its columns differ in length.
     """
     columns = open_columns(path, SUFFIXES)
     names = keys or Keys()
-    wanted = {
+    usual_keys = {
         "scores": SCORES if names.scores is None or columns.kind == "alone" else (names.scores,),
         "predictions": PREDICTIONS,
         "labels": LABELS if names.labels is None else (names.labels,),
         "images": IMAGES if names.images is None else (names.images,),
     }
-    chosen = {what: key for what, usual in wanted.items() if (key := columns.first(usual)) is not None}
+    chosen = {role: key for role, usual in usual_keys.items() if (key := columns.first(usual)) is not None}
     if "scores" not in chosen:
         hint = f"curation scores --test {path} --out FILE.csv makes them" if "logits" in columns.names else _KEYS
-        _refuse(path, f"no {' or '.join(wanted['scores'])} in {', '.join(columns.names)}"[:200], hint)
-    read = columns.read([chosen[what] for what in chosen if what != "images"], [*filter(None, [chosen.get("images")])])
-    found = {what: np.asarray(read[key]) if what != "images" else read[key] for what, key in chosen.items()}
-    scores = found["scores"]
+        _refuse(path, f"no {' or '.join(usual_keys['scores'])} in {', '.join(columns.names)}"[:200], hint)
+    read = columns.read([chosen[role] for role in chosen if role != "images"], [*filter(None, [chosen.get("images")])])
+    arrays = {role: np.asarray(read[key]) if role != "images" else read[key] for role, key in chosen.items()}
+    scores = arrays["scores"]
     if scores.ndim != 1 or scores.dtype.kind not in "fiu" or not len(scores):
         _refuse(path, f"scores of {scores.dtype}, shape {scores.shape}")
-    for what, column in found.items():
+    for role, column in arrays.items():
         if len(column) != len(scores):
-            _refuse(path, f"{len(scores)} scores and {len(column)} {what}")
-    images = tuple(map(str, np.asarray(found["images"]).tolist())) if "images" in found else None
+            _refuse(path, f"{len(scores)} scores and {len(column)} {role}")
+    images = tuple(map(str, np.asarray(arrays["images"]).tolist())) if "images" in arrays else None
     # Columns of names are as wide as the longest of them.
     if images is not None and (max(map(len, images)) > LONGEST_LINE or "" in images):
         _refuse(path, f"an image name of {'no' if '' in images else f'{max(map(len, images)):,}'} characters")
     file = {"name": path.name, "sha256": sha256_of_file(path), "rows": len(scores), "stored": str(scores.dtype)}
-    predictions, labels = (_whole(found.get(what), what, path) for what in ("predictions", "labels"))
+    predictions, labels = (_integers(arrays.get(role), role, path) for role in ("predictions", "labels"))
     return ImageScores(scores.astype(np.float64), images, predictions, labels, {**file, "reported": {}}, path)
 
 
-def _whole(values: Any, what: str, path: Path) -> Int64s | None:
+def _integers(values: Any, role: str, path: Path) -> Int64s | None:
     if values is None:
         return None
     if values.ndim != 1 or values.dtype.kind not in "fiu" or not np.array_equal(values, np.round(values)):
-        _refuse(path, f"{what} that are not whole numbers, one an image")
+        _refuse(path, f"{role} that are not whole numbers, one an image")
     return np.asarray(values, np.int64)
 
 
-def _refuse(path: Path, found: str, hint: str | None = None) -> NoReturn:
+def _refuse(path: Path, problem: str, hint: str | None = None) -> NoReturn:
     raise PredictionError(
-        "The scores of images cannot be read", where=str(path), expected=_FORMS, found=found, hint=hint
+        "The scores of images cannot be read", where=str(path), expected=_FORMS, found=problem, hint=hint
     )
 
 
@@ -153,7 +153,7 @@ class Images:
         return len(set(self.stems)) < len(self.stems)
 
     def keys(self, *, by_folder: bool) -> tuple[str, ...]:
-        """Return what distinguishes each image."""
+        """Return the key of each image."""
         return self.with_folder if by_folder else self.stems
 
     @cached_property
@@ -162,7 +162,7 @@ class Images:
         return tuple(name.rpartition("/")[0] for name in self.with_folder)
 
     def _names(self, parents: int) -> tuple[str, ...]:
-        # Of an id, what stands before the colon is the name of a dataset.
+        # The part of an id before the colon is the name of a dataset.
         bare = "".join(f"{path.partition(':')[2] or path}\n" for path in self.paths)
         return tuple(stems(bare.encode(), parents=parents).decode().split("\n")[:-1])
 
@@ -178,7 +178,7 @@ class ListedSet:
     ordered : bool
         Whether rows without names may be taken in its order.
     where : str
-        What to call it.
+        Its name in messages.
     """
 
     images: Images
@@ -199,9 +199,9 @@ class ScoredSet:
     right : ndarray of bool, shape (n,), or None
         Whether the prediction is the label; None where one of them is missing, or a label is negative: no class.
     images : Images or None
-        None where nothing names them.
+        None if the images have no names.
     file : dict
-        What a result says about its input.
+        Facts about the input file for the result.
     """
 
     name: str
@@ -234,19 +234,19 @@ class LeftOut:
     ----------
     name : str
     removed : Images
-        Of every OOD set.
+        Images removed from every OOD set.
     of_sets : mapping of str to Images
-        By set, be it OOD or ID: what decisions say of this one alone.
+        Images removed from one OOD or ID set only, by set.
     kept : mapping of str to Images
-        By set: what a cleaned manifest has left of it. Images of other sets all stay.
+        Images that a cleaned manifest retains, by set. All images of other sets stay.
     judged : Images or None
-        Those that somebody looked at, where the list comes from verdicts.
+        Reviewed images; None if the list does not come from decisions.
     judged_of : mapping of str to int
-        By set, how many a cleaned manifest says were looked at.
+        Number of reviewed images in a cleaned manifest, by set.
     file : dict
         Name and digest.
     notes : tuple of str
-        What a reader must know of it.
+        Notes that are printed with the results.
     """
 
     name: str
@@ -268,7 +268,7 @@ class LeftOut:
             A list of images in any published form; decisions (``.jsonl`` or ``.csv``), whose action ``remove`` counts;
             the folder of a cleaned manifest; or the images themselves.
         sets : collection of str
-            Sets that decisions may speak of.
+            Sets that decisions may name.
         """
         if isinstance(given, LeftOut):
             return given
@@ -286,7 +286,7 @@ class LeftOut:
             )
         if given.suffix.lower() == ".jsonl" or _is_decisions(given, name):
             return cls._of_decisions(name, given, sets)
-        paths = tuple(path for found in read_published(given).lists for path in found.paths.decode().split("\n")[:-1])
+        paths = tuple(path for entry in read_published(given).lists for path in entry.paths.decode().split("\n")[:-1])
         if not paths:
             raise UsageError("The list names no images", where=f"--without {name}={given}")
         return cls(name, Images(paths), file={"name": given.name, "sha256": sha256_of_file(given)})
@@ -300,11 +300,11 @@ class LeftOut:
         for decision in standing_verdicts(read.decisions):
             if decision.action == "remove":
                 of_sets.setdefault(decision.dataset if decision.dataset in sets else "", set()).add(decision.image_id)
-        found = {key: Images(tuple(sorted(images))) for key, images in of_sets.items()}
+        images_by_set = {key: Images(tuple(sorted(images))) for key, images in of_sets.items()}
         return cls(
             name,
-            found.pop("", Images(())),
-            of_sets=found,
+            images_by_set.pop("", Images(())),
+            of_sets=images_by_set,
             judged=Images(tuple(sorted({decision.image_id for decision in read.decisions}))),
             file={"name": path.name, "sha256": read.sha256},
         )
@@ -324,8 +324,8 @@ class LeftOut:
         by_folder = scored.images.by_folder
         gone = {key for images in removed for key in images.keys(by_folder=by_folder)}
         stay = None if left is None else set(left.keys(by_folder=by_folder))
-        own = scored.images.keys(by_folder=by_folder)
-        return np.array([key not in gone and (stay is None or key in stay) for key in own], np.bool_)
+        keys = scored.images.keys(by_folder=by_folder)
+        return np.array([key not in gone and (stay is None or key in stay) for key in keys], np.bool_)
 
     def judged_in(self, scored: ScoredSet) -> int:
         """Return how many images of a set were judged; 0 where the list does not come from verdicts."""
@@ -360,20 +360,20 @@ def listed_set(name: str, manifest: Manifest | None, lists: Path | None) -> List
     Raises
     ------
     EvaluationError
-        Both are there, and are not the same images.
+        Both exist and list different images.
     """
     part = _of_manifest(name, manifest)
     listed = None if lists is None else _of_lists(name, lists)
     if part is None or listed is None:
         return listed or part
     by_folder = part.images.by_folder
-    own, others = (set(side.images.keys(by_folder=by_folder)) for side in (part, listed))
-    if own != others:
+    part_keys, others = (set(side.images.keys(by_folder=by_folder)) for side in (part, listed))
+    if part_keys != others:
         raise EvaluationError(
             "The list of a set differs from the part of the manifest",
             where=listed.where,
-            expected=f"the {len(own):,} images of {part.where}",
-            found=f"{len(others):,}, {len(own & others):,} of them shared",
+            expected=f"the {len(part_keys):,} images of {part.where}",
+            found=f"{len(others):,}, {len(part_keys & others):,} of them shared",
         )
     return listed
 
@@ -393,16 +393,16 @@ def _of_lists(name: str, folder: Path) -> ListedSet | None:
     path = next((file for file in files if file.is_file()), None)
     if path is None:
         return None
-    found = read_published(path).lists
-    if len(found) != 1 or found[0].odd:
-        odd = found[0].odd_lines[0] if len(found) == 1 else None
+    entries = read_published(path).lists
+    if len(entries) != 1 or entries[0].odd:
+        odd = entries[0].odd_lines[0] if len(entries) == 1 else None
         raise EvaluationError(
             "The file is not one list of images",
             where=str(path) if odd is None else f"{path}, line {odd.line}",
-            found=f"{len(found)} lists" if odd is None else odd.reason,
+            found=f"{len(entries)} lists" if odd is None else odd.reason,
         )
-    labels = None if found[0].labels is None else found[0].labels.astype(np.int64)
-    return ListedSet(Images(tuple(found[0].paths.decode().split("\n")[:-1])), labels, ordered=True, where=str(path))
+    labels = None if entries[0].labels is None else entries[0].labels.astype(np.int64)
+    return ListedSet(Images(tuple(entries[0].paths.decode().split("\n")[:-1])), labels, ordered=True, where=str(path))
 
 
 def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: Stray) -> ScoredSet:
@@ -411,7 +411,7 @@ def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: S
     Raises
     ------
     PredictionError
-        An image is there twice, has no score, or is not in the set; or rows without names do not match the images.
+        An image is repeated, has no score, or is not in the set; or rows without names do not match the images.
     """
     scores, predictions, labels, file = given.scores, given.predictions, given.labels, given.file
     if listed is None:
@@ -434,49 +434,49 @@ def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: S
     return ScoredSet(name, scores, predictions == labels, images, file | ({"doubt": doubt} if doubt else {}))
 
 
-def _rows(given: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, int]:
+def _rows(image_scores: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, int]:
     n = len(listed.images.paths)
-    if given.images is None:
-        if len(given.scores) != n or not listed.ordered:
+    if image_scores.images is None:
+        if len(image_scores.scores) != n or not listed.ordered:
             raise PredictionError(
                 "Rows without names do not match the list",
-                where=str(given.path),
+                where=str(image_scores.path),
                 expected=f"{n:,} rows in the order of {listed.where}"
                 if listed.ordered
                 else f"names: {listed.where} is sorted, and not in the order of a published list",
-                found=f"{len(given.scores):,} rows",
+                found=f"{len(image_scores.scores):,} rows",
                 hint="add image names (column or array 'image'), or --lists DIR with the imglists that were scored",
             )
         return np.arange(n), 0
     by_folder = listed.images.by_folder
-    own, wanted = (images.keys(by_folder=by_folder) for images in (Images(given.images), listed.images))
-    return rows_by_name(own, wanted, str(given.path), listed.where, stray)
+    keys, listed_keys = (images.keys(by_folder=by_folder) for images in (Images(image_scores.images), listed.images))
+    return rows_by_name(keys, listed_keys, str(image_scores.path), listed.where, stray)
 
 
 RELATED: Mapping[Kin, tuple[str, str]] = {
     "descendants": ("without-descendants", "below"),
     "all": ("without-kin", "below or above"),
 }
-"""What the numbers without some related classes are called, and where these stand."""
+"""Name of the list without related classes, and where these classes are relative to a known one."""
 
 
 def kin_left_out(sets: Sequence[ScoredSet], known: Sequence[str], which: Kin) -> LeftOut:
-    """Return the images of OOD sets that are of classes related to a known one; names and folders tell the classes.
+    """Return the images of OOD sets whose class is related to a known class; names and folders give the classes.
 
-    Images that are filed under a known class itself stay: whether that is the benchmark's error, or only how its files
-    were named, kinship cannot tell.
+    Images that are filed under a known class itself stay: the hierarchy does not show whether this is an error of the
+    benchmark, or only how its files were named.
 
     Parameters
     ----------
     sets : sequence of ScoredSet
-        OOD sets of all runs; of a set that is there twice the images are taken together.
+        OOD sets of all runs; the images of sets with the same name are merged.
     known : sequence of str
         Ids of synsets.
 
     Raises
     ------
     UsageError
-        There are no known classes, or no image name contains a synset.
+        No class is known, or no image name contains a synset.
     """
     if not known:
         raise UsageError(
@@ -489,38 +489,39 @@ def kin_left_out(sets: Sequence[ScoredSet], known: Sequence[str], which: Kin) ->
         if scored.images is not None:
             wnids = map(class_in, scored.images.with_folder)
             paths[scored.name].update(zip(scored.images.paths, wnids, strict=True))
-    found: dict[str, ClassKin] = {}
-    for name, own in paths.items():
-        images = Counter(own.values())
-        found[name] = class_kin([wnid for wnid in images if wnid], known, images=images, name=name)
-    if not any(related.unknown.nodes for related in found.values()):
+    related_by_set: dict[str, ClassKin] = {}
+    for name, synsets in paths.items():
+        images = Counter(synsets.values())
+        related_by_set[name] = class_kin([wnid for wnid in images if wnid], known, images=images, name=name)
+    if not any(related.unknown.nodes for related in related_by_set.values()):
         raise UsageError(
             "No image name contains a synset: relation to known classes undetermined",
             where=f"--without related={which}",
             expected="names or folders such as n01580870: a column of image names, --manifest MANIFEST, or --lists DIR",
         )
-    gone = {name: set(related.kin(which)) for name, related in found.items()}
+    gone = {name: set(related.kin(which)) for name, related in related_by_set.items()}
     name, where = RELATED[which]
     return LeftOut(
         name,
         Images(()),
         of_sets={
-            part: Images(tuple(path for path, wnid in own.items() if wnid in gone[part])) for part, own in paths.items()
+            part: Images(tuple(path for path, wnid in synsets.items() if wnid in gone[part]))
+            for part, synsets in paths.items()
         },
         file={
             "name": name,
             "sha256": sha256_of_lines(sorted({wnid for several in gone.values() for wnid in several})),
-            "hierarchy": next(iter(found.values())).origin,
+            "hierarchy": next(iter(related_by_set.values())).origin,
             "classes": {part: len(lost) for part, lost in gone.items()},
-            "images": {part: related.images_of(related.kin(which)) for part, related in found.items()},
+            "images": {part: related.images_of(related.kin(which)) for part, related in related_by_set.items()},
             "not_proven": list(NOT_PROVEN),
         },
-        notes=(*(_related_note(related, which, where) for related in found.values()), *NOT_PROVEN),
+        notes=(*(_related_note(related, which, where) for related in related_by_set.values()), *NOT_PROVEN),
     )
 
 
 def _related_note(related: ClassKin, which: Kin, where: str) -> str:
-    """Return what is left out of a set, in classes and images, and of what nothing is said."""
+    """Return a note on the classes and images left out of a set, and on images without a synset."""
     images = related.images or {}
     if not related.unknown.nodes:
         return f"{related.name}: no image name contains a synset: relation to known classes undetermined, and all stay"

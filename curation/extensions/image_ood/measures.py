@@ -1,4 +1,4 @@
-"""Image-level OOD numbers of one ID set against one OOD set, by variant, and how a result of them shows itself."""
+"""Image-level OOD measures of an ID set against an OOD set, by variant, and the tables of a result."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NUMBERS = (*COMPARED, "ACC")
 
 
 class OodRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How one variant reads image-level scores: a row that a benchmark declares.
+    """Options of a variant of the image-level measures, as a benchmark declares them.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class OodRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Whether NaN and infinities are an error, or count as 0 and as the largest and smallest float, in all numbers
         but FPR95.
     nothing_found : float
-        Precision where nothing is accepted: where the curves of AUPR begin.
+        Precision where no image is accepted: the start of the precision-recall curves.
     """
 
     name: str
@@ -82,7 +82,7 @@ def numbers_of(ids: Floats, oods: Floats, rules: Sequence[OodRules]) -> list[dic
     >>> {name: round(value, 6) for name, value in numbers_of(ids, oods, [exact])[0].items()}
     {'AUROC': 0.775, 'AUPR_IN': 0.834167, 'AUPR_OUT': 0.772917, 'FPR95': 0.8}
     """
-    # What several variants share is computed once.
+    # Values shared by several variants are computed once.
     steps = ScoreSteps.of(np.nan_to_num(ids), np.nan_to_num(oods))
     area = auroc(steps)
     precision = {
@@ -100,7 +100,7 @@ def numbers_of(ids: Floats, oods: Floats, rules: Sequence[OodRules]) -> list[dic
 
 
 def require_usable(scored: ScoredSet, rules: Sequence[OodRules]) -> str:
-    """Refuse scores that are not finite under a variant that does not repair them; return what to tell of repairs."""
+    """Refuse scores that are not finite under a variant that does not repair them; return a note on repairs."""
     usable = np.isfinite(scored.scores)
     if usable.all():
         return ""
@@ -118,7 +118,7 @@ def require_usable(scored: ScoredSet, rules: Sequence[OodRules]) -> str:
 
 
 def mean_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Return the plain mean of some sets' numbers, whatever their sizes; None where one of them is undefined."""
+    """Return the unweighted mean of the numbers of several sets; None where a number is undefined."""
     values = {name: [row[name] for row in rows] for name in COMPARED}
     return {
         name: None if None in of_sets or not of_sets else float(np.mean(of_sets)) for name, of_sets in values.items()
@@ -180,7 +180,7 @@ MEASURES = (*_COMPARED, _ACCURACY, *_SPREADS)
 DEFINITIONS = definitions(MEASURES[: len(NUMBERS)])
 
 _MOST_SHOWN = 20
-"""Of the sets of a group: a terminal does not show each of many classes."""
+"""Largest number of sets in a group whose rows a terminal shows."""
 
 
 def _tables(result: Result) -> Iterator[Table]:
@@ -204,7 +204,7 @@ def _tables(result: Result) -> Iterator[Table]:
 
 
 def _lists(data: Data) -> Table:
-    """Return what each list leaves out of each set."""
+    """Return the number of images that each list leaves out of each set."""
     rows = [
         (which, name, n, record["left_out"].get(name, 0), record["judged"].get(name))
         for which, record in data["lists"].items()
@@ -222,12 +222,12 @@ def _is_shown(data: Data, row: str) -> bool:
 
 
 def _numbers(result: Result) -> Table:
-    """Return a row a set and group, with a column a measure."""
+    """Return a table with one row per set and group, and one column per measure."""
     rows: list[tuple[Any, ...]] = []
     for scored in result.scored:
-        found = {} if scored.found is None else {value.measure: value for value in scored.found.values}
-        numbers = [found[measure.key].value if measure.key in found else None for measure in MEASURES]
-        sizes = found["AUPR_IN"].n, found["AUROC"].n
+        by_measure = {} if scored.found is None else {value.measure: value for value in scored.found.values}
+        numbers = [by_measure[measure.key].value if measure.key in by_measure else None for measure in MEASURES]
+        sizes = by_measure["AUPR_IN"].n, by_measure["AUROC"].n
         which = scored.method, scored.split or "published", scored.task, scored.variant, scored.part
         rows.append((*which, *sizes, *numbers))
     several = len(result.data["inputs"]) > 1
@@ -244,13 +244,13 @@ def _intervals(result: Result) -> Iterator[Table]:
     bootstrap = result.data["bootstrap"]
     if bootstrap is None:
         return
-    (whole,) = (tidy.table(result.scored, result.report.places) for tidy in result.report.tidy)
+    (table,) = (tidy.table(result.scored, result.report.places) for tidy in result.report.tidy)
     percent = f"{100 * float(bootstrap['confidence']):g} %"
     title = f"{percent} intervals over images, {bootstrap['replicates']} replicates, seed {bootstrap['seed']}"
-    names = [column.name for column in whole.columns]
+    names = [column.name for column in table.columns]
     case, measure = names.index("case"), names.index("measure")
-    printed = [row for row in whole.all_rows() if _is_shown(result.data, row[case]) and row[measure] in COMPARED[:2]]
-    yield Table(whole.name, whole.columns, whole.rows, title, printed=printed, file=True)
+    printed = [row for row in table.all_rows() if _is_shown(result.data, row[case]) and row[measure] in COMPARED[:2]]
+    yield Table(table.name, table.columns, table.rows, title, printed=printed, file=True)
 
 
 INTERVALS = Tidy("intervals", (
@@ -261,7 +261,7 @@ INTERVALS = Tidy("intervals", (
 
 
 def report_as(protocol: str, *, algorithm: int = 1) -> Report:
-    """Return how the results of image-level OOD detection show themselves, under the name of a benchmark."""
+    """Return the report of image-level OOD results, under the name of a benchmark."""
     return Report(
         protocol,
         MEASURES,

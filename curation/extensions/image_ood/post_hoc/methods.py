@@ -102,10 +102,10 @@ def _singular_classes(inputs: PostHocInputs) -> str | None:
     few = counts <= d
     if not few.any():
         return None
-    shown = ", ".join(f"{label}: {n}" for label, n in zip(classes[few][:5], counts[few][:5], strict=True))
+    listing = ", ".join(f"{label}: {n}" for label, n in zip(classes[few][:5], counts[few][:5], strict=True))
     return (
         f"{int(few.sum())} of {len(classes)} classes have too few training features for a covariance of full rank: "
-        f"{d + 1} are needed for {d} dimensions (label: number: {shown}{', …' if few.sum() > 5 else ''}); what is "
+        f"{d + 1} are needed for {d} dimensions (label: number: {listing}{', …' if few.sum() > 5 else ''}); what is "
         "added to the diagonal to invert them decides the scores"
     )
 
@@ -210,10 +210,10 @@ def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None
 
 
 class _Arrays(NamedTuple):
-    """The arrays of one file, by name."""
+    """The arrays of a file, by name."""
 
     path: Path
-    found: dict[str, Any]
+    arrays: dict[str, Any]
     file: dict[str, Any]
 
     @classmethod
@@ -224,13 +224,13 @@ class _Arrays(NamedTuple):
             {"name": path.name, "sha256": sha256_of_file(path), "arrays": keys_of_npz(path)},
         )
 
-    def lack(self, wanted: str) -> PredictionError:
-        found = ", ".join(self.file["arrays"])[:200]
-        return PredictionError("The file lacks an array", where=str(self.path), expected=wanted, found=found)
+    def lack(self, array: str) -> PredictionError:
+        names = ", ".join(self.file["arrays"])[:200]
+        return PredictionError("The file lacks an array", where=str(self.path), expected=array, found=names)
 
     def take(self, name: str, ndim: int, kinds: str) -> Any:
         """Return an array of some dimensions and kinds of dtype; None where the file lacks it."""
-        values = self.found.get(name)
+        values = self.arrays.get(name)
         if values is not None and (values.ndim != ndim or values.dtype.kind not in kinds or 0 in values.shape[1:]):
             numbers = "numbers" if "f" in kinds else "whole numbers" + (" or texts" if "U" in kinds else "")
             raise PredictionError(
@@ -254,11 +254,11 @@ class _Arrays(NamedTuple):
         return numbers
 
 
-def _require_equal(what: str, path: Path | None, arrays: Mapping[str, tuple[Any, int]]) -> None:
+def _require_equal(unit: str, path: Path | None, arrays: Mapping[str, tuple[Any, int]]) -> None:
     counted = {name: array.shape[axis] for name, (array, axis) in arrays.items() if array is not None}
     if len(set(counted.values())) > 1:
         raise PredictionError(
-            f"The arrays differ in their number of {what}",
+            f"The arrays differ in their number of {unit}",
             where=str(path),
             found=", ".join(f"{name}: {n}" for name, n in counted.items()),
         )
@@ -266,12 +266,12 @@ def _require_equal(what: str, path: Path | None, arrays: Mapping[str, tuple[Any,
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Post-hoc scores, and what they were made of.
+    """Post-hoc scores, and facts about their inputs.
 
     Attributes
     ----------
     asked : tuple of str
-        Methods that were asked for by name.
+        Methods that were requested by name.
     scores : mapping of str to list of float
         By method; one score a row.
     about : dict
@@ -290,7 +290,7 @@ class Scored:
 
     @property
     def complete(self) -> bool:
-        """Whether no method that was asked for was impossible."""
+        """Whether all requested methods were possible."""
         return not any(name in self.asked for name in self.about["impossible"])
 
 
@@ -352,7 +352,7 @@ def score_files(
         except UsageError:
             raise
         except CurationError as error:
-            # One that cannot be computed does not stop the others.
+            # A method that cannot be computed does not stop the others.
             impossible[name] = error
     if not values:
         raise next(iter(impossible.values()))
@@ -387,18 +387,18 @@ def score_files(
 
 
 def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:
-    """Return the content of a detections file with the scores in its records, everything else as it was."""
-    given = InputFile(path, kind="detections file")
-    found = len(read_records(path, given).records)
-    if found != n:
+    """Return the content of a detections file with the scores in its records, everything else unchanged."""
+    file = InputFile(path, kind="detections file")
+    n_records = len(read_records(path, file).records)
+    if n_records != n:
         raise PredictionError(
             "The rows of the arrays are not those of the detections file",
             where=str(path),
             expected=f"{n} records, in the order of the rows",
-            found=str(found),
+            found=str(n_records),
         )
-    lines = given.data.split(b"\n") if is_json_lines(given.data) else []
-    records = [json.loads(line) for line in lines if line.strip()] if lines else json.loads(given.data)
+    lines = file.data.split(b"\n") if is_json_lines(file.data) else []
+    records = [json.loads(line) for line in lines if line.strip()] if lines else json.loads(file.data)
     for row, record in enumerate(records):
         record["scores"] = {**(record.get("scores") or {}), **{name: scores[name][row] for name in scores}}
     return records

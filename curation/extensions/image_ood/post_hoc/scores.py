@@ -53,13 +53,13 @@ def knn(features: Floats, train: Floats, *, k: int = 10, squared: bool = True) -
     if not 1 <= k <= len(train):
         raise EvaluationError("kNN needs at least k training features", expected=f"{k} or more", found=str(len(train)))
     rows, others = unit_rows(features), unit_rows(train)
-    found = np.empty(len(rows))
+    distances = np.empty(len(rows))
     step = max(1, _QUERIES_AT_ONCE // len(others))
     for low in range(0, len(rows), step):
         likeness = rows[low : low + step] @ others.T
         kth = np.partition(likeness, len(others) - k, axis=1)[:, -k]
-        found[low : low + step] = np.maximum(2 - 2 * kth, 0)
-    return -found if squared else -np.sqrt(found)
+        distances[low : low + step] = np.maximum(2 - 2 * kth, 0)
+    return -distances if squared else -np.sqrt(distances)
 
 
 def mahalanobis(features: Floats, train: Floats, labels: Int64s) -> Floats:
@@ -144,8 +144,8 @@ def ash_s(features: Floats, layer: LastLayer, *, percentile: float = 90.0) -> Fl
         overflows.
     """
     n, d = features.shape
-    kept = kept_activations(d, percentile)
-    order = np.argsort(-features, axis=1, kind="stable")[:, :kept]
+    n_kept = kept_activations(d, percentile)
+    order = np.argsort(-features, axis=1, kind="stable")[:, :n_kept]
     shaped = np.zeros_like(features)
     np.put_along_axis(shaped, order, np.take_along_axis(features, order, axis=1), axis=1)
     after = shaped.sum(axis=1)
@@ -157,7 +157,7 @@ def ash_s(features: Floats, layer: LastLayer, *, percentile: float = 90.0) -> Fl
             "ASH divides by the sum of the activations that it keeps, and it is 0",
             where=f"row {row} of {n}",
             expected="features after a ReLU, not all of them 0",
-            found=f"a row of {d} zeros" if is_zero else f"{kept} kept activations that cancel each other",
+            found=f"a row of {d} zeros" if is_zero else f"{n_kept} kept activations that cancel each other",
         )
     with np.errstate(over="ignore", invalid="ignore"):
         shaped = shaped * np.exp(before / after)[:, None]
@@ -168,21 +168,21 @@ def ash_s(features: Floats, layer: LastLayer, *, percentile: float = 90.0) -> Fl
             "ASH's factor exp(S1 / S2) overflows",
             where=f"row {row} of {n}",
             expected="features after a ReLU, of which the kept ones hold a good part of the sum",
-            found=f"S1 = {before[row]:.6g}, S2 = {after[row]:.6g} of {kept} kept activations",
+            found=f"S1 = {before[row]:.6g}, S2 = {after[row]:.6g} of {n_kept} kept activations",
         )
     return energy(layer.logits(shaped))
 
 
 def kept_activations(d: int, percentile: float) -> int:
     """Return how many of `d` activations ASH keeps; none is an `EvaluationError`."""
-    kept = d - round(d * percentile / 100)
-    if not kept:
+    n_kept = d - round(d * percentile / 100)
+    if not n_kept:
         raise EvaluationError(
             f"ASH keeps no activation: {percentile:g} % of {d} features, rounded, are all of them",
             expected=f"a percentile below {100 * (d - 0.5) / d:.4g} for {d} features, so that one or more are kept",
             found=f"percentile {percentile:g}",
         )
-    return kept
+    return n_kept
 
 
 def clipped(features: Floats, train: Floats, percentile: float = 90.0) -> Floats:
