@@ -151,14 +151,14 @@ class Parser(argparse.ArgumentParser):
         names = message.partition("required: ")[2]
         texts = {argparse._get_action_name(action): str(action.help).partition("\n")[0] for action in self._actions}
         missing = {name: texts.get(name, "") for name in names.split(", ") if names}
-        what = f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing" if missing else message
+        problem = f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing" if missing else message
         expected = "; ".join(f"{name}: {text}" if text else name for name, text in missing.items())
-        self._refuse(what, expected=expected.replace("%%", "%") or None)
+        self._refuse(problem, expected=expected.replace("%%", "%") or None)
 
-    def _refuse(self, what: str, *, expected: str | None, found: str | None = None) -> NoReturn:
+    def _refuse(self, problem: str, *, expected: str | None, found: str | None = None) -> NoReturn:
         near = get_close_matches(found or "", (expected or "").split(", "), 1)
         raise UsageError(
-            what,
+            problem,
             where=self.prog,
             expected=expected and expected[:400],
             found=found and found[:200],

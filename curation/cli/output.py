@@ -93,14 +93,14 @@ def warnings_shown() -> Iterator[None]:
         warnings.simplefilter("always", CurationWarning)
         usual = warnings.showwarning
 
-        said = set[str]()
+        printed = set[str]()
 
         def show(message: Warning | str, category: type[Warning], *location: Any, **more: Any) -> None:
             # One truth may be read for several tasks.
-            if issubclass(category, CurationWarning) and str(message) in said:
+            if issubclass(category, CurationWarning) and str(message) in printed:
                 return
             if issubclass(category, CurationWarning):
-                said.add(str(message))
+                printed.add(str(message))
                 warn(str(message))
             else:
                 usual(message, category, *location, **more)

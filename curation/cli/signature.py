@@ -180,17 +180,17 @@ def _declare(parser: argparse.ArgumentParser, members: Sequence[Option]) -> None
     if metavar.startswith("[[") and metavar.endswith("]"):
         settings |= {"nargs": "?", "const": ""}
         metavar = metavar[1:-1]
-    shown = parser.add_argument(*names, metavar=metavar or None, **settings)
+    argument = parser.add_argument(*names, metavar=metavar or None, **settings)
     # For help and completion: words are checked when they are converted.
     words = [f"{option.key}={word}" for option in keyed for word in option.choices]
     if main is None:
-        shown.choices = words if all(option.choices for option in keyed) else None
+        argument.choices = words if all(option.choices for option in keyed) else None
     elif keyed and main.choices:
-        shown.metavar = "|".join(main.choices)
+        argument.metavar = "|".join(main.choices)
     else:
-        shown.choices = main.choices or None
+        argument.choices = main.choices or None
     if first.word is Path or isinstance(first.word, Output):
-        shown.complete = _FILES  # type: ignore[attr-defined]
+        argument.complete = _FILES  # type: ignore[attr-defined]
 
 
 def call(function: Callable[..., Any], options: argparse.Namespace) -> Any:
@@ -225,7 +225,7 @@ def _values(function: Callable[..., Any], options: argparse.Namespace) -> dict[s
 
 
 def _called(function: Callable[..., Any], options: argparse.Namespace, values: dict[str, Any]) -> Any:
-    positional, named = [], {}
+    positional, by_keyword = [], {}
     for parameter, hint in _parameters(function):
         if parameter.name not in values:
             continue
@@ -235,8 +235,8 @@ def _called(function: Callable[..., Any], options: argparse.Namespace, values: d
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             positional.append(value)
         else:
-            named[parameter.name] = value
-    return function(*positional, **named)
+            by_keyword[parameter.name] = value
+    return function(*positional, **by_keyword)
 
 
 def summary_of(function: Callable[..., Any]) -> str:
@@ -341,10 +341,10 @@ def value_of(option: Option, options: argparse.Namespace) -> Any:
     if option.kind == "many":
         return _fitted(option, tuple(_read(option, text) for text in texts), options.prog) if texts else ()
     bare, known = _bare_key(texts, option) if option.bare else (None, None)
-    named = {key: _read(option, text) for key, text in pairs(texts, option.flag, bare=bare, known=known).items()}
-    if not named and option.default is not _EMPTY:
+    values = {key: _read(option, text) for key, text in pairs(texts, option.flag, bare=bare, known=known).items()}
+    if not values and option.default is not _EMPTY:
         return {}
-    return _fitted(option, named[""] if [*named] == [""] else named, options.prog)
+    return _fitted(option, values[""] if [*values] == [""] else values, options.prog)
 
 
 def _only_value(option: Option, texts: Sequence[Any], prog: str) -> Any:

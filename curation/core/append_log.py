@@ -85,8 +85,8 @@ def parsed_line(line: bytes, error: type[CurationError], where: str) -> Any:
             json.dumps(content, ensure_ascii=False).encode("utf-8")
         return content
     except (ValueError, RecursionError) as problem:
-        shown = printable(str(problem), "?")[:200]
-        raise error("A line is not JSON", where=where, expected="one object a line", found=shown) from None
+        text = printable(str(problem), "?")[:200]
+        raise error("A line is not JSON", where=where, expected="one object a line", found=text) from None
 
 
 def require_length(line: bytes, error: type[CurationError], where: str) -> None:

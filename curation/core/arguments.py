@@ -117,9 +117,9 @@ def checked(
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 made: Any = tuple(_fitted(each, key, kind, title, help_text) for each in value)
             elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                stated = inspect.signature(call).parameters
+                parameters = inspect.signature(call).parameters
                 made = {
-                    name: _fitted(each, name, kind, title, help_text, stated.get(name, parameter).default)
+                    name: _fitted(each, name, kind, title, help_text, parameters.get(name, parameter).default)
                     for name, each in value.items()
                 }
             else:
@@ -134,10 +134,10 @@ def checked(
                 setattr(error, part, in_python(text, public, kinds()))
 
     @functools.wraps(function)
-    def call(*given: _Given.args, **named: _Given.kwargs) -> _Made:
+    def call(*args: _Given.args, **kwargs: _Given.kwargs) -> _Made:
         is_outermost, token = not _is_within.get(), _is_within.set(True)
         try:
-            bound = fitted_arguments(given, named)
+            bound = fitted_arguments(args, kwargs)
             return function(*bound.args, **bound.kwargs)
         except BrokenPipeError:
             # The reader of the output went away: no refusal.
@@ -324,10 +324,10 @@ def annotations_of(function: Callable[..., Any], *, extras: bool = False) -> dic
         Whether an ``Annotated`` type keeps what it is annotated with.
     """
     if isinstance(function, type):
-        found: dict[str, Any] = {}
+        resolved: dict[str, Any] = {}
         for base in reversed(function.__mro__):
-            found |= _resolved(inspect.get_annotations(base), vars(sys.modules[base.__module__]), extras)
-        return found
+            resolved |= _resolved(inspect.get_annotations(base), vars(sys.modules[base.__module__]), extras)
+        return resolved
     function = inspect.unwrap(function)
     return _resolved(function.__annotations__, function.__globals__, extras)
 
@@ -436,7 +436,7 @@ def pairs(
     names : sequence of str
         Keys that there are, to say how several bare values are told apart.
     """
-    given: dict[str, str] = {}
+    values_by_key: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if bare is not None and (not equals or (known is not None and key not in known)):
@@ -448,13 +448,13 @@ def pairs(
                 expected=f"{option} NAME=VALUE",
                 found="no name" if not key or not equals else "no value",
             )
-        if key in given:
-            what = f"names {key!r} twice" if key else "is given twice for all"
-            error = UsageError(f"{option} {what}", where=f"{option} {text[:200]}", expected="each name once")
+        if key in values_by_key:
+            problem = f"names {key!r} twice" if key else "is given twice for all"
+            error = UsageError(f"{option} {problem}", where=f"{option} {text[:200]}", expected="each name once")
             if not key:
                 error.expected = f"{option} {'|'.join(names) or 'NAME'}=VALUE, each with its name"
-                values = zip(names, (given[key], text), strict=False)
+                values = zip(names, (values_by_key[key], text), strict=False)
                 error.hint = " ".join(f"{option} {name}={value}" for name, value in values) or None
             raise error
-        given[key] = value
-    return given
+        values_by_key[key] = value
+    return values_by_key

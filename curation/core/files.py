@@ -81,11 +81,11 @@ def path_meant(path: Path) -> str | None:
     A folder of more than a thousand names is not searched.
     """
     with suppress(OSError, ValueError):
-        beside = [] if path.exists() else [entry.name for entry in islice(path.parent.iterdir(), _MOST_NAMES + 1)]
-        near = get_close_matches(path.name, sorted(beside), 3) if len(beside) <= _MOST_NAMES else []
+        siblings = [] if path.exists() else [entry.name for entry in islice(path.parent.iterdir(), _MOST_NAMES + 1)]
+        near = get_close_matches(path.name, sorted(siblings), 3) if len(siblings) <= _MOST_NAMES else []
         # A common suffix makes no likeness: test.json is not meant by nope.json.
-        if meant := [name for name in near if get_close_matches(path.stem, [Path(name).stem])]:
-            return f"did you mean {path.with_name(meant[0])}?"
+        if matches := [name for name in near if get_close_matches(path.stem, [Path(name).stem])]:
+            return f"did you mean {path.with_name(matches[0])}?"
     return None
 
 

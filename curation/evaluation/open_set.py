@@ -145,8 +145,8 @@ class Outcomes:
     def ranked(self) -> list[tuple[int, Int64s]]:
         """Each class with its detections by falling score, ties in input order."""
         order = np.argsort(-self.scores, kind="stable")
-        found = rows_by_class(self.label[order], len(self.n_positive))
-        return [(number, order[rows]) for number, rows in found]
+        by_class = rows_by_class(self.label[order], len(self.n_positive))
+        return [(number, order[rows]) for number, rows in by_class]
 
     @cached_property
     def on_unknown(self) -> Bools:
@@ -258,13 +258,13 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
         for level, names in zip(HUNDREDTHS, never, strict=True):
             if not points.n_positive or 100 * points.tp < level * points.n_positive:
                 names.append(classes[number])
-    on_unknown, kept, kept_closed = sums.tolist()
+    on_unknown, retained, kept_closed = sums.tolist()
     return {
         "recall": [f"{level // 100}.{level % 100:02d}" for level in HUNDREDTHS],
-        "WI": _ratios(on_unknown, kept),
+        "WI": _ratios(on_unknown, retained),
         "WI_closed_set_denominator": _ratios(on_unknown, kept_closed),
         "on_unknown": on_unknown,
-        "kept": kept,
+        "kept": retained,
         "kept_closed": kept_closed,
         "classes": [len(by_class)] * len(HUNDREDTHS),
         "classes_reaching": [len(by_class) - len(names) for names in never],
@@ -327,9 +327,9 @@ def unknown_counts(sought: Targets, rows: Bools | slice = slice(None)) -> dict[s
     Object Detection, section 5.1).
     """
     copies = sought.copies[rows]
-    found = np.isfinite(sought.found_at[rows])
-    missed = np.where(found, 0, copies)
-    n, tp = int(copies.sum()), int(found.sum())
+    detected = np.isfinite(sought.found_at[rows])
+    missed = np.where(detected, 0, copies)
+    n, tp = int(copies.sum()), int(detected.sum())
     result: dict[str, Any] = {
         "num_unknown_gt": n,
         "TP_u": tp,
@@ -385,15 +385,15 @@ def operating_curve(sought: Targets, found: Outcomes, unknown: int) -> dict[str,
     called = _at_least(sought.called_at, sought.copies, limits)
     both = _at_least(np.minimum(sought.called_at, sought.found_at), sought.copies, limits)
     tp = _at_least(sought.found_at, np.ones_like(sought.copies), limits)
-    kept = _at_least(counted, np.ones(len(counted), np.int64), limits)
+    retained = _at_least(counted, np.ones(len(counted), np.int64), limits)
     star = called - both
     objects = [n + sought.added if n else 0] * len(limits)
     return {
         "score": limits.tolist(),
         "TP_u": tp.tolist(),
-        "unknown_detections": kept.tolist(),
+        "unknown_detections": retained.tolist(),
         "UR": _ratios((100 * tp).tolist(), objects),
-        "P_unknown": _ratios((100 * tp).tolist(), kept.tolist()),
+        "P_unknown": _ratios((100 * tp).tolist(), retained.tolist()),
         "FN_u_star": star.tolist(),
         "UDR": _ratios((100 * (tp + star)).tolist(), objects),
         "UDP": _ratios((100 * tp).tolist(), ((tp + star) * bool(n)).tolist()),
@@ -407,9 +407,9 @@ def _at_least(scores: Floats, weights: Int64s, limits: Floats) -> Int64s:
     return np.asarray(total[-1] - total[np.searchsorted(scores[order], limits[::-1])[::-1]])
 
 
-def _kinds_hit(found: Outcomes, kind: Int64s, n_kinds: int) -> Int64s:
+def _kinds_hit(outcomes: Outcomes, kind: Int64s, n_kinds: int) -> Int64s:
     """Return how many detections of known classes lie on each kind of object, by the best object of each."""
-    pairs = found.pairs
+    pairs = outcomes.pairs
     best = np.lexsort((pairs.position, -pairs.iou, pairs.row))
     _, first = np.unique(pairs.row[best], return_index=True)
     return np.bincount(kind[pairs.position[best[first]]], minlength=n_kinds)
@@ -493,7 +493,7 @@ def wilderness_impact(
     positives = matches.n_positive.tolist()
     for row, recall in enumerate(recall_names(points)):
         tp, fp = points.tp[row], points.fp[row]
-        kept, reached = tp + fp, ~np.isnan(points.threshold[row])
+        retained, reached = tp + fp, ~np.isnan(points.threshold[row])
         for number, (name, n) in enumerate(zip(classes, positives, strict=True)):
             at = {"recall": recall, "class": name}
             if not reached[number]:
@@ -504,12 +504,12 @@ def wilderness_impact(
             right, wrong = int(tp[number]), int(fp[number])
             point = {"threshold": float(points.threshold[row, number]), "TP": right, "FP": wrong, "reached": right / n}
             tables["operating_points"].append(at | point | {"left_out": ""})
-            impact = (opened[row, number] / kept[number]).tolist()
+            impact = (opened[row, number] / retained[number]).tolist()
             tables["wilderness_impact"] += [
                 at | {"ratio": ratio, "FP_o": count, "WI": value}
                 for ratio, count, value in zip(levels.names, opened[row, number].tolist(), impact, strict=True)
             ]
-        averages = readings(tp[reached], kept[reached], opened[row][reached]) if reached.any() else None
+        averages = readings(tp[reached], retained[reached], opened[row][reached]) if reached.any() else None
         for reading in READINGS:
             values: Values = averages[reading].tolist() if averages else [None] * len(levels)
             at = {"recall": recall, "over_classes": reading}

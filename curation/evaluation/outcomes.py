@@ -138,11 +138,11 @@ class Outcomes:
         paired = np.flatnonzero(right | is_error)
         iou = iou.copy()
         iou[paired] = pair_iou(boxes.boxes[paired], objects.boxes[matched[paired]])
-        found = np.zeros(len(truth.label), bool)
-        found[taken[right]] = True
+        detected = np.zeros(len(truth.label), bool)
+        detected[taken[right]] = True
         called = np.zeros(len(truth.label), bool)
         called[pairs.position] = True
-        states = [~counted, found, called & unknown, np.ones(len(truth.label), bool)]
+        states = [~counted, detected, called & unknown, np.ones(len(truth.label), bool)]
         state = np.select(states, [3, 0, 1, 2]).astype(np.int8)
         return cls(
             part=part,
@@ -169,9 +169,9 @@ class Outcomes:
 
     def class_of(self, row: int) -> str:
         """Return the class that an object is called by: its own where the truth says it, else as it is scored."""
-        own = self.truth.original[row] if self.truth.original is not None else ""
+        original = self.truth.original[row] if self.truth.original is not None else ""
         label = int(self.truth.label[row])
-        return own or (self.truth.classes[label] if label >= 0 else UNKNOWN)
+        return original or (self.truth.classes[label] if label >= 0 else UNKNOWN)
 
     def frame(self) -> pd.DataFrame:
         """Return a row a detection: image, class, score, box, kind, IoU, and the class of the object it belongs to."""
@@ -190,7 +190,7 @@ class Outcomes:
             "matched": ["" if row < 0 else self.class_of(row) for row in matched],
             "on_unknown": self.on_unknown,
         }
-        return pd.DataFrame(columns | {f"kept_at_{recall}": kept for recall, kept in self.kept_at.items()})
+        return pd.DataFrame(columns | {f"kept_at_{recall}": mask for recall, mask in self.kept_at.items()})
 
     def objects(self) -> pd.DataFrame:
         """Return a row an object, by image: class, box, whether it is unknown, state; one of an image without any."""
@@ -249,5 +249,5 @@ def frames_of(outcomes: Mapping[str, Sequence[Outcomes]]) -> dict[str, pd.DataFr
         for kind, frame in ((OUTCOMES, part.frame()), (OBJECTS, part.objects())):
             frame.insert(0, "scored", name)
             frames[kind].append(frame)
-    found, objects = (pd.concat(rows, ignore_index=True) for rows in frames.values())
-    return {OUTCOMES: found[[name for name in found if not name.startswith("kept_at_")]], OBJECTS: objects}
+    detections, objects = (pd.concat(rows, ignore_index=True) for rows in frames.values())
+    return {OUTCOMES: detections[[name for name in detections if not name.startswith("kept_at_")]], OBJECTS: objects}

@@ -129,8 +129,8 @@ def select(variants: Mapping[str, Chosen], asked: str | Iterable[str]) -> tuple[
     names = list(variants) if names == ["all"] else list(dict.fromkeys(names))
     unknown = [name for name in names if name not in variants]
     if unknown or not names:
-        found = ", ".join(repr(name)[:80] for name in unknown) or "none"
-        raise UsageError("Unknown variant", expected=", ".join((*variants, "all")), found=found)
+        quoted = ", ".join(repr(name)[:80] for name in unknown) or "none"
+        raise UsageError("Unknown variant", expected=", ".join((*variants, "all")), found=quoted)
     return tuple(variants[name] for name in names)
 
 

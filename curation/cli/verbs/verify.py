@@ -30,8 +30,8 @@ def _lines(made: Verification, amount: Amount) -> list[Line]:
     last = f"{tally}: {made.verdict}"
     if amount.quiet:
         return [last]
-    shown = [finding for finding in findings if amount.all or finding.outcome != "ok"]
-    rows = tuple((finding.outcome, finding.check, finding.subject, _remark(finding)) for finding in shown)
+    printed = [finding for finding in findings if amount.all or finding.outcome != "ok"]
+    rows = tuple((finding.outcome, finding.check, finding.subject, _remark(finding)) for finding in printed)
     title = f"{manifest.header.name} {manifest.header.version}  {manifest.digest}"
     lines: list[Line] = [Table(title, ("", "check", "of", "found") if rows else (), rows)]
     if comparison is not None:

@@ -183,8 +183,8 @@ class _Work:
             return Failure(block.name, error.what, error.where, error.expected, error.found, error.hint)
         # Whatever a decoder or a disk raises of one block: the user learns which block it is.
         except Exception as error:
-            found = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            return Failure(block.name, f"The step {self.step.name} failed", found=found)
+            message = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            return Failure(block.name, f"The step {self.step.name} failed", found=message)
 
 
 @lru_cache(1)
@@ -202,8 +202,8 @@ def _one_core(modules: int) -> Callable[[], AbstractContextManager[Any]]:
 
 def cores() -> int:
     """Return how many cores this process may use."""
-    own = getattr(os, "sched_getaffinity", None)
-    return len(own(0)) if own else os.cpu_count() or 1
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 _work: _Work | None = None
@@ -342,8 +342,8 @@ def _outcome_of(ray: Any, reference: Any, block: Block) -> Outcome:
     except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError):
         return Failure(block.name, _KILLED, hint=_LACKS_MEMORY)
     except ray.exceptions.RayError as error:
-        found = " ".join(str(error).split())[-300:]
-        return Failure(block.name, "Ray failed", found=found, hint="run the command again: it goes on where it stopped")
+        text = " ".join(str(error).split())[-300:]
+        return Failure(block.name, "Ray failed", found=text, hint="run the command again: it goes on where it stopped")
     return outcome
 
 

@@ -114,11 +114,11 @@ class Shards:
             raise self._damaged(entry, "content of another digest")
         return table
 
-    def _damaged(self, entry: Entry, found: str) -> EngineError:
+    def _damaged(self, entry: Entry, problem: str) -> EngineError:
         return EngineError(
             "A shard is missing or damaged",
             where=f"{shard_path(self.folder, entry.shard)}, of block {entry.block[:200]}",
-            found=found,
+            found=problem,
             hint="remove that file and run the command again: its block alone is computed",
         )
 
@@ -209,9 +209,9 @@ def finish(made: Shards) -> Shards:
     write_bytes(folder / SUMMARY, canonical_json(msgspec.to_builtins(summary)) + b"\n", guarded=False)
     for journal in folder.glob(_JOURNALS):
         journal.unlink(missing_ok=True)
-    named = {shard_path(folder, entry.shard).name for entry in made.entries}
+    names = {shard_path(folder, entry.shard).name for entry in made.entries}
     for path in (folder / SHARDS).glob("*.parquet"):
-        if path.name not in named:
+        if path.name not in names:
             path.unlink(missing_ok=True)
     return made
 
