@@ -275,7 +275,7 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, ever
     from curation.cli.signature import add_arguments, summary_of
 
     if not (hasattr(module, "COMMANDS") or hasattr(module, "SUMMARIES")):
-        # `audit --each` has options of its own.
+        # `audit --each` has other options.
         add_arguments(parser, module.run_each if each and hasattr(module, "run_each") else module.run)
         outputs.add_force(parser)
         return

@@ -65,7 +65,7 @@ class Amount:
 
 
 def emit(data: Data | Callable[[], Data], lines: Iterable[Line], *, as_json: bool) -> None:
-    """Print a result, the data as JSON or the lines, as far as it is read (``| head``)."""
+    """Print a result, the data as JSON or the lines, until the reader closes the pipe (``| head``)."""
     with suppress(BrokenPipeError):
         if as_json:
             # An escape of JSON where the encoding lacks a character: that of the stream would be none.

@@ -102,7 +102,7 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """Return the option as it is typed."""
+        """Return the option as the user types it."""
         return f"--{'no-' * (self.default is True)}{self.called.option}"
 
     @property
@@ -131,7 +131,7 @@ class Option:
         return self.help + ("" if is_stated else f" (default: {value})")
 
     def after_key(self, text: str) -> str | None:
-        """Return the value that a text gives to the key, None where it has another; of pairs KEY:NAME=VALUE too."""
+        """Return the value for the key in ``KEY=VALUE`` or ``KEY:NAME=VALUE``, or None if the text names another key."""
         key, equals, value = text.partition("=")
         if key == self.key:
             return value if equals else None
@@ -413,7 +413,7 @@ def _require_keys(members: Sequence[Option], options: argparse.Namespace) -> Non
 def _bare_key(texts: Sequence[str], option: Option) -> tuple[str | Callable[[str], str], set[str]]:
     """Return the key of a value without one, and the keys of the others.
 
-    A key stands before ``=`` where it can be one and the whole is not itself the path of something. A value without
+    The text before ``=`` is a key if it is a possible key and the text is not an existing path. A value without
     a key has the key ``""``; where the option is ``[NAME=]FILE``, each of several has the stem of its file.
     """
     keys = (text.partition("=")[0] for text in texts if "=" in text and not Path(text).exists())
@@ -425,7 +425,7 @@ def _bare_key(texts: Sequence[str], option: Option) -> tuple[str | Callable[[str
 
 
 def parameter_texts(function: Callable[..., Any]) -> dict[str, str]:
-    """Return what the docstring says of each parameter, in one line; a dataclass inherits what its bases say."""
+    """Return the description of each parameter in the docstring, as one line; a dataclass inherits those of its bases."""
     bases = function.__mro__[:0:-1] if isinstance(function, type) else ()
     texts: dict[str, str] = {}
     for documented in (*bases, function):

@@ -125,7 +125,7 @@ def without_address() -> Iterator[None]:
 
 
 def _is_at_work() -> bool:
-    """Return whether FiftyOne is connected to a database, be it by the user's own program."""
+    """Return whether FiftyOne is connected to a database, by this package or by the user's program."""
     module = sys.modules.get("fiftyone.core.odm.database")
     return getattr(module, "_client", None) is not None
 
@@ -153,7 +153,7 @@ def _port_of_fiftyone(folder: Path) -> int | None:
 
 
 def find_mongod(package: Path | None = None) -> Path | None:
-    """Return the ``mongod`` that FiftyOne would start itself, None where there is none."""
+    """Return the ``mongod`` that FiftyOne itself would start, or None."""
     name = "mongod.exe" if os.name == "nt" else "mongod"
     program = (package or _package_folder()) / "db" / "bin" / name
     return program if program.is_file() and os.access(program, os.X_OK) else None
@@ -201,7 +201,7 @@ def _configured_uri() -> str:
 
 
 def _require_answer(uri: str) -> None:
-    # FiftyOne itself waits half a minute for a dead address, and then prints the password that stands in it.
+    # FiftyOne itself waits half a minute for a dead address, and then prints the password in it.
     from pymongo import MongoClient
     from pymongo.errors import PyMongoError
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PAGE = 7.2
 """Inches: the width of a figure, that of a page's text. Shown 800 pixels wide, a point is one and a half pixels."""
 COLUMN = 4.6
-"""Inches: the width of a figure of one panel."""
+"""Width of a figure with a single panel, in inches."""
 TEXT, SMALL = 8.0, 7.0
 """Points: names, ticks and keys; numbers and remarks inside a panel. No text is smaller."""
 CELL = 0.118
@@ -33,7 +33,7 @@ INK = "#222222"
 MUTED = "#6b6b6b"
 GRID = "#e4e4e4"
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C564B", "#444444")
-"""Okabe and Ito's colours, told apart by colour-blind readers; dark enough for lines on white."""
+"""Okabe and Ito's colours, which colour-blind readers can distinguish; dark enough for lines on white."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 RECALL_COLOURS = {"0.1": "#6baed6", "0.3": "#2171b5", "0.5": "#08306b"}
 """Recalls are ordered, so they share one hue: darker is higher recall."""
@@ -211,7 +211,7 @@ def small_multiples(
 
 
 def _columns(n: int, most: int) -> int:
-    """Return how many panels stand in a line: none alone in the last one, few empty places, long lines."""
+    """Return the number of panels in a row: no single panel in the last row, few gaps, long rows."""
 
     def unsightly(columns: int) -> tuple[bool, int, int]:
         return n > columns > 1 and n % columns == 1, -n % columns, -columns
@@ -295,7 +295,7 @@ def new_matrix(
     n, across = len(rows), len(columns)
     names = [plain(name) for name in rows] if n <= most_named else []
     heads = [plain(name) for name in columns]
-    # A letter of small text is about 0.056 inches wide; the scale of colours stands on the right.
+    # A letter of small text is about 0.056 inches wide; the colour bar is on the right.
     margin = 1.25 + 0.056 * max(map(len, names), default=0)
     cell = min(0.34, (PAGE - margin) / max(across, 1))
     has_text = cell >= CELL

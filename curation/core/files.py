@@ -17,7 +17,7 @@ _MOST_NAMES = 1000
 
 
 def open_binary(path: Path | str, *, kind: str = "file") -> BufferedReader:
-    """Open somebody's file for reading.
+    """Open a file for reading.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def open_binary(path: Path | str, *, kind: str = "file") -> BufferedReader:
     OSError
         It does not exist or may not be read.
     """
-    # Not to wait: a pipe that nobody writes to would be waited for, for ever.
+    # Do not block: opening a pipe without a writer would wait forever.
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
@@ -110,7 +110,7 @@ def inside(root: Path, relative: str) -> Path:
 
 def require_regular(path: Path, *, kind: str = "file") -> None:
     """Raise `MissingFileError` for a pipe, a device or a socket: it may never end, and can be read only once."""
-    with suppress(OSError, ValueError):  # What is not there, or cannot be, is told where it is read.
+    with suppress(OSError, ValueError):  # A missing or invalid path is reported when it is read.
         _require_regular_mode(path.stat().st_mode, path, kind)
 
 

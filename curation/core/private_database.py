@@ -1,8 +1,8 @@
 """A MongoDB that is this user's alone: no port, a password made for the run, ended with the last process that uses it.
 
 It listens at a socket in a folder that no other user can enter, and wants a key that lies beside it. The key is no
-account: nothing of it is stored in the database, so a folder that was written without one opens with any, and opens
-without one again. Processes of one user share the database of a folder; `curation.core.database_keeper` ends it.
+account: nothing of it is stored in the database, so a folder that was written without an account opens with any, and opens
+without an account again. Processes of a user share the database of a folder; `curation.core.database_keeper` ends it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEY, _SOCKET = "key", "mongod.sock"
 _LONGEST_SOCKET = 100
 _PATIENCE, _TO_END, _STEP = 60.0, 90.0, 0.02
 _SOON_MS, _TIMEOUT_MS, _LONGEST_MS = 500, 5000, 120_000
-"""How long a database that died is waited for, and the answer of one that lives."""
+"""How long to wait for a dead database, and for the answer of a running one, in milliseconds."""
 _ENGINE = "log=(file_max=32MB,prealloc=false)"
 """A journal of 32 MB, not of 300: every review has its own."""
 
@@ -54,7 +54,7 @@ def open_database(folder: Path, program: Path) -> str:
     Parameters
     ----------
     folder : Path
-        Made where there is none. What a MongoDB without a password wrote is opened as it is.
+        Created if missing. A folder that a MongoDB without a password wrote is opened unchanged.
     program : Path
         ``mongod``.
 
@@ -126,13 +126,13 @@ def _starting(folder: Path) -> Iterator[None]:
 
 
 def _running(clients: int) -> str | None:
-    """Return the address of the database that another process of this user started, None where none answers."""
+    """Return the address of the database that another process of this user started, or None if none answers."""
     private = _previous_folder(clients)
     if private is None:
         return None
     try:
         address = _address(private, (private / _KEY).read_text(encoding="ascii"))
-        # Nobody listens any more: said at once.
+        # If no process listens any more, this fails at once.
         with socket.socket(socket.AF_UNIX) as probe:
             probe.connect(str(private / _SOCKET))
     except (OSError, UnicodeDecodeError):
@@ -219,7 +219,7 @@ def _refuse_in_use(folder: Path) -> None:
 
 def _private_folder() -> Path:
     """Return a new folder that this user alone can enter, by a path that is short enough for the name of a socket."""
-    for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108  (mkdtemp makes a folder that nobody else can enter)
+    for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108  (mkdtemp makes a folder that no other user can enter)
         with suppress(OSError):
             private = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent)).resolve()
             if len(os.fsencode(private / _SOCKET)) <= _LONGEST_SOCKET:

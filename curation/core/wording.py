@@ -1,4 +1,4 @@
-"""Texts for people: numbers and names in a sentence, records at a prompt, and names that one might take for another."""
+"""Texts for people: numbers and names in a sentence, records at a prompt, and names that are easily confused."""
 
 from __future__ import annotations
 

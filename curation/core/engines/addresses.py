@@ -1,7 +1,7 @@
 """Files by path, or by address (``s3://…``, ``memory://…``): local ones plainly, others through fsspec.
 
-A path or address that the user names is opened whatever it is. One that comes from a file of the user's opens only what
-lies below a root (`below`).
+Any path or address that the user names is opened. A path or address that a user's file names is opened only if it lies
+below a root (`below`).
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ def _separator(data: bytes, columns: Set[str]) -> str:
     """Return what separates the cells: that under which the first row has the wanted columns, else the comma."""
     first = data[:_HEAD].decode("utf-8-sig", "replace")
     for separator in ",;\t":
-        # Quotes are those of one separator alone: under another, what follows a quote is not an error of the table.
+        # Quotes depend on the separator: with a wrong separator, text after a quote is not an error of the table.
         with suppress(csv.Error):
             head = next(filter(None, csv.reader(io.StringIO(first, newline=""), delimiter=separator)), [])
             if columns <= {cell.strip() for cell in head}:
