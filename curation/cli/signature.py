@@ -131,7 +131,7 @@ class Option:
         return self.help + ("" if is_stated else f" (default: {value})")
 
     def after_key(self, text: str) -> str | None:
-        """Return the value for the key in ``KEY=VALUE`` or ``KEY:NAME=VALUE``, or None if the text names another key."""
+        """Return the value in ``KEY=VALUE`` or ``KEY:NAME=VALUE``, or None if the text names another key."""
         key, equals, value = text.partition("=")
         if key == self.key:
             return value if equals else None
@@ -425,7 +425,7 @@ def _bare_key(texts: Sequence[str], option: Option) -> tuple[str | Callable[[str
 
 
 def parameter_texts(function: Callable[..., Any]) -> dict[str, str]:
-    """Return the description of each parameter in the docstring, as one line; a dataclass inherits those of its bases."""
+    """Return the docstring's text on each parameter, as one line; a dataclass inherits the texts of its bases."""
     bases = function.__mro__[:0:-1] if isinstance(function, type) else ()
     texts: dict[str, str] = {}
     for documented in (*bases, function):

@@ -1,8 +1,8 @@
 """A MongoDB that is this user's alone: no port, a password made for the run, ended with the last process that uses it.
 
-It listens at a socket in a folder that no other user can enter, and wants a key that lies beside it. The key is no
-account: nothing of it is stored in the database, so a folder that was written without an account opens with any, and opens
-without an account again. Processes of a user share the database of a folder; `curation.core.database_keeper` ends it.
+It listens at a socket in a folder that no other user can enter, and wants a key that lies beside it. The key is not
+an account: the database does not store it, so a folder that was written without a key opens with any key, and later
+without one. Processes of a user share the database of a folder; `curation.core.database_keeper` ends it.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def class_scores(
     Raises
     ------
     PredictionError
-        Shapes do not fit; a score is NaN or not of its kind; a label is no integer or of no class.
+        Shapes do not match; a score is NaN or not of its kind; a label is not an integer or out of range.
     """
     table = score_table(scores, where)
     n_classes = table.shape[1] - (background == "last")
@@ -175,7 +175,7 @@ def class_scores(
 
 
 def score_table(scores: npt.ArrayLike, where: str) -> Table:
-    """Return scores as a table of floats, a row a sample; what is no such table is a `PredictionError`."""
+    """Return scores as a table of floats, a row a sample; raise `PredictionError` for anything else."""
     try:
         table = np.asarray(scores)
     except ValueError:

@@ -21,9 +21,9 @@ Ties = Literal["grouped", "input_order"]
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The precision-recall points of one class at L levels: counts at each of D ranks where a true positive stands.
+    """Precision-recall points of a class at L levels: counts at the D ranks of true positives.
 
-    Elsewhere precision only falls while recall stands still, so no envelope and no area needs the other ranks.
+    At other ranks, precision falls and recall is constant, so they affect neither the envelope nor the area.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Curve:
 
 
 class Ranking:
-    """The detections of one class by falling score, ties in input order.
+    """Detections of a class by falling score, ties in input order.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def area(curve: Curve) -> Floats:
 
 
 def average_precision(scores: Floats, correct: Bools, n_positive: int, rules: Rules) -> float:
-    """Return the AP of one class in the flavour of a variant, in [0, 1], from its detections that count."""
+    """Return the AP of a class under a variant, in [0, 1], from the detections that count."""
     if not len(scores):
         return 0.0
     flavours = {"area": area, "eleven_point": eleven_point, "eleven_point_in_floats": eleven_point_in_floats}
@@ -186,7 +186,7 @@ class Pool:
 
     @classmethod
     def of(cls, inside: Detections, matches: Matches, outside: Detections) -> Pool:
-        """Return the detections of both parts, the closed ones with what became of them."""
+        """Return the detections of both parts, those of the closed part with their matches."""
         outcome = np.append(matches.outcome, np.zeros(len(outside), np.int8))
         return cls(Detections.joined([inside, outside]), outcome, matches.n_positive)
 
@@ -217,7 +217,7 @@ def average_precision_by_level(
     Returns
     -------
     dict
-        ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``: lists over levels, None where no class has ground
+        ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``: lists over levels, None if no class has ground
         truth. ``AP11``, ``AP_area``: ``[level][class]``, None for a class without ground truth. Of these
         ``mAP11_ties_in_input_order`` alone depends on the order of the file.
     """

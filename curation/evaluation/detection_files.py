@@ -51,7 +51,7 @@ def read_other_form(path: Path, truth: GroundTruth) -> OtherFile | None:
         ``category_id``, a number, or ``category`` or ``class``, a name; ``x``, ``y``, ``w``, ``h``, or ``bbox``, in
         pixels from the top left corner, or ``x1``, ``y1``, ``x2``, ``y2``; ``score``. Or a folder that
         `is_yolo_results`: a file an image, called as the photo is, of lines ``class cx cy w h confidence`` in shares of
-        the image, and a ``data.yaml`` with the names of the classes. Where there is no score or confidence, it is NaN.
+        the image, and a ``data.yaml`` with the names of the classes. A missing score or confidence is NaN.
     truth : GroundTruth
         Names the images, and has the sizes that shares are of.
 
@@ -60,7 +60,7 @@ def read_other_form(path: Path, truth: GroundTruth) -> OtherFile | None:
     MissingFileError, PathEscapeError
         A file is not there, or lies elsewhere.
     PredictionError
-        It is no such table, or no such line; the message names the row.
+        The table or a line is invalid; the message names the row.
     """
     if path.is_dir():
         return _yolo(path, truth) if is_yolo_results(path) else None

@@ -48,7 +48,7 @@ Given = TypeVar("Given")
 Truth = Path | Source
 """A COCO JSON file, a dataset root, or a source that is open already."""
 _OWN_VOC = "annotations"
-"""Name of a truth in VOC's layout with classes of its own."""
+"""Name of a truth in VOC's layout with other classes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ def remembered_truth(manifest: Manifest | None, parts: Sequence[str]) -> Source:
     Raises
     ------
     UsageError
-        There is no manifest, or it remembers no such source; or the parts are of several.
+        There is no manifest, it does not remember the source, or the parts have several sources.
     SourceError
         The file was moved or changed.
     """
@@ -190,14 +190,14 @@ def by_name(
     unnamed : str or callable
         Name of a value that has none, or what makes one of it.
     shared : bool
-        Whether a value without a name serves all wanted ones that have none of their own.
+        Whether a value without a name applies to all wanted names without a value.
     hint : str, optional
         For a value that does not say what it is of.
 
     Raises
     ------
     UsageError
-        Something is of none that there is, or does not say of which; two are of one; nothing is of one.
+        A value has an unknown name or no name, two values have the same name, or a name has no value.
     """
     usual = wanted or names
     expected = " ".join(f"{option} {name}=FILE" for name in usual[:4]) or f"{option} NAME=FILE"

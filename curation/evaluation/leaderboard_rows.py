@@ -277,7 +277,7 @@ def read_rows(path: Path) -> ReadRows:
     MissingFileError
         No such file.
     LeaderboardError
-        It is too large, or a line of it is no row; the message names the line.
+        The file is too large, or a line is not a row; the message names the line.
     """
     require_json_lines(path, LeaderboardError, "leaderboard file")
     data = read_bytes(path, kind="leaderboard file", most=MAX_BYTES, error=LeaderboardError)

@@ -18,7 +18,7 @@ _LARGEST_TABLE = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What became of each detection, in input order.
+    """Outcome of each detection, in input order.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Matches:
     n_positive : ndarray of int64, shape (K,)
         Objects of each class that count as positives.
     claim : ndarray of int32, shape (d,)
-        `truth` where the object counts and the IoU suffices, be it taken by another detection or not; else -1.
+        `truth` if the object counts and the IoU suffices, even if another detection takes the object; else -1.
     """
 
     outcome: npt.NDArray[np.int8]
@@ -52,7 +52,7 @@ class OperatingPoints:
     threshold : ndarray of float64, shape (R, K)
         NaN where the class never reaches the recall or has no positives.
     tp, fp : ndarray of int64, shape (R, K)
-        Detections with score >= threshold; 0 where there is no threshold.
+        Detections with score >= threshold; 0 without a threshold.
     """
 
     recalls_tenths: tuple[int, ...]
@@ -63,7 +63,7 @@ class OperatingPoints:
 
 @dataclass(frozen=True, slots=True)
 class OverlappingPairs:
-    """Pairs of a detection and an object, detections in input order, objects of one in file order.
+    """Pairs of a detection and an object, by detection in input order, then by object in file order.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ def assign(truth: GroundTruth, detections: Detections, rules: Rules, *, competin
     """Return the outcome of each detection: the one assignment of detections to objects, under a row of rules.
 
     Under the default rules (VOC's), within each class and by falling score with ties in input order, a detection takes
-    the object of highest IoU in its image, be it taken already or not: a second detection of an object is a false
+    the object of highest IoU in its image, even if it is already taken: a second detection of an object is a false
     positive. A detection whose best object is crowd or difficult is ignored.
 
     Parameters
@@ -338,7 +338,7 @@ class _Candidates:
 
 
 def _ranges(ascending: Int64s, keys: Int64s) -> tuple[Int64s, Int64s]:
-    """Return where each key stands among ascending ones, and how often."""
+    """Return the first position and the count of each key in an ascending array."""
     if not len(ascending) or not len(keys):
         return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
     span = int(max(ascending[-1], keys.max())) + 1

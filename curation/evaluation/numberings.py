@@ -25,7 +25,7 @@ class _Named(msgspec.Struct, gc=False):
 
 
 def ids_from_zero(records: Records, data: bytes, classes: Sequence[str]) -> tuple[Records, str]:
-    """Return records with category ids as ``data.yaml`` counts classes, and what to say of it: see `numbering_of`."""
+    """Return records with category ids as in ``data.yaml``, and a note about them (see `numbering_of`)."""
     position, text = numbering_of(records.used_ids, data, classes)
     if not position:
         return records, ""

@@ -1,6 +1,6 @@
 """Counts of open-set detection: unknown objects found, taken for known classes or missed, and wilderness impact.
 
-Every reading of wilderness impact stands here: at fixed thresholds over levels of wilderness, at the index of nearest
+This module defines every reading of wilderness impact: at fixed thresholds over levels of wilderness, at the index of nearest
 recall with or without the open-set errors in its denominator, and at confidence thresholds.
 """
 
@@ -113,7 +113,7 @@ def wilderness_levels(
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What became of each detection, and which unknown objects detections of known classes lie on.
+    """Outcome of each detection, and the unknown objects that detections of known classes overlap.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class RecallPoints:
-    """The operating points of one known class: by falling score, the first detection of each recall that it reaches.
+    """Operating points of a known class: the first detection at each recall, by falling score.
 
     Wilderness impact is read at the first index of nearest recall, which is always one of these.
 
@@ -187,10 +187,10 @@ class RecallPoints:
     n_positive: int
 
     def nearest(self, recall: float | Floats) -> Any:
-        """Return the first position whose recall is nearest to each; the first of all where there is no recall."""
+        """Return the first position of the nearest recall to each value; 0 if the class has no recall."""
         above = np.minimum(np.searchsorted(self.recall, recall), len(self.recall) - 1)
         below = np.maximum(above - 1, 0)
-        # In floats, as the official code does: at a midpoint the nearer one is what it takes for nearer.
+        # In floats, as in the official code: rounding decides at a midpoint.
         is_below = np.abs(self.recall[below] - recall) <= np.abs(self.recall[above] - recall)
         return np.searchsorted(self.recall, self.recall[np.where(is_below, below, above)])
 
@@ -246,7 +246,7 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
     -------
     dict
         Lists over ``recall`` (decimal texts): ``WI`` = sum of ``on_unknown`` / sum of ``kept`` over classes,
-        ``WI_closed_set_denominator`` (sum of ``kept_closed`` instead), None where a sum is 0; these three sums;
+        ``WI_closed_set_denominator`` (sum of ``kept_closed`` instead), None if a sum is 0; these three sums;
         ``classes``, ``classes_reaching``, and ``never_reached_by``: names of the others.
     """
     sums = np.zeros((3, len(HUNDREDTHS)), np.int64)
@@ -285,8 +285,8 @@ class Targets:
     found_at : ndarray of float64, shape (N,)
         Score of the unknown detection that found it, -inf where none did.
     called_at, called_wrongly_at : ndarray of float64, shape (N,)
-        Highest score of a detection of a known class on it, of any and of those that are no true positive; -inf where
-        there is none.
+        Highest score of a detection of a known class on it, of any and of those that are not true positives; -inf
+        without one.
     added : float
         What recalls add to the objects that they divide by.
     """
@@ -299,7 +299,7 @@ class Targets:
     added: float = 0.0
 
     def recall(self, found: int, n: int) -> float | None:
-        """Return a share of n objects in percent, None of none."""
+        """Return `found` as a percentage of n objects, or None if n is 0."""
         return _percent(found, n + self.added) if n else None
 
 
@@ -485,7 +485,7 @@ def wilderness_impact(
     dict
         Rows of tables: ``operating_points``, threshold, TP, FP and recall of each class, None with a reason where it is
         left out; ``wilderness_impact``, FP_o and WI of each other class at each level; ``impact``, the three `READINGS`
-        at each level, None where no class is left; ``average_impact``, see `average_impact`.
+        at each level, None if no class is left; ``average_impact``, see `average_impact`.
     """
     opened = _open_false_positives(points, wilderness, levels, len(classes))
     names = ("operating_points", "wilderness_impact", "impact", "average_impact")

@@ -1,6 +1,6 @@
 """Open-world detection by tasks: unknown recall and precision, wilderness impact, A-OSE, AP of old and new classes.
 
-`evaluate_task` yields rows of one task under each variant; `evaluation_as` makes a benchmark's ``evaluate`` of it.
+`evaluate_task` yields rows of a task under each variant; `evaluation_as` returns a benchmark's ``evaluate``.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ class TaskScene:
 
     @cached_property
     def detections(self) -> Detections:
-        """The detections that are scored: those of known classes from a score on, where the variant says so."""
+        """The scored detections; a variant may set a minimum score for those of known classes."""
         if self.rules.known_score_min < 0:
             return self.given
         return self.given.take(
@@ -259,7 +259,7 @@ class TaskScene:
 
     @cached_property
     def outcomes(self) -> Outcomes:
-        """What becomes of each detection, and which unknown objects those of known classes lie on."""
+        """The outcome of each detection, and the unknown objects that detections of known classes overlap."""
         rules, unknown_label = self.rules, self.truth.unknown
         objects, detections = self.compared
         matches = assign(objects, detections, rules)
@@ -280,7 +280,7 @@ class TaskScene:
         )
 
     def single_outcomes(self) -> SingleOutcomes:
-        """Return what became of each detection and object."""
+        """Return the outcome of each detection and object."""
         outcomes, objects = self.outcomes, self.truth.truth
         return SingleOutcomes.of(
             objects,

@@ -186,7 +186,7 @@ def read_query(text: str) -> Fraction:
 def oscr(
     data: ClassScores, group: str, *, variant: Variant = "exact", queries: tuple[str, ...] = QUERIES
 ) -> list[dict[str, Any]]:
-    """Return a row a query: CCR at a false positive rate, of one group, with what belongs to it.
+    """Return a row for each query: CCR of a group at a false positive rate, with related values.
 
     Returns
     -------
@@ -406,7 +406,7 @@ def oscr_figure(
 
 
 def score_histograms(classifiers: Mapping[str, ClassScores], stem: Path, *, note: str = "") -> list[Path]:
-    """Draw how scores are spread: of its own class for known samples, the highest known one for the others.
+    """Draw histograms of scores: of the true class for known samples, the highest known score for the others.
 
     Forty bins over [0, 1] for probabilities, else over the range of scores (see `oscr_figure` for the parameters).
     """

@@ -1,4 +1,4 @@
-"""What became of every single detection and object, as the evaluator matched them: to be looked at, one by one.
+"""Outcomes of all detections and objects, as the evaluator matched them, for inspection.
 
 An evaluator hands over what its own matching found (`Outcomes.of`); nothing is matched again. Sums over detections and
 objects are therefore the numbers of the result.
@@ -35,7 +35,7 @@ KINDS: dict[str, str] = {
     BACKGROUND: "a false positive that lies on no annotated object",
     IGNORED: "it counts neither way: its object is difficult or crowd",
 }
-"""What became of a detection: each is exactly one of these."""
+"""Outcomes of a detection: each detection has exactly one."""
 
 FOUND, CALLED_KNOWN, MISSED, UNCOUNTED = "found", "called known", "missed", "ignored"
 STATES: dict[str, str] = {
@@ -44,7 +44,7 @@ STATES: dict[str, str] = {
     MISSED: "nothing found it",
     UNCOUNTED: "it need not be found: difficult or crowd",
 }
-"""What became of an object: each is exactly one of these."""
+"""Outcomes of an object: each object has exactly one."""
 NO_OBJECT = "no object"
 """State in the row of an image that has none."""
 OUTCOMES, OBJECTS = "outcomes", "objects"
@@ -53,7 +53,7 @@ OUTCOMES, OBJECTS = "outcomes", "objects"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """What became of the detections and objects of one part.
+    """Outcomes of the detections and objects of a part.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class Outcomes:
     kind : ndarray of int8, shape (d,)
         Position in `KINDS`.
     matched : ndarray of int32, shape (d,)
-        The object that makes a detection what it is: the one it found, the unknown one it lies on, else the one of
-        highest IoU where that suffices for a match, or where the detection is ignored; -1 for none.
+        The object that decides the outcome of a detection: the object that it matches, the unknown object that it
+        overlaps, else the object of highest IoU if the IoU suffices or the detection is ignored; -1 for none.
     iou : ndarray of float64, shape (d,)
         With that object, else the highest with any object; of the boxes as the variant rounds them.
     on_unknown : ndarray of bool, shape (d,)
@@ -76,7 +76,7 @@ class Outcomes:
     state : ndarray of int8, shape (m,)
         Position in `STATES`.
     kept_at : mapping of str to ndarray of bool, shape (d,)
-        Which detections stand at or above the threshold of an operating point, by its recall.
+        Which detections score at or above the threshold of an operating point, by its recall.
     """
 
     __repr__ = short_repr
@@ -168,7 +168,7 @@ class Outcomes:
         }
 
     def class_of(self, row: int) -> str:
-        """Return the class that an object is called by: its own where the truth says it, else as it is scored."""
+        """Return the class of an object: the original class if the truth states it, else the scored class."""
         original = self.truth.original[row] if self.truth.original is not None else ""
         label = int(self.truth.label[row])
         return original or (self.truth.classes[label] if label >= 0 else UNKNOWN)
@@ -214,7 +214,7 @@ class Outcomes:
 
 
 def outcomes_by_class(truth: GroundTruth, detections: Detections, rules: Rules, **more: Any) -> Outcomes:
-    """Return what became of detections of known classes, where unknown objects have the label -1.
+    """Return outcomes of detections of known classes, where unknown objects have the label -1.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Stray = Literal["error", "drop"]
-"""What becomes of predictions on images that are not asked for: refused, or left out and counted."""
+"""What to do with predictions on other images: reject them, or leave them out and count them."""
 LARGEST_SCORE = 1e100
 """Of a score or logit: beyond any network, and small enough that no sum of squares overflows."""
 _SHOWN = 300
@@ -41,7 +41,7 @@ MOST_LISTED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class GroundTruth:
-    """The annotated objects of one part.
+    """The annotated objects of a part.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class GroundTruth:
     classes : tuple of str, length K
         The known classes.
     class_numbers : tuple of int or None, length K
-        Category ids that predictions use for them; None for a class that goes by name alone.
+        Category ids that predictions use for them; None for a class that has only a name.
     image : ndarray of int32, shape (m,)
         Position in `image_numbers`; objects are grouped by it, in file order within an image.
     label : ndarray of int32, shape (m,)
@@ -63,7 +63,7 @@ class GroundTruth:
     areas : ndarray of float64, shape (m,)
     index : ImageIndex, or None
         All N images of the annotation file, by which references are resolved; None: `image_numbers` are the ids, and
-        there are no other images.
+        the file has no other images.
     part_positions : ndarray of int32, shape (N,), or None
         Position in `image_numbers` of each image of `index`, -1 for images outside the part.
     image_ids : tuple of str, length n, or ()
@@ -78,7 +78,7 @@ class GroundTruth:
         Width and height of each image in pixels, 0 where the annotation file does not say.
     federated : ndarray of int32, shape (p, 3), or None
         Image, label and position in `curation.sources.source.FEDERATED`, of a dataset that labels each image for some
-        classes alone. COCO AP heeds it; all other measures take every image for labelled.
+        classes alone. COCO AP uses it; all other measures treat every image as labelled.
     yolo_classes : tuple of str
         All names of the ``data.yaml`` that numbers the classes from 0; empty where `class_numbers` come from elsewhere.
     """
@@ -150,7 +150,7 @@ class GroundTruth:
 
 @dataclass(frozen=True, slots=True)
 class Detections:
-    """Predicted boxes of one part, in input order; input order decides ties.
+    """Predicted boxes of a part, in input order; input order decides ties.
 
     Attributes
     ----------
@@ -257,7 +257,7 @@ class KnownClasses:
     ----------
     names : tuple of str, length K
     numbers : tuple of int or None, length K
-        Category ids that detections use; None for a class that goes by name alone.
+        Category ids that detections use; None for a class that has only a name.
     aliases : mapping of str to str
         Other names of known classes in annotation files (``airplane`` of ``aeroplane``).
     origin : str
@@ -584,7 +584,7 @@ def numbered(task: ClassRoles, source: Source, ids: CategoryIds | None = None) -
     """Return a manifest's task with the category ids that its detections use.
 
     These are the ids of the ground truth where its file numbers its classes: a detector was given that file, or the
-    one that it was made from. Otherwise, or where `ids` says so, they are the indices of the manifest's classes.
+    one that it was made from. Otherwise, or if `ids` requires it, they are the indices of the manifest's classes.
 
     Raises
     ------
@@ -674,5 +674,5 @@ def files_of(source: Source) -> str:
 
 
 def repeated(names: Iterable[str]) -> list[str]:
-    """Return the names that stand more than once, each once."""
+    """Return the names that occur more than once, each once."""
     return [name for name, count in Counter(names).items() if count > 1]

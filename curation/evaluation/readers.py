@@ -103,7 +103,7 @@ ACCEPTED = Accepted()
 
 @dataclass(frozen=True, slots=True)
 class ReadDetections:
-    """Detections of one part with what is to be told about their file.
+    """Detections of a part with notes about their file.
 
     Attributes
     ----------
@@ -137,12 +137,12 @@ class ReadDetections:
 
 @dataclass(frozen=True, slots=True)
 class RawColumns:
-    """Unchecked columns of one file, and what to call a row of it in a message.
+    """Unchecked columns of a file, and the name of a row in a message.
 
     Attributes
     ----------
     boxes : ndarray of float64, shape (n, 4)
-        ``x, y, w, h``; `check_values` makes negative sizes 0 where the policy says so.
+        ``x, y, w, h``; `check_values` makes negative sizes 0 if the policy allows it.
     scores : ndarray of float64, shape (n,)
     at : callable
         Returns the name of a row.
@@ -165,10 +165,10 @@ def read_coco_results(
 ) -> ReadDetections:
     """Return the detections of a COCO results file: records of ``image_id``, class, ``bbox`` and ``score``.
 
-    A ``file_name`` may stand in place of the id or beside it (see `curation.sources.identity`). They stand in a list,
-    or one a line (JSON lines); the file may be compressed by gzip. The class is ``category_id`` as in the truth, or
-    ``category``, a name. Detections called ``unknown`` are left out and counted: what is measured here are known
-    classes, and a detection of none of them is neither right nor wrong for any.
+    A ``file_name`` may replace or accompany the id (see `curation.sources.identity`). Records form a list,
+    or have a line each (JSON lines); the file may be compressed by gzip. The class is ``category_id`` as in the truth, or
+    ``category``, a name. Detections called ``unknown`` are left out and counted: the measures are about known
+    classes, for which these detections are neither right nor wrong.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def read_coco_results(
     MissingFileError
         No such file.
     PredictionError
-        It is no list of such records, or a record has a category that is neither known nor unknown, a box that is not
+        The file is not a list of such records, or a record has a category that is neither known nor unknown, a box that is not
         finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
         an image that is not in the ground truth. The message names the record.
     """
@@ -313,7 +313,7 @@ def _require_classes(
 ) -> None:
     """Refuse detections whose label is below `least`: of no class that is known here, or unknown in the task.
 
-    Where detections of classes that the truth lacks are left out, they are no reason, unless all are such.
+    Left-out detections of classes that the truth lacks raise no error, unless all detections are of such classes.
     """
     refused, strange = (labels < least) & (labels >= DISAGREEING), labels == STRANGE
     if strange.any() and truth.has_no_category_ids:
@@ -514,7 +514,7 @@ _LONGEST = (255, 64)
 
 
 def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = None) -> ReadDetections:
-    """Return the detections of a VOC results folder (``comp4_det_test_CLASS.txt``) or of one such file.
+    """Return the detections of a VOC results folder (``comp4_det_test_CLASS.txt``) or of a single such file.
 
     Each line is ``image score x1 y1 x2 y2`` with 1-based inclusive corners; the box becomes
     ``x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1``. Files are read in the order of the classes; a class without a file

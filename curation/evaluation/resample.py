@@ -35,7 +35,7 @@ CLASS_DEFINITION = (
 
 @dataclass(frozen=True, slots=True)
 class Resampled:
-    """Statistics of the data as they are, and of every replicate: floats, or arrays of one shape.
+    """Statistics of the data and of every replicate: floats, or arrays of equal shape.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ def tail_of(confidence: str) -> float:
 
 
 def settings_of(definition: str, scaled_to: str, replicates: int, seed: int, confidence: str) -> dict[str, Any]:
-    """Return what a result says of a bootstrap."""
+    """Return the record of a bootstrap in a result."""
     return {
         "definition": definition,
         "generator": GENERATOR.format(scaled_to),
@@ -149,7 +149,7 @@ def settings_of(definition: str, scaled_to: str, replicates: int, seed: int, con
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Samples of one group by ascending highest score."""
+    """Samples of a group by ascending highest score."""
 
     rows: Int64s
     highest: Floats

@@ -23,7 +23,7 @@ A table is declared with raw values, never with texts::
 
 Text, CSV, DataFrame, LaTeX and HTML follow: a `Column` says its unit (which formats it, unless ``show`` has another
 format), its head in a terminal, and whether a terminal has it. ``printed`` gives a terminal other rows (some of them,
-or a mean below). Tables of one name are one `Result.table`.
+or a mean below). Tables with the same name form a single `Result.table`.
 
 An ``evaluate`` function returns ``Result(REPORT, about, scored=...)``: a `Scored` a method, part and variant, with its
 numbers as rows and what a leaderboard must know (digests of truth and predictions, settings). `columns` is what is too
@@ -68,7 +68,7 @@ SCHEMA: dict[str, Any] = {"name": "curation.result", "version": 2}
 """Of the JSON: `schema_text` has it in full."""
 PLACES = ("part", "task", "split", "case", "method", "score", "variant")
 RECORDED = (*PLACES, "truth", "predictions", "settings", "operating_point", "pinned", "manifest", "of_several")
-"""What JSON says of each thing scored, beside its numbers."""
+"""Fields in the JSON of each scored entry, besides its numbers."""
 FIELDS_GROUP = "curation.result_fields"
 """The group of entry points of a function that writes outcomes into fields of a FiftyOne dataset."""
 _SIGNS = {"share": "0 to 1"}
@@ -98,7 +98,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How the results of one protocol show themselves.
+    """How the results of a protocol are presented.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ class Result:
 
     @checked
     def outcomes(self, scored: str | None = None) -> tuple[Outcomes, ...]:
-        """Return what became of each detection and object under one variant, a record a part.
+        """Return the outcomes of detections and objects under a variant, a record a part.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class Result:
         id_field: str = "",
         missing: Literal["error", "skip"] = "error",
     ) -> dict[str, int]:
-        """Write what became of each detection into fields of a FiftyOne dataset, with counts and saved views.
+        """Write the outcome of each detection into fields of a FiftyOne dataset, with counts and saved views.
 
         Parameters
         ----------
@@ -243,8 +243,8 @@ class Result:
         scored : str, optional
             What was scored, such as ``t1/clean``; needed where that is several things.
         key : str, optional
-            Name of the field; by default protocol and variant. What an earlier call wrote under it is replaced, a field
-            of the user's never.
+            Name of the field; by default protocol and variant. The field of an earlier call is replaced, a field
+            of the user never.
         id_field : str
             Field that names the images (see `curation.sources.fiftyone_view.sample_ids`).
         missing : {"error", "skip"}
@@ -350,7 +350,7 @@ class Result:
 
     @checked
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table as a DataFrame; those of one name as one.
+        """Return the tables with this name as a single DataFrame.
 
         Raises
         ------
@@ -553,7 +553,7 @@ def schema_text() -> str:
 
 
 def _record(scored: Scored) -> dict[str, Any]:
-    """Return what JSON says of something scored beside its numbers."""
+    """Return the JSON record of a scored entry, without its numbers."""
     record = {name: getattr(scored, name) for name in RECORDED}
     return record | {"notes": list(scored.found.notes)}
 

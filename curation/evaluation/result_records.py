@@ -145,14 +145,14 @@ class Records:
         return [name or image for name, image in zip(self.file_names, ids, strict=True)]
 
     def named(self, row: int) -> str:
-        """Return what a record says of its class: a name, an id, or both."""
+        """Return the class that a record states: a name, an id, or both."""
         name, number = self.categories[row] if self.categories else None, self.category_ids[row]
         texts = [] if name is None else [f"category {name!r:.80}"]
         texts += [] if number is None else [f"category_id {number}"]
         return ", ".join(texts) or "neither category nor category_id"
 
     def by_name(self) -> Records:
-        """Return records whose class goes by name alone where they state a name."""
+        """Return records without the category ids of those that state a name."""
         if not self.categories:
             return self
         pairs = zip(self.categories, self.category_ids, strict=True)

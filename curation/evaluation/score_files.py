@@ -1,6 +1,6 @@
 """Files of scores: ``.npz``, ``.npy`` with labels beside it, CSV or Parquet, read as arrays or columns by name.
 
-Files may be hostile: there are no pickles, and sizes are checked before anything is read.
+Files may be hostile: pickles are rejected, and sizes are checked before reading.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _LARGE, _HIGHEST_RATIO = 256 << 20, 100
 """Beyond so many bytes, an array of an archive may be so many times its packed size."""
 _LONGEST_HEADER, _LONGEST_ARRAY_HEADER = 1 << 22, 10_000
 _DOUBLE = np.dtype(np.float64)
-# OSError: a directory that lies about where its members begin. MemoryError: a header too deep to parse. Arrow's errors
-# are these too, but for some of its own.
+# OSError: a directory that lies about where its members begin. MemoryError: a header too deep to parse. Arrow raises
+# these too, and some others.
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, RuntimeError, OverflowError, SyntaxError, OSError,
     tokenize.TokenError, MemoryError, LookupError, csv.Error,
@@ -114,7 +114,7 @@ def open_columns(path: Path, suffixes: Sequence[str]) -> Columns:
     MissingFileError
         No such file.
     PredictionError
-        It is of another kind, or is damaged; reading it may say so too.
+        The file is of another kind or damaged; reading it may raise this error too.
     """
     suffix = path.suffix.lower()
     if not path.is_file():
@@ -253,7 +253,7 @@ def read_npy(path: Path) -> Array:
     MissingFileError
         No such file.
     PredictionError
-        It is no array of numbers or texts, is truncated, or is larger than `LARGEST`.
+        The array does not hold numbers or texts, is truncated, or is larger than `LARGEST`.
     """
     with _opened(path) as stream, readable(path):
         return _array(stream, path.stat().st_size, str(path))
@@ -344,7 +344,7 @@ def _array(stream: IO[bytes], size: int, where: str) -> Array:
 
 
 def unlike_precision(stored: Mapping[str, tuple[str, Floats]]) -> str:
-    """Return what is to be said of scores that are compared with each other and stored with unlike digits; "" of none.
+    """Return a note about compared scores that are stored with different numbers of digits, or "".
 
     Parameters
     ----------
@@ -381,11 +381,11 @@ class ScoreTable:
     Attributes
     ----------
     scores : ndarray, shape (N, C)
-        A table's column called ``background`` stands last.
+        The column ``background`` of a table comes last.
     labels, origins : ndarray, or None
     images : list of str, or None
     name : str
-        Of the array, the score column or columns, for what it says of their kind: ``logits``, ``score_``, a class.
+        Name of the array or score columns, which indicates their kind: ``logits``, ``score_``, a class.
     has_background : bool
         Whether a table has such a column.
     unused : tuple of str
@@ -444,7 +444,7 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
 def _score_columns(
     columns: Columns, names: Sequence[str], wanted: str | None, classes: Sequence[str] | None, path: Path
 ) -> tuple[tuple[str, ...], str]:
-    """Return the columns or array of scores, and what their name says of their kind."""
+    """Return the columns or array of scores, and the name that indicates their kind."""
     if columns.kind != "table":
         array = next((name for name in ((wanted,) if wanted is not None else SCORE_ARRAYS) if name in names), None)
         if array is None:
@@ -475,7 +475,7 @@ def _no_column(message: str, columns: Columns, path: Path) -> PredictionError:
 
 @dataclass(frozen=True, slots=True)
 class ReadScores:
-    """Scores of one classifier on one part, and what a result says about their file."""
+    """Scores of a classifier on a part, and the record of their file in a result."""
 
     scores: ClassScores
     file: dict[str, Any]
@@ -514,8 +514,8 @@ def read_scores(
     classes : ProtocolClasses, optional
         Of a manifest: labels may then be class names, and columns too.
     part : PartSamples, optional
-        The samples that there must be, no more and no less. Rows with image names are brought into its order, others
-        must stand in it. Its labels are taken; labels in the file must agree.
+        The samples that there must be, no more and no less. Rows with image names are sorted into its order, others
+        must already have it. Its labels are used; labels in the file must agree.
 
     Raises
     ------
@@ -524,7 +524,7 @@ def read_scores(
     PredictionError
         The file is not what it should be, or does not fit to labels, classes or part.
     UsageError
-        There are no labels.
+        Labels are missing.
     """
     classes = classes or (None if part is None else part.classes)
     raw = read_score_table(path, keys, None if classes is None else classes.known)

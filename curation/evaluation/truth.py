@@ -1,4 +1,4 @@
-"""Ground truth of one part from a raw source: which images count, in which order, what is unknown, lines of a list."""
+"""Ground truth of a part from a raw source: which images count, in which order, what is unknown, lines of a list."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from curation.sources.yolo import names_from_zero
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The ground truth of one part, and the files it was read from.
+    """The ground truth of a part, and the files it was read from.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ def _named_by_texts(source: Source) -> bool:
 def positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
     """Return the position of each id of a list, None where the source lacks it.
 
-    An image goes by its id, else by its file name, else by its number or text in the annotation file
+    An image is identified by its id, else by its file name, else by its number or text in the annotation file
     (``coco:000000000139`` is 139).
 
     Raises
@@ -319,7 +319,7 @@ def _labels(source: Source, known: KnownClasses, objects: Int32s) -> Int32s:
 
 
 def _federated(statements: Int32s | None, position: Int32s, labels: Int32s) -> Int32s | None:
-    """Return what a source says of images and classes, of images and labels; -1 is the unknown class.
+    """Convert the federated statements of a source to image positions and labels; -1 is the unknown class.
 
     A label of several categories is absent where all of them are, and partly boxed where one is.
     """
@@ -355,7 +355,7 @@ REPEATS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class TaskTruth:
-    """What a detector of one task is scored against.
+    """Ground truth for a detector of a task.
 
     Attributes
     ----------
@@ -368,7 +368,7 @@ class TaskTruth:
         Images whose boxes were whole 1-based corners in the annotation file (VOC XML) already.
     repeats : {"error", "keep", "drop"}
     repeated_lines : int
-        Lines of the list beyond the first of each image, whatever became of them.
+        Lines of the list beyond the first of each image, whether they count or not.
     """
 
     task: ClassRoles
@@ -456,7 +456,7 @@ def read_image_list(path: Path) -> tuple[str, ...]:
     MissingFileError
         No such file.
     EvaluationError
-        It is no text, or names no image.
+        The file is not a text, or names no image.
     """
     data = read_plain(path, kind="image list")
     text = utf8_text(data, str(path), EvaluationError, "The image list is not UTF-8 text")
