@@ -1,6 +1,6 @@
 """Counts of open-set detection: unknown objects found, taken for known classes or missed, and wilderness impact.
 
-This module defines every reading of wilderness impact: at fixed thresholds over levels of wilderness, at the index of nearest
+Wilderness impact has several readings: at fixed thresholds over levels of wilderness, at the index of nearest
 recall with or without the open-set errors in its denominator, and at confidence thresholds.
 """
 
@@ -190,7 +190,7 @@ class RecallPoints:
         """Return the first position of the nearest recall to each value; 0 if the class has no recall."""
         above = np.minimum(np.searchsorted(self.recall, recall), len(self.recall) - 1)
         below = np.maximum(above - 1, 0)
-        # In floats, as in the official code: rounding decides at a midpoint.
+        # In floats, as in the official code: rounding errors decide at a midpoint.
         is_below = np.abs(self.recall[below] - recall) <= np.abs(self.recall[above] - recall)
         return np.searchsorted(self.recall, self.recall[np.where(is_below, below, above)])
 

@@ -166,8 +166,8 @@ def read_coco_results(
     """Return the detections of a COCO results file: records of ``image_id``, class, ``bbox`` and ``score``.
 
     A ``file_name`` may replace or accompany the id (see `curation.sources.identity`). Records form a list,
-    or have a line each (JSON lines); the file may be compressed by gzip. The class is ``category_id`` as in the truth, or
-    ``category``, a name. Detections called ``unknown`` are left out and counted: the measures are about known
+    or have a line each (JSON lines); the file may be compressed by gzip. The class is ``category_id`` as in the truth,
+    or ``category``, a name. Detections called ``unknown`` are left out and counted: the measures are about known
     classes, for which these detections are neither right nor wrong.
 
     Parameters
@@ -185,7 +185,7 @@ def read_coco_results(
     MissingFileError
         No such file.
     PredictionError
-        The file is not a list of such records, or a record has a category that is neither known nor unknown, a box that is not
+        The file is not a list of such records, or a record has a category that is neither known nor unknown, a box not
         finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
         an image that is not in the ground truth. The message names the record.
     """

@@ -1,6 +1,6 @@
 """How well one score separates in-distribution (ID) from out-of-distribution (OOD) samples.
 
-A higher score means "more ID". ID is the positive class of every number here, except one whose name states the opposite.
+A higher score means "more ID". ID is the positive class of every number here, except one named otherwise.
 """
 
 from __future__ import annotations
