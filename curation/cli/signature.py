@@ -27,7 +27,7 @@ keyword-only                     an option ``--like-this``; one letter: ``-k`` t
 ``str``, ``int``, ``Path`` …     one value; of a union with None or with other types, the one that a word can be
 ``tuple[X, ...]``                an option that may be repeated
 ``Mapping[str, X]``              a repeatable KEY=VALUE, read by `pairs`
-``Mapping[str, X] | X``          KEY=VALUE, or a value without a key; the latter alone is given as it is, and else has
+``Mapping[str, X] | X``          KEY=VALUE, or a value without a key; a single one is passed unchanged, and else has
                                  the key ``""``; ``[NAME=]FILE``: of several, each has the stem of its file, and with
                                  another word than FILE its whole name
 a dataclass                      its fields, each as an option of this command, explained in its own docstring
@@ -40,9 +40,9 @@ a dataclass                      its fields, each as an option of this command, 
 ===============================  ==================================================================================
 
 What two functions ask for under one name is one option: the first declares it, and the first docstring that explains it
-is its help, without ``False:`` at its beginning. Parameters that `curation.core.option_names` says to be keys of one
-option share it: ``--on-error boxes=drop --on-error stray=drop``. ``**named`` is for Python alone. Help states a
-default, and that an option may be repeated, where the docstring does not; two values of another option are refused.
+is its help, without ``False:`` at its beginning. Parameters that are keys of an option in
+`curation.core.option_names` share it: ``--on-error boxes=drop --on-error stray=drop``. ``**named`` is for Python alone.
+Help states a default, and that an option may be repeated, where the docstring does not; two values of another option are refused.
 Every value is converted and checked, and every record of options made, before any function runs.
 """  # noqa: D214, D215  (the example holds a docstring)
 

@@ -104,7 +104,7 @@ def remembered_truth(manifest: Manifest | None, parts: Sequence[str]) -> Source:
     Raises
     ------
     UsageError
-        There is no manifest, it does not remember the source, or the parts have several sources.
+        The manifest is missing, it does not remember the source, or the parts have several sources.
     SourceError
         The file was moved or changed.
     """

@@ -442,17 +442,19 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
 
 
 def _score_columns(
-    columns: Columns, names: Sequence[str], wanted: str | None, classes: Sequence[str] | None, path: Path
+    columns: Columns, names: Sequence[str], requested: str | None, classes: Sequence[str] | None, path: Path
 ) -> tuple[tuple[str, ...], str]:
     """Return the columns or array of scores, and the name that indicates their kind."""
     if columns.kind != "table":
-        array = next((name for name in ((wanted,) if wanted is not None else SCORE_ARRAYS) if name in names), None)
+        array = next(
+            (name for name in ((requested,) if requested is not None else SCORE_ARRAYS) if name in names), None
+        )
         if array is None:
             raise _no_column("The file has no scores", columns, path)
         return (array,), array
-    if wanted is None and classes and set(classes) <= set(names):
+    if requested is None and classes and set(classes) <= set(names):
         return tuple(classes), ""
-    for prefix in (wanted,) if wanted is not None else PREFIXES:
+    for prefix in (requested,) if requested is not None else PREFIXES:
         pattern = re.compile(re.escape(prefix) + r"(0|[1-9][0-9]{0,5})", re.ASCII)
         numbers = sorted(int(match.group(1)) for name in names if (match := pattern.fullmatch(name)))
         if numbers:

@@ -185,11 +185,11 @@ def _part(
 
 def _warn_of_names(source: Source, class_names: Sequence[str], aliases: Mapping[str, str], origin: str) -> None:
     """Warn of classes of a truth, or of it and of what names the classes, that differ in case or blanks alone."""
-    own: Sequence[str] = source.categories.names
-    if len(class_names) == len(own) and all(map(is_, class_names, own)):
+    names: Sequence[str] = source.categories.names
+    if len(class_names) == len(names) and all(map(is_, class_names, names)):
         class_names = ()
     where = files_of(source) + (f", {origin}" if class_names else "")
-    warn_of_near_names(where[:200], [aliases.get(name, name) for name in own] if aliases else own, class_names)
+    warn_of_near_names(where[:200], [aliases.get(name, name) for name in names] if aliases else names, class_names)
 
 
 def check_closed(part: Part) -> None:

@@ -72,7 +72,7 @@ class Printed:
 
 @dataclass(frozen=True, kw_only=True)
 class Whole:
-    """Everything is printed: the report has tables of its own."""
+    """Prints everything: the report has its own tables."""
 
     all: ClassVar[bool] = True
 

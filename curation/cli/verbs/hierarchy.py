@@ -110,7 +110,7 @@ def related(
     return Answer(data, _related_lines(found), 1 if any(each.of("same") for each in found) else 0)
 
 
-def _related_lines(kin: tuple[ClassKin, ...]) -> list[Line]:
+def _related_lines(entries: tuple[ClassKin, ...]) -> list[Line]:
     counts = [
         (
             each.name,
@@ -119,11 +119,11 @@ def _related_lines(kin: tuple[ClassKin, ...]) -> list[Line]:
             f"{len(each.unknown.absent):,}",
             f"{len(each.known.names):,}" + (f", {len(each.known.absent):,} not" if each.known.absent else ""),
         )
-        for each in kin
+        for each in entries
     ]
     columns = ("set", "classes", "in K", "below (images)", "above (images)", "not in the table", "known (K)")
-    lines: list[Line] = [Table(f"Related by {kin[0].origin if kin else 'WordNet'}", columns, tuple(counts))]
-    for each in kin:
+    lines: list[Line] = [Table(f"Related by {entries[0].origin if entries else 'WordNet'}", columns, tuple(counts))]
+    for each in entries:
         renamed = tuple((name, known, each.labels[name]) for name, known in each.renamed.items())
         title = f"{each.name}: {len(renamed)} known classes under another name"
         lines += [Table(title, ("class", "known class", "synset"), renamed)] if renamed else []
@@ -142,11 +142,11 @@ def _related_lines(kin: tuple[ClassKin, ...]) -> list[Line]:
                 lines += first_rows(title, heads, cells, len(rows), _FIRST, rest)
         absent = [f"{name}: {why}" for name, why in (*each.unknown.absent.items(), *each.known.absent.items())]
         lines += [f"{each.name}: of {len(absent)} classes nothing is said, first {absent[0]}", ""] if absent else []
-    return [*lines, *(f"note: {text}" for text in _notes(kin))]
+    return [*lines, *(f"note: {text}" for text in _notes(entries))]
 
 
-def _notes(kin: tuple[ClassKin, ...]) -> Iterable[str]:
-    return dict.fromkeys(text for each in kin for text in each.notes)
+def _notes(entries: tuple[ClassKin, ...]) -> Iterable[str]:
+    return dict.fromkeys(text for each in entries for text in each.notes)
 
 
 def _with_images(each: ClassKin, names: tuple[str, ...]) -> str:
