@@ -42,8 +42,8 @@ a dataclass                      its fields, each as an option of this command, 
 What two functions ask for under one name is one option: the first declares it, and the first docstring that explains it
 is its help, without ``False:`` at its beginning. Parameters that are keys of an option in
 `curation.core.option_names` share it: ``--on-error boxes=drop --on-error stray=drop``. ``**named`` is for Python alone.
-Help states a default, and that an option may be repeated, where the docstring does not; two values of another option are refused.
-Every value is converted and checked, and every record of options made, before any function runs.
+Help states a default, and that an option may be repeated, where the docstring does not; two values of another option
+are refused. Every value is converted and checked, and every record of options made, before any function runs.
 """  # noqa: D214, D215  (the example holds a docstring)
 
 from __future__ import annotations
