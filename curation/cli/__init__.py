@@ -126,7 +126,7 @@ class Parser(argparse.ArgumentParser):
         options, rest = super().parse_known_args(args, namespace)
         if rest:
             expected = "each value after its option, patterns in quotes"
-            self._refuse("There are words that belong to no option", expected=expected, found=" ".join(rest))
+            self._refuse("There are words that belong to no option", expected=expected, value=" ".join(rest))
         return options, rest
 
     def _refuse_option(self, option: str) -> None:
@@ -135,7 +135,7 @@ class Parser(argparse.ArgumentParser):
         if now := renamed(option[2:], known):
             raise UsageError(f"{option} of `{self.prog}` is now {now}")
         self._refuse_gone(option)
-        self._refuse(f"{option[:80]} of `{self.prog}` does not exist", expected=", ".join(known), found=option)
+        self._refuse(f"{option[:80]} of `{self.prog}` does not exist", expected=", ".join(known), value=option)
 
     def _refuse_gone(self, option: str) -> None:
         if advice := RETIRED.get(option.removeprefix("--")):
@@ -144,24 +144,24 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a verb or command that there is not; `call` refuses other words."""
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
-            self._refuse(f"There is no `{self.prog} {value[:80]}`", expected=", ".join(action.choices), found=value)
+            self._refuse(f"There is no `{self.prog} {value[:80]}`", expected=", ".join(action.choices), value=value)
 
     def error(self, message: str) -> NoReturn:
         """Refuse what argparse cannot split."""
         names = message.partition("required: ")[2]
         texts = {argparse._get_action_name(action): str(action.help).partition("\n")[0] for action in self._actions}
         missing = {name: texts.get(name, "") for name in names.split(", ") if names}
-        what = f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing" if missing else message
+        problem = f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing" if missing else message
         expected = "; ".join(f"{name}: {text}" if text else name for name, text in missing.items())
-        self._refuse(what, expected=expected.replace("%%", "%") or None)
+        self._refuse(problem, expected=expected.replace("%%", "%") or None)
 
-    def _refuse(self, what: str, *, expected: str | None, found: str | None = None) -> NoReturn:
-        near = get_close_matches(found or "", (expected or "").split(", "), 1)
+    def _refuse(self, problem: str, *, expected: str | None, value: str | None = None) -> NoReturn:
+        near = get_close_matches(value or "", (expected or "").split(", "), 1)
         raise UsageError(
-            what,
+            problem,
             where=self.prog,
             expected=expected and expected[:400],
-            found=found and found[:200],
+            found=value and value[:200],
             hint=f"did you mean {near[0]}?" if near else f"{self.prog} --help",
         )
 
@@ -275,7 +275,7 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, ever
     from curation.cli.signature import add_arguments, summary_of
 
     if not (hasattr(module, "COMMANDS") or hasattr(module, "SUMMARIES")):
-        # `audit --each` has options of its own.
+        # `audit --each` has other options.
         add_arguments(parser, module.run_each if each and hasattr(module, "run_each") else module.run)
         outputs.add_force(parser)
         return

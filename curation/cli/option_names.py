@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 class Help(argparse.HelpFormatter):
-    """Help in which a line break of a text stays one: each key of an option has a line of its own."""
+    """Help that keeps the line breaks of a text: each key of an option has a separate line."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         first, *keys = text.split("\n")

@@ -65,7 +65,7 @@ class Amount:
 
 
 def emit(data: Data | Callable[[], Data], lines: Iterable[Line], *, as_json: bool) -> None:
-    """Print a result, the data as JSON or the lines, as far as it is read (``| head``)."""
+    """Print a result, the data as JSON or the lines, until the reader closes the pipe (``| head``)."""
     with suppress(BrokenPipeError):
         if as_json:
             # An escape of JSON where the encoding lacks a character: that of the stream would be none.
@@ -93,14 +93,14 @@ def warnings_shown() -> Iterator[None]:
         warnings.simplefilter("always", CurationWarning)
         usual = warnings.showwarning
 
-        said = set[str]()
+        printed = set[str]()
 
         def show(message: Warning | str, category: type[Warning], *location: Any, **more: Any) -> None:
             # One truth may be read for several tasks.
-            if issubclass(category, CurationWarning) and str(message) in said:
+            if issubclass(category, CurationWarning) and str(message) in printed:
                 return
             if issubclass(category, CurationWarning):
-                said.add(str(message))
+                printed.add(str(message))
                 warn(str(message))
             else:
                 usual(message, category, *location, **more)

@@ -27,7 +27,7 @@ keyword-only                     an option ``--like-this``; one letter: ``-k`` t
 ``str``, ``int``, ``Path`` …     one value; of a union with None or with other types, the one that a word can be
 ``tuple[X, ...]``                an option that may be repeated
 ``Mapping[str, X]``              a repeatable KEY=VALUE, read by `pairs`
-``Mapping[str, X] | X``          KEY=VALUE, or a value without a key; the latter alone is given as it is, and else has
+``Mapping[str, X] | X``          KEY=VALUE, or a value without a key; a single one is passed unchanged, and else has
                                  the key ``""``; ``[NAME=]FILE``: of several, each has the stem of its file, and with
                                  another word than FILE its whole name
 a dataclass                      its fields, each as an option of this command, explained in its own docstring
@@ -40,10 +40,10 @@ a dataclass                      its fields, each as an option of this command, 
 ===============================  ==================================================================================
 
 What two functions ask for under one name is one option: the first declares it, and the first docstring that explains it
-is its help, without ``False:`` at its beginning. Parameters that `curation.core.option_names` says to be keys of one
-option share it: ``--on-error boxes=drop --on-error stray=drop``. ``**named`` is for Python alone. Help states a
-default, and that an option may be repeated, where the docstring does not; two values of another option are refused.
-Every value is converted and checked, and every record of options made, before any function runs.
+is its help, without ``False:`` at its beginning. Parameters that are keys of an option in
+`curation.core.option_names` share it: ``--on-error boxes=drop --on-error stray=drop``. ``**named`` is for Python alone.
+Help states a default, and that an option may be repeated, where the docstring does not; two values of another option
+are refused. Every value is converted and checked, and every record of options made, before any function runs.
 """  # noqa: D214, D215  (the example holds a docstring)
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """Return the option as it is typed."""
+        """Return the option as the user types it."""
         return f"--{'no-' * (self.default is True)}{self.called.option}"
 
     @property
@@ -131,7 +131,7 @@ class Option:
         return self.help + ("" if is_stated else f" (default: {value})")
 
     def after_key(self, text: str) -> str | None:
-        """Return the value that a text gives to the key, None where it has another; of pairs KEY:NAME=VALUE too."""
+        """Return the value in ``KEY=VALUE`` or ``KEY:NAME=VALUE``, or None if the text names another key."""
         key, equals, value = text.partition("=")
         if key == self.key:
             return value if equals else None
@@ -180,17 +180,17 @@ def _declare(parser: argparse.ArgumentParser, members: Sequence[Option]) -> None
     if metavar.startswith("[[") and metavar.endswith("]"):
         settings |= {"nargs": "?", "const": ""}
         metavar = metavar[1:-1]
-    shown = parser.add_argument(*names, metavar=metavar or None, **settings)
+    argument = parser.add_argument(*names, metavar=metavar or None, **settings)
     # For help and completion: words are checked when they are converted.
     words = [f"{option.key}={word}" for option in keyed for word in option.choices]
     if main is None:
-        shown.choices = words if all(option.choices for option in keyed) else None
+        argument.choices = words if all(option.choices for option in keyed) else None
     elif keyed and main.choices:
-        shown.metavar = "|".join(main.choices)
+        argument.metavar = "|".join(main.choices)
     else:
-        shown.choices = main.choices or None
+        argument.choices = main.choices or None
     if first.word is Path or isinstance(first.word, Output):
-        shown.complete = _FILES  # type: ignore[attr-defined]
+        argument.complete = _FILES  # type: ignore[attr-defined]
 
 
 def call(function: Callable[..., Any], options: argparse.Namespace) -> Any:
@@ -225,7 +225,7 @@ def _values(function: Callable[..., Any], options: argparse.Namespace) -> dict[s
 
 
 def _called(function: Callable[..., Any], options: argparse.Namespace, values: dict[str, Any]) -> Any:
-    positional, named = [], {}
+    positional, by_keyword = [], {}
     for parameter, hint in _parameters(function):
         if parameter.name not in values:
             continue
@@ -235,8 +235,8 @@ def _called(function: Callable[..., Any], options: argparse.Namespace, values: d
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             positional.append(value)
         else:
-            named[parameter.name] = value
-    return function(*positional, **named)
+            by_keyword[parameter.name] = value
+    return function(*positional, **by_keyword)
 
 
 def summary_of(function: Callable[..., Any]) -> str:
@@ -342,11 +342,11 @@ def value_of(option: Option, options: argparse.Namespace) -> Any:
         return _fitted(option, tuple(_read(option, text) for text in texts), options.prog) if texts else ()
     bare, known = _bare_key(texts, option) if option.bare else (None, None)
     stated = re.match(r"\[((?:\w+\|)+\w+)", option.metavar)
-    read = pairs(texts, option.flag, bare=bare, known=known, names=stated[1].split("|") if stated else ())
-    named = {key: _read(option, text) for key, text in read.items()}
-    if not named and option.default is not _EMPTY:
+    keyed = pairs(texts, option.flag, bare=bare, known=known, names=stated[1].split("|") if stated else ())
+    values = {key: _read(option, text) for key, text in keyed.items()}
+    if not values and option.default is not _EMPTY:
         return {}
-    return _fitted(option, named[""] if [*named] == [""] else named, options.prog)
+    return _fitted(option, values[""] if [*values] == [""] else values, options.prog)
 
 
 def _only_value(option: Option, texts: Sequence[Any], prog: str) -> Any:
@@ -415,7 +415,7 @@ def _require_keys(members: Sequence[Option], options: argparse.Namespace) -> Non
 def _bare_key(texts: Sequence[str], option: Option) -> tuple[str | Callable[[str], str], set[str]]:
     """Return the key of a value without one, and the keys of the others.
 
-    A key stands before ``=`` where it can be one and the whole is not itself the path of something. A value without
+    The text before ``=`` is a key if it is a possible key and the text is not an existing path. A value without
     a key has the key ``""``; where the option is ``[NAME=]FILE``, each of several has the stem of its file.
     """
     keys = (text.partition("=")[0] for text in texts if "=" in text and not Path(text).exists())
@@ -427,7 +427,7 @@ def _bare_key(texts: Sequence[str], option: Option) -> tuple[str | Callable[[str
 
 
 def parameter_texts(function: Callable[..., Any]) -> dict[str, str]:
-    """Return what the docstring says of each parameter, in one line; a dataclass inherits what its bases say."""
+    """Return the docstring's text on each parameter, as one line; a dataclass inherits the texts of its bases."""
     bases = function.__mro__[:0:-1] if isinstance(function, type) else ()
     texts: dict[str, str] = {}
     for documented in (*bases, function):

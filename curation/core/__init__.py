@@ -1,1 +1,1 @@
-"""Errors, ids, digests, files, tables, figures, progress: what every room stands on."""
+"""Errors, ids, digests, files, tables, figures, progress: what all other packages use."""

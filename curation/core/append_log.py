@@ -41,7 +41,7 @@ def append_lines(path: Path, lines: bytes, *, kind: str = "file") -> int:
     MissingFileError
         The file may not be written.
     UsageError, OverwriteError
-        Its last line is of somebody else; or it is an input of the running command.
+        The last line was written by another program, or the file is an input of the running command.
     """
     refuse_input(path)
     with _locked(path, kind) as handle:
@@ -76,7 +76,7 @@ def filled_lines(data: bytes) -> tuple[list[tuple[int, bytes]], str]:
 
 
 def parsed_line(line: bytes, error: type[CurationError], where: str) -> Any:
-    """Return what the JSON of one line says; a line too long, no JSON, or with a key twice is an `error`."""
+    """Return the decoded JSON of a line; raise `error` if it is too long, invalid, or has a duplicate key."""
     require_length(line, error, where)
     try:
         content = json.loads(line.decode("utf-8"), object_pairs_hook=each_key_once, parse_constant=_no_number)
@@ -85,8 +85,8 @@ def parsed_line(line: bytes, error: type[CurationError], where: str) -> Any:
             json.dumps(content, ensure_ascii=False).encode("utf-8")
         return content
     except (ValueError, RecursionError) as problem:
-        shown = printable(str(problem), "?")[:200]
-        raise error("A line is not JSON", where=where, expected="one object a line", found=shown) from None
+        text = printable(str(problem), "?")[:200]
+        raise error("A line is not JSON", where=where, expected="one object a line", found=text) from None
 
 
 def require_length(line: bytes, error: type[CurationError], where: str) -> None:
@@ -105,7 +105,7 @@ def _is_cut_off(line: bytes) -> bool:
 
 
 def _is_json_object(line: bytes) -> bool:
-    """Return whether a line is a whole JSON object, and not the beginning of one."""
+    """Return whether a line is a complete JSON object."""
     try:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):

@@ -44,7 +44,7 @@ _WORDS = {
 }
 _BOUNDS = {"ge": "at least {}", "gt": "more than {}", "le": "at most {}", "lt": "less than {}"}
 _MOST = 1_000_000
-"""Values of one argument."""
+"""Maximum number of values of an argument."""
 
 
 class UnfitError(Exception):
@@ -58,7 +58,7 @@ _is_within = ContextVar("_is_within", default=False)
 def checked(
     function: Callable[_Given, _Made], *, called: str | None = None, hint: str | None = None
 ) -> Callable[_Given, _Made]:
-    """Return a function that gets its arguments as its annotations have them, and refuses what cannot be had so.
+    """Return a wrapper that converts arguments to their annotated types and rejects values that cannot be converted.
 
     A text stands for a path where a path is wanted, one name for several, and a list, an array, a Series or a set for a
     tuple; a scalar of NumPy for the number or text that it holds. Several are at least one, unless none is the default,
@@ -117,9 +117,9 @@ def checked(
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 made: Any = tuple(_fitted(each, key, kind, title, help_text) for each in value)
             elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                stated = inspect.signature(call).parameters
+                parameters = inspect.signature(call).parameters
                 made = {
-                    name: _fitted(each, name, kind, title, help_text, stated.get(name, parameter).default)
+                    name: _fitted(each, name, kind, title, help_text, parameters.get(name, parameter).default)
                     for name, each in value.items()
                 }
             else:
@@ -134,10 +134,10 @@ def checked(
                 setattr(error, part, in_python(text, public, kinds()))
 
     @functools.wraps(function)
-    def call(*given: _Given.args, **named: _Given.kwargs) -> _Made:
+    def call(*args: _Given.args, **kwargs: _Given.kwargs) -> _Made:
         is_outermost, token = not _is_within.get(), _is_within.set(True)
         try:
-            bound = fitted_arguments(given, named)
+            bound = fitted_arguments(args, kwargs)
             return function(*bound.args, **bound.kwargs)
         except BrokenPipeError:
             # The reader of the output went away: no refusal.
@@ -157,7 +157,7 @@ def checked(
 def _fitted(value: Any, name: str, kind: Any, called: str, hint: str, default: Any = inspect.Parameter.empty) -> Any:
     """Return an argument as its annotation has it; several may be none, and a mapping empty, where there is a default.
 
-    An empty text says nothing where None says that.
+    An empty text means "not specified" if None does.
     """
     is_needed = default is inspect.Parameter.empty or default is dataclasses.MISSING
     is_empty = isinstance(value, str | list | tuple | Set | Mapping) and not value
@@ -177,7 +177,7 @@ def _fitted(value: Any, name: str, kind: Any, called: str, hint: str, default: A
 
 
 def fit(value: Any, kind: Any) -> Any:
-    """Return a value as an annotation has it: paths of texts, tuples of one or several, numbers of NumPy's scalars.
+    """Convert a value to its annotation: texts to paths, values to tuples, NumPy scalars to numbers.
 
     Raises
     ------
@@ -324,10 +324,10 @@ def annotations_of(function: Callable[..., Any], *, extras: bool = False) -> dic
         Whether an ``Annotated`` type keeps what it is annotated with.
     """
     if isinstance(function, type):
-        found: dict[str, Any] = {}
+        resolved: dict[str, Any] = {}
         for base in reversed(function.__mro__):
-            found |= _resolved(inspect.get_annotations(base), vars(sys.modules[base.__module__]), extras)
-        return found
+            resolved |= _resolved(inspect.get_annotations(base), vars(sys.modules[base.__module__]), extras)
+        return resolved
     function = inspect.unwrap(function)
     return _resolved(function.__annotations__, function.__globals__, extras)
 
@@ -408,7 +408,7 @@ def shown(value: Any) -> str:
     """Return the class of a value and the beginning of what it holds, in ASCII."""
     try:
         text = " ".join(ascii(value).split())
-    # A class of the user's may show itself in any way, or not at all.
+    # The repr of a user-defined class may be anything, or fail.
     except Exception as error:
         text = f"({type(error).__name__} when it is shown)"
     return f"{type(value).__name__} {text[:80]}" + (f"... ({len(text)} characters)" if len(text) > 80 else "")
@@ -434,9 +434,9 @@ def pairs(
     known : collection of str, optional
         With `bare`: the only keys; any other text is a bare value, which may hold a ``=``.
     names : sequence of str
-        Keys that there are, to say how several bare values are told apart.
+        Existing keys; an error message uses them to explain how to distinguish several values without keys.
     """
-    given: dict[str, str] = {}
+    values_by_key: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if bare is not None and (not equals or (known is not None and key not in known)):
@@ -448,13 +448,13 @@ def pairs(
                 expected=f"{option} NAME=VALUE",
                 found="no name" if not key or not equals else "no value",
             )
-        if key in given:
-            what = f"names {key!r} twice" if key else "is given twice for all"
-            error = UsageError(f"{option} {what}", where=f"{option} {text[:200]}", expected="each name once")
+        if key in values_by_key:
+            problem = f"names {key!r} twice" if key else "is given twice for all"
+            error = UsageError(f"{option} {problem}", where=f"{option} {text[:200]}", expected="each name once")
             if not key:
                 error.expected = f"{option} {'|'.join(names) or 'NAME'}=VALUE, each with its name"
-                values = zip(names, (given[key], text), strict=False)
+                values = zip(names, (values_by_key[key], text), strict=False)
                 error.hint = " ".join(f"{option} {name}={value}" for name, value in values) or None
             raise error
-        given[key] = value
-    return given
+        values_by_key[key] = value
+    return values_by_key

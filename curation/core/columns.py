@@ -53,7 +53,7 @@ def text_array(texts: Collection[str]) -> Any:
 
 
 def checked_group(file: parquet.ParquetFile, number: int, columns: Sequence[int]) -> parquet.RowGroupMetaData:
-    """Return what a file says of a row group, of which the columns of these indices may be asked; damage is an error.
+    """Return the checked metadata of a row group; only the columns of these indices may be used. Damage is an error.
 
     Arrow (26) ends the process where `RowGroupMetaData.column` meets damage. A reader of no rows meets it first, and
     raises; it divides by its number of rows where it has no columns.
@@ -91,7 +91,7 @@ def largest_text(folded: parquet.ParquetFile, number: int, texts: Sequence[str])
 
 
 def _unfolded(column: pa.ChunkedArray) -> int:
-    """Return how many bytes the texts of a column have, each counted as often as it is named."""
+    """Return the size in bytes of the texts of a column, repeated texts included."""
     from pyarrow import compute, types
 
     size = 0

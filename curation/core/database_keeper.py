@@ -20,7 +20,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def _die_with_parent() -> None:
-    """Have Linux end the database where somebody kills this process; runs between fork and exec."""
+    """Make Linux end the database if this process is killed; runs between fork and exec."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -34,7 +34,7 @@ def _end(database: "subprocess.Popen[bytes]") -> None:
 
 
 def keep(clients: str, folder: str, command: list[str]) -> int:
-    """Run a database until it ends, or until nobody holds the file of its clients; its exit status.
+    """Run a database until it ends or no process holds the file of its clients; return its exit status.
 
     Parameters
     ----------

@@ -61,11 +61,11 @@ def of_the_machine(error: OSError | MemoryError | RecursionError | UnicodeError)
 
 
 class CurationWarning(UserWarning):
-    """What a caller should know of a result that stands; the command line prints it as ``warning: …``."""
+    """A caller should know this about a valid result; the command line prints it as ``warning: …``."""
 
 
 class ResultWarning(CurationWarning):
-    """What a caller should know of the numbers of a result; it stands in `Result.warnings` too."""
+    """A caller should know this about the numbers of a result; `Result.warnings` contains it too."""
 
 
 def warn_caller(text: str, category: type[CurationWarning] = CurationWarning) -> None:
@@ -117,7 +117,7 @@ class CanonicalFormError(CurationError):
 
 
 class SourceError(CurationError):
-    """A raw dataset cannot be read as it stands."""
+    """A raw dataset cannot be read."""
 
 
 class AnnotationFormatError(SourceError):
@@ -129,11 +129,11 @@ class ForeignClassError(AnnotationFormatError):
 
 
 class DamagedFileError(AnnotationFormatError):
-    """An annotation file is damaged: it is cut off, or its bytes are no text."""
+    """An annotation file is damaged: it is cut off, or its bytes are not text."""
 
 
 class DuplicateIdError(SourceError):
-    """Two records of one file carry the same id."""
+    """Two records of a file have the same id."""
 
 
 class DanglingIdError(SourceError):
@@ -161,7 +161,7 @@ class VersionChainError(ManifestError):
 
 
 class DigestMismatchError(ManifestError):
-    """The bytes of a manifest or of one of its files differ from the digest that pins them."""
+    """A manifest, or a file of it, differs from its pinned digest."""
 
     exit_code = 1
 
@@ -211,11 +211,11 @@ class DecisionError(CurationError):
 
 
 class DecisionConflictError(DecisionError):
-    """Decisions of one stage contradict each other on an image, and no rule resolves that."""
+    """Decisions of a stage contradict each other on an image, and no rule resolves the conflict."""
 
 
 class EncoderError(CurationError):
-    """An encoder cannot be made from what was named, or cannot encode what it was given."""
+    """An encoder cannot be created from its name, or cannot encode its input."""
 
 
 class EmbeddingError(CurationError):
@@ -227,7 +227,7 @@ class SimilarityError(CurationError):
 
 
 class EngineError(CurationError):
-    """A block of heavy work failed, an engine cannot be had, or its output folder is damaged or of other work."""
+    """A block of work failed, an engine is unavailable, or its output folder is damaged or belongs to other work."""
 
 
 class PublishError(CurationError):

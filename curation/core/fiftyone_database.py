@@ -125,14 +125,14 @@ def without_address() -> Iterator[None]:
 
 
 def _is_at_work() -> bool:
-    """Return whether FiftyOne is connected to a database, be it by the user's own program."""
-    found = sys.modules.get("fiftyone.core.odm.database")
-    return getattr(found, "_client", None) is not None
+    """Return whether FiftyOne is connected to a database, by this package or by the user's program."""
+    module = sys.modules.get("fiftyone.core.odm.database")
+    return getattr(module, "_client", None) is not None
 
 
 def _fiftyone_folder() -> Path:
-    named = os.environ.get(_FOLDER_VARIABLE) or configuration().get("database_dir")
-    return Path(named) if isinstance(named, str) else Path.home() / ".fiftyone" / "var" / "lib" / "mongo"
+    folder = os.environ.get(_FOLDER_VARIABLE) or configuration().get("database_dir")
+    return Path(folder) if isinstance(folder, str) else Path.home() / ".fiftyone" / "var" / "lib" / "mongo"
 
 
 def _port_of_fiftyone(folder: Path) -> int | None:
@@ -144,8 +144,8 @@ def _port_of_fiftyone(folder: Path) -> int | None:
     while time.monotonic() < end:
         with suppress(OSError, ValueError, psutil.Error):
             process = psutil.Process(int((folder / "mongod.lock").read_text(encoding="ascii")))
-            found = process.net_connections(kind="tcp4") if process.name().startswith("mongod") else []
-            for connection in found:
+            connections = process.net_connections(kind="tcp4") if process.name().startswith("mongod") else []
+            for connection in connections:
                 if connection.status == psutil.CONN_LISTEN:
                     return int(connection.laddr[1])
         time.sleep(0.1)
@@ -153,7 +153,7 @@ def _port_of_fiftyone(folder: Path) -> int | None:
 
 
 def find_mongod(package: Path | None = None) -> Path | None:
-    """Return the ``mongod`` that FiftyOne would start itself, None where there is none."""
+    """Return the ``mongod`` that FiftyOne itself would start, or None."""
     name = "mongod.exe" if os.name == "nt" else "mongod"
     program = (package or _package_folder()) / "db" / "bin" / name
     return program if program.is_file() and os.access(program, os.X_OK) else None
@@ -176,16 +176,16 @@ def _require_runs(program: Path) -> None:
 
 
 def _package_folder() -> Path:
-    found = importlib.util.find_spec("fiftyone")
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec("fiftyone")
+    if spec is None or not spec.submodule_search_locations:
         raise MissingExtraError("FiftyOne is not installed", hint="pip install 'curation[review]'")
-    return Path(next(iter(found.submodule_search_locations)))
+    return Path(next(iter(spec.submodule_search_locations)))
 
 
 def configuration() -> dict[str, Any]:
     """Return FiftyOne's own configuration file, empty where there is none that can be read."""
-    named = os.environ.get("FIFTYONE_CONFIG_PATH")
-    path = Path(named) if named else Path.home() / ".fiftyone" / "config.json"
+    setting = os.environ.get("FIFTYONE_CONFIG_PATH")
+    path = Path(setting) if setting else Path.home() / ".fiftyone" / "config.json"
     try:
         with path.open("rb") as stream:
             content = json.loads(stream.read(_LARGEST_CONFIG))
@@ -201,7 +201,7 @@ def _configured_uri() -> str:
 
 
 def _require_answer(uri: str) -> None:
-    # FiftyOne itself waits half a minute for a dead address, and then prints the password that stands in it.
+    # FiftyOne itself waits half a minute for a dead address, and then prints the password in it.
     from pymongo import MongoClient
     from pymongo.errors import PyMongoError
 

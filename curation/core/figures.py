@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PAGE = 7.2
 """Inches: the width of a figure, that of a page's text. Shown 800 pixels wide, a point is one and a half pixels."""
 COLUMN = 4.6
-"""Inches: the width of a figure of one panel."""
+"""Width of a figure with a single panel, in inches."""
 TEXT, SMALL = 8.0, 7.0
 """Points: names, ticks and keys; numbers and remarks inside a panel. No text is smaller."""
 CELL = 0.118
@@ -33,7 +33,7 @@ INK = "#222222"
 MUTED = "#6b6b6b"
 GRID = "#e4e4e4"
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C564B", "#444444")
-"""Okabe and Ito's colours, told apart by colour-blind readers; dark enough for lines on white."""
+"""Okabe and Ito's colours, which colour-blind readers can distinguish; dark enough for lines on white."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 RECALL_COLOURS = {"0.1": "#6baed6", "0.3": "#2171b5", "0.5": "#08306b"}
 """Recalls are ordered, so they share one hue: darker is higher recall."""
@@ -115,13 +115,13 @@ class Picture:
 
 def in_memory(draw: Callable[[Path], list[Path]], name: str) -> Picture:
     """Return what a function would write with `save_figure`, without writing it."""
-    kept: list[Picture] = []
-    token = _KEPT.set(kept)
+    pictures: list[Picture] = []
+    token = _KEPT.set(pictures)
     try:
         draw(Path(name))
     finally:
         _KEPT.reset(token)
-    return kept[0]
+    return pictures[0]
 
 
 @contextmanager
@@ -170,9 +170,9 @@ def save_figure(
             figure.savefig(stream, format=kind, metadata=metadata, bbox_inches="tight", pad_inches=0.1)
             images[kind] = stream.getvalue()
     picture = Picture(stem.name, images, as_csv(header, rows))
-    kept = _KEPT.get()
-    if kept is not None:
-        kept.append(picture)
+    pictures = _KEPT.get()
+    if pictures is not None:
+        pictures.append(picture)
         return []
     return picture.save(stem)
 
@@ -211,7 +211,7 @@ def small_multiples(
 
 
 def _columns(n: int, most: int) -> int:
-    """Return how many panels stand in a line: none alone in the last one, few empty places, long lines."""
+    """Return the number of panels in a row: no single panel in the last row, few gaps, long rows."""
 
     def unsightly(columns: int) -> tuple[bool, int, int]:
         return n > columns > 1 and n % columns == 1, -n % columns, -columns
@@ -241,16 +241,16 @@ def set_title(figure: Figure, title: str, note: str = "") -> None:
 
 def add_key(figure: Figure, axes: Sequence[Axes]) -> None:
     """Explain all panels at once, each label once: in an empty place of the grid, else below the panels."""
-    found = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-    if not found:
+    handles = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    if not handles:
         return
-    labels = list(found)
+    labels = list(handles)
     spare = [axis for axis in figure.axes if not axis.axison and axis not in axes]
     if spare:
-        spare[0].legend(found.values(), labels, loc="center left")
+        spare[0].legend(handles.values(), labels, loc="center left")
         return
     columns = next(k for k in range(len(labels), 0, -1) if k == 1 or _key_width(labels, k) <= figure.get_figwidth())
-    figure.legend(found.values(), labels, loc="outside lower center", ncols=columns)
+    figure.legend(handles.values(), labels, loc="outside lower center", ncols=columns)
 
 
 def _key_width(labels: Sequence[str], columns: int) -> float:
@@ -295,16 +295,18 @@ def new_matrix(
     n, across = len(rows), len(columns)
     names = [plain(name) for name in rows] if n <= most_named else []
     heads = [plain(name) for name in columns]
-    # A letter of small text is about 0.056 inches wide; the scale of colours stands on the right.
+    # A letter of small text is about 0.056 inches wide; the colour bar is on the right.
     margin = 1.25 + 0.056 * max(map(len, names), default=0)
     cell = min(0.34, (PAGE - margin) / max(across, 1))
-    named = cell >= CELL
+    has_text = cell >= CELL
     height = min(max(0.17 if n <= 45 else CELL, 1.2 / n) * n, 14.0)
-    figure = new_figure(max(cell * across + margin, 3.8), height + (1 + 0.056 * max(map(len, heads)) if named else 1))
+    figure = new_figure(
+        max(cell * across + margin, 3.8), height + (1 + 0.056 * max(map(len, heads)) if has_text else 1)
+    )
     axis = figure.subplots()
     axis.set(xlim=(-0.5, across - 0.5), ylim=(n - 0.5, -0.5))
     axis.spines[:].set_visible(False)
-    if named:
+    if has_text:
         axis.set_xticks(range(across), heads, rotation=90, fontsize=SMALL)
         axis.set_xlabel(below)
     else:
@@ -332,6 +334,6 @@ def add_scale(figure: Figure, axis: Axes, image: Any, label: str) -> None:
 
 def plain(text: str, limit: int = 32) -> str:
     """Return a name as matplotlib may draw it: no formula, no control characters, at most `limit` characters."""
-    shown = printable(text, "?")
-    short = shown if len(shown) <= limit else shown[: limit - 1] + "…"
+    printed = printable(text, "?")
+    short = printed if len(printed) <= limit else printed[: limit - 1] + "…"
     return short.replace("\\", "/").replace("$", r"\$")

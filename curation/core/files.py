@@ -17,7 +17,7 @@ _MOST_NAMES = 1000
 
 
 def open_binary(path: Path | str, *, kind: str = "file") -> BufferedReader:
-    """Open somebody's file for reading.
+    """Open a file for reading.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def open_binary(path: Path | str, *, kind: str = "file") -> BufferedReader:
     OSError
         It does not exist or may not be read.
     """
-    # Not to wait: a pipe that nobody writes to would be waited for, for ever.
+    # Do not block: opening a pipe without a writer would wait forever.
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
@@ -81,11 +81,11 @@ def path_meant(path: Path) -> str | None:
     A folder of more than a thousand names is not searched.
     """
     with suppress(OSError, ValueError):
-        beside = [] if path.exists() else [entry.name for entry in islice(path.parent.iterdir(), _MOST_NAMES + 1)]
-        near = get_close_matches(path.name, sorted(beside), 3) if len(beside) <= _MOST_NAMES else []
+        siblings = [] if path.exists() else [entry.name for entry in islice(path.parent.iterdir(), _MOST_NAMES + 1)]
+        near = get_close_matches(path.name, sorted(siblings), 3) if len(siblings) <= _MOST_NAMES else []
         # A common suffix makes no likeness: test.json is not meant by nope.json.
-        if meant := [name for name in near if get_close_matches(path.stem, [Path(name).stem])]:
-            return f"did you mean {path.with_name(meant[0])}?"
+        if matches := [name for name in near if get_close_matches(path.stem, [Path(name).stem])]:
+            return f"did you mean {path.with_name(matches[0])}?"
     return None
 
 
@@ -110,7 +110,7 @@ def inside(root: Path, relative: str) -> Path:
 
 def require_regular(path: Path, *, kind: str = "file") -> None:
     """Raise `MissingFileError` for a pipe, a device or a socket: it may never end, and can be read only once."""
-    with suppress(OSError, ValueError):  # What is not there, or cannot be, is told where it is read.
+    with suppress(OSError, ValueError):  # A missing or invalid path is reported when it is read.
         _require_regular_mode(path.stat().st_mode, path, kind)
 
 

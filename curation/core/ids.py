@@ -20,12 +20,12 @@ _VOC_DIGITS, _VOC_YEAR_DIGITS = 6, 4
 _LONGEST_NUMBER = 19
 
 NATIVE_FORMS: Mapping[str, str] = {"coco": "[0-9]{12}", "voc2007": "[0-9]{6}", "voc2012": "[0-9]{4}_[0-9]{6}"}
-"""The one form, a regular expression, in which the ids of a namespace stand in lists that mix several datasets."""
+"""Regular expressions of the ids of a namespace in lists that mix several datasets."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ImageId:
-    """One image of one dataset, ordered by code point of its text.
+    """An image of a dataset, ordered by code point of its text.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ def check_native(native: str) -> None:
 
 
 def native_number(native: str) -> int | None:
-    """Return the number that the digits of a native id make, None where it is no number.
+    """Return a native id as a number, or None if it is not a number.
 
     >>> native_number("2008_000008")
     2008000008
@@ -93,7 +93,7 @@ def native_number(native: str) -> int | None:
 
 
 def native_of(text: str, namespace: str) -> str:
-    """Return the native id that a bare number stands for in COCO or VOC; any other text as it stands.
+    """Return the native id for a bare number of COCO or VOC; return any other text unchanged.
 
     >>> native_of("139", "coco"), native_of("12", "voc2007"), native_of("2008000008", "voc2012")
     ('000000000139', '000012', '2008_000008')

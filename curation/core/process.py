@@ -111,7 +111,7 @@ _KEPT = 64 << 20
 
 
 def available_memory() -> int | None:
-    """Return the bytes that this process can still take without swapping, None where the system does not say.
+    """Return the bytes that this process can still use without swapping, or None if the system does not report them.
 
     The least of what is free on the machine, in the process's control groups, and in its address space (ulimit -v);
     Linux.

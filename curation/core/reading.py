@@ -1,6 +1,6 @@
 """What users' files hold, without gzip and byte order marks.
 
-Both are told by the content and not by the name: a file that is called ``.json`` may be compressed, and one that is
+Both are recognised by the content, not by the name: a file that is called ``.json`` may be compressed, and one that is
 called ``.gz`` may not. The digest of a file is always that of its bytes on disk, as ``sha256sum`` prints it.
 """
 
@@ -74,7 +74,7 @@ def beginning(path: Path, count: int, *, kind: str = "file") -> bytes:
         with open_binary(path, kind=kind) as stream:
             start = stream.read(max(count, _HEAD) + len(BOM))
     except OSError:
-        # What cannot be opened is told as everywhere.
+        # `read_bytes` reports a file that cannot be opened.
         start = read_bytes(path, kind=kind)
     if start.startswith(GZIP):
         pieces = Unpacking(str(path), len(start)).feed(start)
@@ -115,7 +115,7 @@ def filled_lines(
 
 
 class Unpacking:
-    """Takes the bytes of a gzip file, of one or more members, and gives out what they hold, piece by piece.
+    """Decompresses the bytes of a gzip file with one or more members, piece by piece.
 
     Parameters
     ----------
@@ -209,11 +209,11 @@ def read_declaration(
         It is neither TOML nor JSON, or has other fields or types than the record.
     """
     data = read_bytes(path, kind=kind, most=_MOST_BYTES_OF_DECLARATION, error=error).removeprefix(BOM)
-    what, expected = f"The {kind} cannot be read", example or f"fields {', '.join(record.__struct_fields__)}"
+    message, expected = f"The {kind} cannot be read", example or f"fields {', '.join(record.__struct_fields__)}"
     if path.suffix.lower() != ".toml":
-        return decode_json(data, record, error, what, where=str(path), expected=expected)
+        return decode_json(data, record, error, message, where=str(path), expected=expected)
     try:
         return msgspec.convert(tomllib.loads(data.decode("utf-8")), type=record)
     # ValueError: of TOML, of the types, of UTF-8, and of a number with thousands of digits.
     except (ValueError, RecursionError) as problem:
-        raise error(what, where=str(path), expected=expected, found=str(problem)[:300]) from None
+        raise error(message, where=str(path), expected=expected, found=str(problem)[:300]) from None

@@ -1,6 +1,6 @@
 """Tables: rows in groups, as CSV that no spreadsheet can run, as aligned lines, as LaTeX and as Markdown.
 
-Names come from somebody's files. A spreadsheet takes a text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a
+Names come from files of others. A spreadsheet takes a text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a
 carriage return for a formula (OWASP, "CSV Injection"), and a formula may start programs or send the table away. Such a
 text gets an apostrophe in front, and so does one that begins with an apostrophe: `cell_text` takes exactly one away.
 Numbers stay as they are, also where they are given as text. No character of a cell steers a terminal or means anything
@@ -107,7 +107,7 @@ def csv_rows(
 
 
 def csv_header(line: bytes, error: type[CurationError], *, where: str, delimiter: str = ",") -> tuple[str, ...]:
-    """Return the column names of a table's first line; no CSV in UTF-8, or a name that stands twice, is an `error`."""
+    """Return the column names of a table's first line; raise `error` for invalid CSV or UTF-8, or a duplicate name."""
     try:
         names = tuple(next(csv.reader([line.decode("utf-8-sig").rstrip("\r\n")], delimiter=delimiter), ()))
     except (UnicodeDecodeError, csv.Error) as problem:
@@ -125,7 +125,7 @@ def inert_cell(value: Any) -> Any:
 
 
 def cell_text(cell: str) -> str:
-    """Return the text that `inert_cell` made a cell of; a cell that it did not make stays as it is."""
+    """Return the text from which `inert_cell` made a cell; other cells are returned unchanged."""
     if cell[:1] == _MARK and cell[1:].startswith(_MARKED):
         return cell[1:]
     return cell
@@ -135,8 +135,8 @@ _PLAIN = 120
 _NOTEBOOK = 100
 """Characters of a line in a notebook's output: longer ones are wrapped by the browser, and columns fall apart."""
 _WHOLE = (32, 24)
-"""Characters of a word that is not cut where its column is narrow, and of one where the line has no room for these:
-names of manifests are copied from tables."""
+"""Lengths up to which a word is not cut in a narrow column: the second applies if the line has no room for the first.
+Names of manifests are copied from tables."""
 _TEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -186,7 +186,7 @@ def latex_table(
     Parameters
     ----------
     numeric : sequence of bool
-        Which columns hold numbers: these stand to the right.
+        Which columns hold numbers: these are aligned to the right.
     bold : collection of (int, int)
         Row and column of each cell that is set in bold.
     """
@@ -249,8 +249,8 @@ def _shared_widths(widths: Sequence[int], rows: Sequence[Sequence[str]], availab
     room = [max(1, width) for width in widths]
     columns = [" ".join(cells).split() for cells in zip(*rows, strict=True)]
     words = [max(map(len, column), default=1) for column in columns]
-    for whole in _WHOLE:
-        least = [min(word, whole) for word in words]
+    for limit in _WHOLE:
+        least = [min(word, limit) for word in words]
         if sum(least) <= available:
             break
     while sum(room) > available and (able := [column for column, width in enumerate(room) if width > least[column]]):

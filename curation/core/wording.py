@@ -1,4 +1,4 @@
-"""Texts for people: numbers and names in a sentence, records at a prompt, and names that one might take for another."""
+"""Texts for people: numbers and names in a sentence, records at a prompt, and names that are easily confused."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def short_repr(record: Any) -> str:
     >>> ClassEntry(name="airplane", role="known", index=0, aliases=("aeroplane",))
     ClassEntry(name='airplane', role='known', index=0, aliases=1 item)
     """
-    shown = f"{type(record).__name__}("
+    line = f"{type(record).__name__}("
     for index, (name, value) in enumerate(_fields(record)):
         text = f"{', ' if index else ''}{name}={_short(value)}"
-        if len(shown) + len(text) > _LONGEST_LINE - 4:
-            return f"{shown}, …)"
-        shown += text
-    return f"{shown})"
+        if len(line) + len(text) > _LONGEST_LINE - 4:
+            return f"{line}, …)"
+        line += text
+    return f"{line})"
 
 
 def cut(text: str, limit: int) -> str:
@@ -126,9 +126,9 @@ def warn_of_near_names(where: str, names: Sequence[str], others: Sequence[str] =
     near = near_names(names, others)
     if near:
         groups = (" and ".join(ascii(name)[:80] for name in group) for group in near[:_SHOWN])
-        shown = "; ".join(groups) + ("; …" if len(near) > _SHOWN else "")
+        listing = "; ".join(groups) + ("; …" if len(near) > _SHOWN else "")
         warnings.warn(
-            f"{where}: names that differ in case, blanks or Unicode form alone are different classes: {shown}",
+            f"{where}: names that differ in case, blanks or Unicode form alone are different classes: {listing}",
             CurationWarning,
             stacklevel=3,
         )

@@ -92,10 +92,10 @@ def check_output(path: Path) -> None:
     Raises
     ------
     UsageError
-        A folder stands there, or the file would join a manifest.
+        The path is a folder, or the file would join a manifest.
     OverwriteError
-        A file stands there: an input of this command, a file in a folder that it reads, or any other without
-        ``--force``; or something that is no regular file.
+        The file exists and is an input of this command, or lies in a folder that it reads, or ``--force`` is not set;
+        or the path is not a regular file.
     """
     check_target(path)
     if not (path.exists() or path.is_symlink()):
@@ -173,7 +173,7 @@ def _is_manifest(folder: Path) -> bool:
 
 
 def require_new_folder(folder: Path) -> None:
-    """Raise `UsageError` where something stands in the place of a folder that is to appear whole."""
+    """Raise `UsageError` if the path of a folder that is to be published at once already exists."""
     if folder.exists() and (not folder.is_dir() or any(PARTIAL not in path.name for path in folder.iterdir())):
         is_manifest = (folder / HEADER).is_file()
         raise UsageError(
@@ -194,7 +194,7 @@ def write_bytes(path: Path, data: bytes, *, guarded: bool = True) -> None:
 
 
 def write_text(path: Path, text: str, *, guarded: bool = True) -> None:
-    """Write UTF-8 text with line feeds as they stand, atomically (see `write_bytes`)."""
+    """Write UTF-8 text with unchanged line feeds, atomically (see `write_bytes`)."""
     write_bytes(path, text.encode("utf-8"), guarded=guarded)
 
 
@@ -263,14 +263,14 @@ def publishing_folder(folder: Path) -> Iterator[Path]:
             else:
                 partial.rename(target)
         except OSError:
-            require_new_folder(folder)  # Another process made it in the meantime.
+            require_new_folder(folder)  # Another process has created it.
             raise
         _sync_names(target)
 
 
 @contextmanager
 def publishing_files(folder: Path, stale: Iterable[str] = ()) -> Iterator[Path]:
-    """Yield a temporary folder; on success its files stand in `folder`, beside what else is there.
+    """Yield a temporary folder; on success its files are moved to `folder`, beside existing files.
 
     A new folder appears whole. In one that exists, files are renamed one after the other once all of them are written,
     and JSON last: a kill leaves each file old or new, and the same command with ``--force`` writes the rest. Where one
@@ -299,7 +299,7 @@ def publishing_files(folder: Path, stale: Iterable[str] = ()) -> Iterator[Path]:
         except OSError:
             if not target.is_dir():
                 raise
-        if partial.is_dir():  # The folder was there before, or another process made it in the meantime.
+        if partial.is_dir():  # The folder existed before, or another process has created it.
             _move_files(partial, folder, stale)
         _sync_names(target)
 
@@ -388,7 +388,7 @@ def _is_alive(process: str) -> bool:
 def _new_parents(path: Path, partial: Path) -> Iterator[None]:
     """Make the folder of an output; where the output fails, take the folders away that were made for it.
 
-    What the machine refuses (no space, no permission) is told with the name of the output.
+    An error of the system (no space, no permission) is reported with the name of the output.
     """
     made = [parent for parent in path.parents if not parent.exists()]
     make_folder(path.parent)
@@ -459,7 +459,7 @@ def _sync_names(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Return when a file or folder is on the disk as it is now."""
+    """Wait until the current state of a file or folder is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

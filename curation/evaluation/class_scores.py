@@ -127,23 +127,23 @@ def class_scores(
     Raises
     ------
     PredictionError
-        Shapes do not fit; a score is NaN or not of its kind; a label is no integer or of no class.
+        Shapes do not match; a score is NaN or not of its kind; a label is not an integer or out of range.
     """
     table = score_table(scores, where)
     n_classes = table.shape[1] - (background == "last")
-    given = np.asarray(labels)
-    if given.shape != (len(table),) or n_classes < 1 or len(classes or range(n_classes)) != n_classes:
-        wanted = "at least one column" if classes is None else f"{len(classes)} columns"
+    label_array = np.asarray(labels)
+    if label_array.shape != (len(table),) or n_classes < 1 or len(classes or range(n_classes)) != n_classes:
+        n_columns = "at least one column" if classes is None else f"{len(classes)} columns"
         raise PredictionError(
             "Labels, classes and scores do not fit together",
             where=where,
-            expected=f"{len(table)} labels, {wanted}" + (" and the background" if background == "last" else ""),
-            found=f"labels of shape {given.shape}, {table.shape[1]} columns",
+            expected=f"{len(table)} labels, {n_columns}" + (" and the background" if background == "last" else ""),
+            found=f"labels of shape {label_array.shape}, {table.shape[1]} columns",
             hint="--background says that the last column is the background class"
             if classes and table.shape[1] == len(classes) + 1
             else "keep a column for each known class, in the order of the labels",
         )
-    numbers, renamed = _checked_labels(given, n_classes, background, where)
+    numbers, renamed = _checked_labels(label_array, n_classes, background, where)
     answer = table[:, :n_classes].argmax(axis=1)
     rows = np.arange(len(table))
     columns = {
@@ -152,11 +152,11 @@ def class_scores(
     }
     if background == "last":
         columns["background"] = table[:, -1].astype(np.float64)
-    for what, wrong, expected, values, hint in _faults(table, columns, kind, background):
+    for message, wrong, expected, values, hint in _faults(table, columns, kind, background):
         if wrong.any():
             row = int(np.argmax(wrong))
-            found = f"{float(values[row]):.4g}; such rows: {int(wrong.sum())}"
-            raise PredictionError(what, where=f"{where}: row {row}", expected=expected, found=found, hint=hint)
+            example = f"{float(values[row]):.4g}; such rows: {int(wrong.sum())}"
+            raise PredictionError(message, where=f"{where}: row {row}", expected=expected, found=example, hint=hint)
     if kind == "logits":
         columns = _softmax(table, columns)
     columns["target"][numbers < 0] = np.nan
@@ -175,7 +175,7 @@ def class_scores(
 
 
 def score_table(scores: npt.ArrayLike, where: str) -> Table:
-    """Return scores as a table of floats, a row a sample; what is no such table is a `PredictionError`."""
+    """Return scores as a table of floats, a row a sample; raise `PredictionError` for anything else."""
     try:
         table = np.asarray(scores)
     except ValueError:
@@ -198,8 +198,8 @@ def are_probabilities(scores: npt.NDArray[Any]) -> bool:
     return bool(scores.min() >= 0 and np.abs(scores.sum(axis=1, dtype=np.float64) - 1).max() <= ROW_SUM_TOLERANCE)
 
 
-def _checked_labels(given: npt.NDArray[Any], n_classes: int, background: Background, where: str) -> tuple[Int64s, int]:
-    numbers = given.astype(np.float64) if given.dtype.kind in "fiu" else np.full(given.shape, np.nan)
+def _checked_labels(labels: npt.NDArray[Any], n_classes: int, background: Background, where: str) -> tuple[Int64s, int]:
+    numbers = labels.astype(np.float64) if labels.dtype.kind in "fiu" else np.full(labels.shape, np.nan)
     as_background = np.asarray((numbers == n_classes) & (background == "last"))
     numbers = np.where(as_background, NEGATIVE, numbers)
     wrong = ~((numbers == np.floor(numbers)) & (numbers >= UNKNOWN) & (numbers < n_classes))
@@ -212,7 +212,7 @@ def _checked_labels(given: npt.NDArray[Any], n_classes: int, background: Backgro
             "Label out of range",
             where=f"{where}: row {row}",
             expected=f"0 to {n_classes - 1}, -1 (negative) or -2 (unknown)",
-            found=str(given[row])[:40],
+            found=str(labels[row])[:40],
             hint=hint if numbers[row] == n_classes else None,
         )
     return numbers.astype(np.int64), int(as_background.sum())
@@ -467,10 +467,10 @@ def numbering_doubt(answers: Int64s, labels: Int64s) -> str:
     best = order[np.append(np.diff(answer[order]) > 0, True)]
     if len(best) <= 2 or len(np.unique(label[best])) < len(best):
         return ""
-    named = {f"answer {shift:+d}": int((answers + shift == labels).sum()) for shift in (1, -1)}
+    matches = {f"answer {shift:+d}": int((answers + shift == labels).sum()) for shift in (1, -1)}
     if n >= _FEWEST * len(best):
-        named["one that goes with the answer most often"] = int(counts[best].sum())
-    rule, hits = max(named.items(), key=lambda item: item[1])
+        matches["one that goes with the answer most often"] = int(counts[best].sum())
+    rule, hits = max(matches.items(), key=lambda item: item[1])
     if hits <= max(n / 2, 2 * right):
         return ""
     return (

@@ -231,8 +231,8 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         files: dict[str, Path] = by_name(scores, "--scores", "classifier", unnamed=lambda path: path.stem)
         names = list(files)
         more: dict[str, dict[str, Path]] = {
-            option: by_name(given, f"--{option}", "classifier", names, unnamed=lambda path: path.stem)
-            for option, given in (("val", val), ("labels", labels), ("val-labels", val_labels))
+            option: by_name(paths, f"--{option}", "classifier", names, unnamed=lambda path: path.stem)
+            for option, paths in (("val", val), ("labels", labels), ("val-labels", val_labels))
         }
         lacking = next((name for name in more["val-labels"] if name not in more["val"]), None)
         if lacking is not None or (val_part and not more["val"]):
@@ -241,13 +241,13 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
                 where=lacking,
                 expected="--scores val=FILE" if lacking is None else f"--scores val={lacking}=FILE"[:200],
             )
-        taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
-        classes = None if taken is None else protocol_classes(taken)
+        opened = load_manifest(manifest) if isinstance(manifest, str) else manifest
+        classes = None if opened is None else protocol_classes(opened)
         keys = Keys(score_key, label_key, image_key)
         kinds = _chosen(kind, "--kind", _KINDS, names)
         backgrounds = _chosen(background, "--background", _BACKGROUNDS, names)
         read = {
-            what: {
+            purpose: {
                 name: read_scores(
                     path,
                     kind=kinds[name],
@@ -258,11 +258,11 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
                     classes=classes,
                     part=samples,
                 )
-                for name, path in steps(given.items(), "reading scores")
+                for name, path in steps(paths.items(), "reading scores")
             }
-            for what, given, apart, samples in (
-                ("scores", files, more["labels"], _samples(taken, part, truth)),
-                ("val", more["val"], more["val-labels"], _samples(taken, val_part, truth)),
+            for purpose, paths, apart, samples in (
+                ("scores", files, more["labels"], _samples(opened, part, truth)),
+                ("val", more["val"], more["val-labels"], _samples(opened, val_part, truth)),
             )
         }
         tests = {name: file.scores for name, file in read["scores"].items()}
@@ -273,26 +273,27 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
                 expected="--background last, or NAME=last",
                 hint="--variant paper takes the same thresholds for the others",
             )
-        asked = tuple(query.strip() for query in queries.split(","))
+        fpr_queries = tuple(query.strip() for query in queries.split(","))
         with stage("evaluating"):
-            found = evaluate_classifiers(
-                tests, {name: file.scores for name, file in read["val"].items()}, variants=variants, queries=asked
+            results = evaluate_classifiers(
+                tests, {name: file.scores for name, file in read["val"].items()}, variants=variants, queries=fpr_queries
             )
             resampled: dict[str, Any] = {"bootstrap": None}
             if bootstrap:
                 settings, rows = class_bootstrap(
-                    tests, replicates=bootstrap, seed=seed, confidence=confidence, queries=asked
+                    tests, replicates=bootstrap, seed=seed, confidence=confidence, queries=fpr_queries
                 )
                 resampled = {"bootstrap": settings, "intervals": rows}
         records = {option: file_records(more[option]) for option in ("labels", "val-labels")}
         if truth is not None and truth.is_file():
             records["truth"] = file_records({"": truth})
         about: dict[str, Any] = {
-            "manifest": manifest_record(taken, parts={"scores": part, "val": val_part}),
-            "known_classes_from": "the scores" if taken is None else f"manifest {taken.header.name}",
-            "option_files": {option: named for option, named in records.items() if named},
+            "manifest": manifest_record(opened, parts={"scores": part, "val": val_part}),
+            "known_classes_from": "the scores" if opened is None else f"manifest {opened.header.name}",
+            "option_files": {option: record for option, record in records.items() if record},
             "inputs": {
-                name: {what: of[name].file for what, of in read.items() if name in of} for name in read["scores"]
+                name: {purpose: scores[name].file for purpose, scores in read.items() if name in scores}
+                for name in read["scores"]
             },
             "variants": {name: VARIANTS[name] for name in variants},
             "definitions": DEFINITIONS,
@@ -311,11 +312,11 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
                 pinned=bool(part),
                 of_several=True,
             )
-            for name, of_variants in found.items()
+            for name, of_variants in results.items()
             for key, measured in of_variants.items()
         ]
         notes = [f"{name} has no background column, and no number of the variant table2" for name in tests
-                 if not found[name]]  # fmt: skip
+                 if not results[name]]  # fmt: skip
         return Result(report, about, scored=scored, columns={"scores": tests}, notes=notes)
 
     return evaluate
@@ -336,15 +337,15 @@ def _chosen(texts: Sequence[str], option: str, choices: Sequence[str], names: Se
 
     An empty text is the second choice: ``--background`` alone says ``last``.
     """
-    found = dict.fromkeys(names, choices[0])
+    choices_by_name = dict.fromkeys(names, choices[0])
     # The choice for one classifier goes before that for all, whatever the order.
     for text in sorted((value or choices[1] for value in texts), key=lambda value: "=" in value):
         name, equals, choice = text.rpartition("=")
         if choice not in choices or (equals and name not in names):
             expected = f"{option} {'|'.join(choices)}, or {option} NAME=... with NAME one of {', '.join(names)}"
             raise UsageError(f"Invalid {option}", expected=expected[:300], found=text[:80])
-        found |= {name: choice} if equals else dict.fromkeys(names, choice)
-    return found
+        choices_by_name |= {name: choice} if equals else dict.fromkeys(names, choice)
+    return choices_by_name
 
 
 def evaluate_classifiers(
@@ -408,12 +409,12 @@ def _measured(
         for group in GROUPS
         for rule in get_args(Rule)
     ]
-    own = next(row for row in groups if row["group"] == "unknown")
+    unknown = next(row for row in groups if row["group"] == "unknown")
     best = next(row for row in accuracies if (row["group"], row["rule"]) == ("unknown", "strict"))
     unreached = next(row["undefined"] for row in rates if row["group"] == "unknown")
     shares = shares_by_class(test, test.right)
     defined = [share for share in shares if share is not None]
-    n_known, n_unknown = int(test.known.sum()), own["n"]
+    n_known, n_unknown = int(test.known.sum()), unknown["n"]
     values = [
         Value(key, row[key], {"fpr": row["fpr"]}, n, row["undefined"])
         for key, n in (("CCR", n_known), ("macro_CCR", None))
@@ -423,9 +424,9 @@ def _measured(
     values += [
         Value("accuracy", int((test.known & test.right).sum()) / n_known if n_known else None, n=n_known),
         Value("macro_accuracy", sum_in_order(defined) / len(defined) if defined else None),
-        *(Value(key, own[key], n=n, undefined=reason if own[key] is None else "")
-          for key, n, reason in (("AUROC", n_unknown, unreached), ("gamma", None, own["undefined"]),
-                                 ("gamma_plus", n_known, ""), ("gamma_minus", n_unknown, own["undefined"]),
+        *(Value(key, unknown[key], n=n, undefined=reason if unknown[key] is None else "")
+          for key, n, reason in (("AUROC", n_unknown, unreached), ("gamma", None, unknown["undefined"]),
+                                 ("gamma_plus", n_known, ""), ("gamma_minus", n_unknown, unknown["undefined"]),
                                  ("sum_ccr", None, unreached))),
         *(Value(key, best[key], undefined=best["reason"].removeprefix("oosa: ") if best[key] is None else "")
           for key in ("iosa", "oosa")),
@@ -532,7 +533,7 @@ def _tables(result: Result) -> Iterator[Table]:
             if row["compared_with"] == other:
                 cells.setdefault(row["method"], {})[row["measure"]] = row
         if cells:
-            lines = [(key, *(_interval(of[key]) for of in cells.values())) for key in next(iter(cells.values()))]
+            lines = [(key, *(_interval(cell[key]) for cell in cells.values())) for key in next(iter(cells.values()))]
             yield Table("", (Column("", head=""), *map(Column, cells)), lines, title=title)
 
 

@@ -46,7 +46,7 @@ def is_form(value: str) -> bool:
 def unique(names: Sequence[str], ids: Sequence[Id]) -> dict[Any, Id]:
     """Return the id of each name that one id alone has."""
     counts = Counter(names)
-    return {name: own for name, own in zip(names, ids, strict=True) if counts[name] == 1}
+    return {name: number for name, number in zip(names, ids, strict=True) if counts[name] == 1}
 
 
 def boxes_in_pixels(boxes: Floats, value: str, sizes: Floats) -> Floats:
@@ -60,9 +60,9 @@ def boxes_in_pixels(boxes: Floats, value: str, sizes: Floats) -> Floats:
     sizes : ndarray of float64, shape (n, 2)
         Width and height of each box's image; used by units of the image's size alone.
     """
-    if (said := _BOXES.fullmatch(value)) is None:
+    if (match := _BOXES.fullmatch(value)) is None:
         raise ValueError(value)
-    layout = said["layout"]
+    layout = match["layout"]
     if LAYOUTS.index(layout) >= 3:
         boxes = boxes[:, [1, 0, 3, 2]]
     corner, size = boxes[:, :2], boxes[:, 2:]
@@ -70,14 +70,14 @@ def boxes_in_pixels(boxes: Floats, value: str, sizes: Floats) -> Floats:
         size = size - corner
     elif layout[0] == "c":
         corner = corner - size / 2
-    found: Floats = np.concatenate([corner, size], axis=1)
-    if said["top"]:
-        return found * np.tile(sizes, 2) / float(said["top"])
-    if said["square"]:
+    in_pixels: Floats = np.concatenate([corner, size], axis=1)
+    if match["top"]:
+        return in_pixels * np.tile(sizes, 2) / float(match["top"])
+    if match["square"]:
         longest = sizes.max(axis=1, keepdims=True)
-        found *= longest / float(said["side"])
-        found[:, :2] -= (longest - sizes) / 2 if said["square"] == "letterbox" else 0
-        return found
-    if said["factor"]:
-        return found * float(said["factor"]) / float(said["part"] or 1)
-    return found + np.array([int(said["x"]), int(said["y"]), 0, 0], np.float64) if said["x"] else found
+        in_pixels *= longest / float(match["side"])
+        in_pixels[:, :2] -= (longest - sizes) / 2 if match["square"] == "letterbox" else 0
+        return in_pixels
+    if match["factor"]:
+        return in_pixels * float(match["factor"]) / float(match["part"] or 1)
+    return in_pixels + np.array([int(match["x"]), int(match["y"]), 0, 0], np.float64) if match["x"] else in_pixels

@@ -21,9 +21,9 @@ Ties = Literal["grouped", "input_order"]
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The precision-recall points of one class at L levels: counts at each of D ranks where a true positive stands.
+    """Precision-recall points of a class at L levels: counts at the D ranks of true positives.
 
-    Elsewhere precision only falls while recall stands still, so no envelope and no area needs the other ranks.
+    At other ranks, precision falls and recall is constant, so they affect neither the envelope nor the area.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Curve:
 
 
 class Ranking:
-    """The detections of one class by falling score, ties in input order.
+    """Detections of a class by falling score, ties in input order.
 
     Parameters
     ----------
@@ -70,17 +70,17 @@ class Ranking:
             rank = np.cumsum(np.diff(self.scores, prepend=self.scores[:1]) != 0)
         else:
             rank = np.arange(len(self.scores))
-        found = rank[self.correct]
-        points = found[np.diff(found, prepend=-1) > 0]
+        ranks = rank[self.correct]
+        points = ranks[np.diff(ranks, prepend=-1) > 0]
         column = np.searchsorted(points, rank)
         counted = (column < len(points)) & (self.level < self.n_levels)
         shape = (self.n_levels, len(points))
-        kept = _cumulated(self.level[counted], column[counted], shape)
+        retained = _cumulated(self.level[counted], column[counted], shape)
         counted &= self.correct
         tp = _cumulated(self.level[counted], column[counted], shape)
-        precision = tp / np.maximum(kept, 1)
+        precision = tp / np.maximum(retained, 1)
         envelope = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
-        return Curve(tp, kept, envelope, self.n_positive)
+        return Curve(tp, retained, envelope, self.n_positive)
 
 
 def _cumulated(row: Int64s, column: Int64s, shape: tuple[int, int]) -> Int64s:
@@ -131,7 +131,7 @@ def area(curve: Curve) -> Floats:
 
 
 def average_precision(scores: Floats, correct: Bools, n_positive: int, rules: Rules) -> float:
-    """Return the AP of one class in the flavour of a variant, in [0, 1], from its detections that count."""
+    """Return the AP of a class under a variant, in [0, 1], from the detections that count."""
     if not len(scores):
         return 0.0
     flavours = {"area": area, "eleven_point": eleven_point, "eleven_point_in_floats": eleven_point_in_floats}
@@ -150,8 +150,8 @@ def distinct_points(scores: Floats, correct: Bools) -> tuple[Floats, Any, Any]:
 
 def full_curve(scores: Floats, correct: Bools, n_positive: int) -> dict[str, list[float]]:
     """Return every point of the precision-recall curve, ties grouped: ``recall``, ``precision``, ``score`` lists."""
-    score, tp, kept = distinct_points(scores, correct)
-    return {"recall": (tp / max(n_positive, 1)).tolist(), "precision": (tp / kept).tolist(), "score": score.tolist()}
+    score, tp, count = distinct_points(scores, correct)
+    return {"recall": (tp / max(n_positive, 1)).tolist(), "precision": (tp / count).tolist(), "score": score.tolist()}
 
 
 def precision_recall(
@@ -186,7 +186,7 @@ class Pool:
 
     @classmethod
     def of(cls, inside: Detections, matches: Matches, outside: Detections) -> Pool:
-        """Return the detections of both parts, the closed ones with what became of them."""
+        """Return the detections of both parts, those of the closed part with their matches."""
         outcome = np.append(matches.outcome, np.zeros(len(outside), np.int8))
         return cls(Detections.joined([inside, outside]), outcome, matches.n_positive)
 
@@ -217,7 +217,7 @@ def average_precision_by_level(
     Returns
     -------
     dict
-        ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``: lists over levels, None where no class has ground
+        ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``: lists over levels, None if no class has ground
         truth. ``AP11``, ``AP_area``: ``[level][class]``, None for a class without ground truth. Of these
         ``mAP11_ties_in_input_order`` alone depends on the order of the file.
     """
@@ -234,8 +234,8 @@ def average_precision_by_level(
     defined = matches.n_positive > 0
     return {
         **{name: _means(table, defined) for name, table in tables.items()},
-        "AP11": _named(tables["mAP11"], classes, defined, levels),
-        "AP_area": _named(tables["mAP_area"], classes, defined, levels),
+        "AP11": _ap_by_class(tables["mAP11"], classes, defined, levels),
+        "AP_area": _ap_by_class(tables["mAP_area"], classes, defined, levels),
     }
 
 
@@ -247,7 +247,7 @@ def _means(table: Floats, defined: Bools) -> Values:
     return means
 
 
-def _named(
+def _ap_by_class(
     table: Floats, classes: tuple[str, ...], defined: Bools, levels: Levels
 ) -> dict[str, dict[str, float | None]]:
     return {

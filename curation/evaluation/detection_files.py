@@ -51,7 +51,7 @@ def read_other_form(path: Path, truth: GroundTruth) -> OtherFile | None:
         ``category_id``, a number, or ``category`` or ``class``, a name; ``x``, ``y``, ``w``, ``h``, or ``bbox``, in
         pixels from the top left corner, or ``x1``, ``y1``, ``x2``, ``y2``; ``score``. Or a folder that
         `is_yolo_results`: a file an image, called as the photo is, of lines ``class cx cy w h confidence`` in shares of
-        the image, and a ``data.yaml`` with the names of the classes. Where there is no score or confidence, it is NaN.
+        the image, and a ``data.yaml`` with the names of the classes. A missing score or confidence is NaN.
     truth : GroundTruth
         Names the images, and has the sizes that shares are of.
 
@@ -60,7 +60,7 @@ def read_other_form(path: Path, truth: GroundTruth) -> OtherFile | None:
     MissingFileError, PathEscapeError
         A file is not there, or lies elsewhere.
     PredictionError
-        It is no such table, or no such line; the message names the row.
+        The table or a line is invalid; the message names the row.
     """
     if path.is_dir():
         return _yolo(path, truth) if is_yolo_results(path) else None
@@ -77,8 +77,8 @@ def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
     folder = path / "labels" if (path / "labels").is_dir() else path
     names_file = yolo_file(folder) or yolo_file(folder.absolute().parent)
     if names_file is None:
-        what, hint = "Nothing names the classes of YOLO's label files", "copy the data.yaml of the detector's training"
-        raise MissingFileError(what, where=str(path), expected=f"data.yaml in {folder} or beside it", hint=hint)
+        text, hint = "Nothing names the classes of YOLO's label files", "copy the data.yaml of the detector's training"
+        raise MissingFileError(text, where=str(path), expected=f"data.yaml in {folder} or beside it", hint=hint)
     classes = yolo_names(InputFile(names_file, kind="list of classes").data, str(names_file), PredictionError)
     held = sorted(file.name for file in folder.glob("*.txt") if file.name != CLASS_NAMES)
     if not held:
@@ -146,7 +146,7 @@ def _table(path: Path, truth: GroundTruth) -> OtherFile:
     numbers = "category_id" in table
     if images == [None] * len(images) or (not numbers and not names):
         raise _lacks(table, path)
-    ids: list[int | None] = [None] * len(table) if not numbers else _whole(table["category_id"], where)
+    ids: list[int | None] = [None] * len(table) if not numbers else _whole_numbers(table["category_id"], where)
     categories = table[names[0]].tolist() if names else []
     strangers = {*categories} - {*truth.classes}
     if not numbers and strangers and all(name.isascii() and name.isdigit() for name in categories):
@@ -172,13 +172,13 @@ def _lacks(table: pd.DataFrame, path: Path) -> PredictionError:
 
 def _boxes(table: pd.DataFrame, path: Path, where: Callable[[int], str]) -> Floats:
     """Return ``x, y, w, h`` by the one set of columns that states boxes."""
-    found = [names for names in (_BOX, *_CORNERS, ("bbox",)) if all(name in table for name in names)]
-    if not found:
+    matches = [names for names in (_BOX, *_CORNERS, ("bbox",)) if all(name in table for name in names)]
+    if not matches:
         raise _lacks(table, path)
-    if len(found) > 1:
-        both = " and ".join(", ".join(names) for names in found)
+    if len(matches) > 1:
+        both = " and ".join(", ".join(names) for names in matches)
         raise PredictionError("The table states boxes twice", where=f"{path}: header", expected=_HEADER, found=both)
-    [names] = found
+    [names] = matches
     if names == ("bbox",):
         cells = table["bbox"].str.strip("[]() ").str.split(r"[,;\s]+", regex=True)
         if (row := next((row for row, cell in enumerate(cells) if len(cell) != len(_BOX)), None)) is not None:
@@ -202,7 +202,7 @@ def _floats(table: pd.DataFrame, names: Sequence[str], where: Callable[[int], st
     return np.stack(columns, axis=1)
 
 
-def _whole(column: pd.Series, where: Callable[[int], str]) -> list[int | None]:
+def _whole_numbers(column: pd.Series, where: Callable[[int], str]) -> list[int | None]:
     wrong = ~column.str.fullmatch(r"-?[0-9]{1,18}")
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -211,7 +211,7 @@ def _whole(column: pd.Series, where: Callable[[int], str]) -> list[int | None]:
     return [int(cell) for cell in column]
 
 
-def _no_number(column: str, expected: str, found: str, where: str) -> PredictionError:
+def _no_number(column: str, expected: str, text: str, where: str) -> PredictionError:
     return PredictionError(
-        f"A cell of column {column} cannot be read", where=where, expected=expected, found=repr(found[:80])
+        f"A cell of column {column} cannot be read", where=where, expected=expected, found=repr(text[:80])
     )

@@ -19,7 +19,7 @@ GROUP = "curation.doubts"
 
 
 @cache
-def _told() -> Any:
+def _diagnosis() -> Any:
     points = [point for point in entry_points(GROUP) if point.name == "detections"]
     try:
         return loaded(points[0], "The check of detections for mistakes") if points else None
@@ -30,8 +30,8 @@ def _told() -> Any:
 
 def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> str:
     """Return why a file of detections may be mistaken; else ``""``."""
-    told = _told()
-    return "" if told is None else str(told.doubt(records, position, label, truth))
+    module = _diagnosis()
+    return "" if module is None else str(module.doubt(records, position, label, truth))
 
 
 def truth_doubt(
@@ -60,7 +60,7 @@ def truth_doubt(
     is_json : bool
         Whether the truth is one file of COCO JSON, which ``curation inspect`` mends.
     """
-    extension = _told()
+    extension = _diagnosis()
     if extension is None:
         return ""
     return str(extension.truth_doubt(boxes, sizes, crowd=crowd, files=files, ids=ids, image=image, is_json=is_json))
@@ -68,5 +68,5 @@ def truth_doubt(
 
 def stray_hint(ids: Sequence[int | str], truth: GroundTruth) -> str:
     """Return what image ids may be that a truth lacks; else ``""``."""
-    told = _told()
-    return "" if told is None else str(told.stray_hint(ids, truth))
+    module = _diagnosis()
+    return "" if module is None else str(module.stray_hint(ids, truth))

@@ -72,7 +72,7 @@ def require_content(content: Any, stem: Path, what: str) -> None:
 
 
 def _mark_thresholds(axis: Axes, points: Sequence[Result], name: str, number: int) -> None:
-    """Mark the operating points of one class on its curve."""
+    """Mark the operating points of a class on its curve."""
     for point in points:
         if point["class"] == name and point["TP"]:
             axis.plot(

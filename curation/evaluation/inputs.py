@@ -48,7 +48,7 @@ Given = TypeVar("Given")
 Truth = Path | Source
 """A COCO JSON file, a dataset root, or a source that is open already."""
 _OWN_VOC = "annotations"
-"""Name of a truth in VOC's layout with classes of its own."""
+"""Name of a truth in VOC's layout with other classes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,14 +104,14 @@ def remembered_truth(manifest: Manifest | None, parts: Sequence[str]) -> Source:
     Raises
     ------
     UsageError
-        There is no manifest, or it remembers no such source; or the parts are of several.
+        The manifest is missing, it does not remember the source, or the parts have several sources.
     SourceError
         The file was moved or changed.
     """
     if manifest is not None and manifest.built_from is not None:
-        named = {name for part in parts for name in manifest.part(part).sources}
-        opened = manifest.open_sources({}, slots=[slot for slot in manifest.slots if slot.name in named])
-        if len(named) == len(opened) == 1:
+        names = {name for part in parts for name in manifest.part(part).sources}
+        opened = manifest.open_sources({}, slots=[slot for slot in manifest.slots if slot.name in names])
+        if len(names) == len(opened) == 1:
             return opened.popitem()[1]
     hint = "without it, a manifest that remembers the source of its test images is needed"
     raise UsageError("--truth is missing", expected="--truth FILE", hint=hint)
@@ -148,15 +148,15 @@ class Listed:
             if self.part is not None:
                 raise UsageError("--part chooses a list of a manifest", expected="--manifest MANIFEST beside it")
             return None, ""
-        taken = load_manifest(self.manifest) if isinstance(self.manifest, str) else self.manifest
-        if self.part is None and len(taken.lists) != 1:
+        opened = load_manifest(self.manifest) if isinstance(self.manifest, str) else self.manifest
+        if self.part is None and len(opened.lists) != 1:
             raise UsageError(
                 "Nothing says which part of the manifest is scored",
-                where=f"--manifest {taken.title}",
-                expected="--part PART: " + ", ".join(taken.lists or taken.parts)[:300],
-                found=f"{len(taken.lists)} parts with lists",
+                where=f"--manifest {opened.title}",
+                expected="--part PART: " + ", ".join(opened.lists or opened.parts)[:300],
+                found=f"{len(opened.lists)} parts with lists",
             )
-        return taken, taken.part(self.part or next(iter(taken.lists))).name
+        return opened, opened.part(self.part or next(iter(opened.lists))).name
 
 
 READING = Reading()
@@ -190,21 +190,21 @@ def by_name(
     unnamed : str or callable
         Name of a value that has none, or what makes one of it.
     shared : bool
-        Whether a value without a name serves all wanted ones that have none of their own.
+        Whether a value without a name applies to all wanted names without a value.
     hint : str, optional
         For a value that does not say what it is of.
 
     Raises
     ------
     UsageError
-        Something is of none that there is, or does not say of which; two are of one; nothing is of one.
+        A value has an unknown name or no name, two values have the same name, or a name has no value.
     """
     usual = wanted or names
     expected = " ".join(f"{option} {name}=FILE" for name in usual[:4]) or f"{option} NAME=FILE"
-    named: dict[str, Given] = dict(given) if isinstance(given, Mapping) else {"": given}
-    common = [named.pop("")] if shared and "" in named else []
-    found: dict[str, Given] = {}
-    for key, value in named.items():
+    by_key: dict[str, Given] = dict(given) if isinstance(given, Mapping) else {"": given}
+    common = [by_key.pop("")] if shared and "" in by_key else []
+    values: dict[str, Given] = {}
+    for key, value in by_key.items():
         name = key or (usual[0] if len(usual) == 1 else unnamed(value) if callable(unnamed) else unnamed)
         if not name or (names and name not in names):
             raise UsageError(
@@ -213,14 +213,14 @@ def by_name(
                 expected=expected,
                 hint=None if key else hint,
             )
-        if name in found:
+        if name in values:
             raise UsageError(f"{option} is given twice for one {of}", where=str(value)[:200], expected=expected)
-        found[name] = value
-    missing = [name for name in wanted if name not in found]
+        values[name] = value
+    missing = [name for name in wanted if name not in values]
     if missing and not common:
         raise UsageError(f"{option} is missing for {of} {', '.join(missing)}", expected=expected)
-    found |= dict.fromkeys(missing, *common)
-    return {name: found[name] for name in wanted or found}
+    values |= dict.fromkeys(missing, *common)
+    return {name: values[name] for name in wanted or values}
 
 
 def known_classes(
@@ -315,14 +315,14 @@ class OnePart:
         accepted: Accepted = ACCEPTED,
     ) -> OnePart:
         """Read them; `accepted` says what a variant reads that others refuse."""
-        taken, name = listed.open()
+        opened, name = listed.open()
         with stage("reading ground truth"):
             source = reading.open(truth)
-            known = known_classes(source, classes=classes, manifest=taken, part=name, category_ids=listed.category_ids)
+            known = known_classes(source, classes=classes, manifest=opened, part=name, category_ids=listed.category_ids)
             frequencies = dict(zip(source.categories.names, source.categories.frequencies, strict=False))
-            ids = None if taken is None else tuple(dict.fromkeys(taken.ids(name)))
-            if taken is not None and ids is not None:
-                source = viewed(source, taken, name, ids)
+            ids = None if opened is None else tuple(dict.fromkeys(opened.ids(name)))
+            if opened is not None and ids is not None:
+                source = viewed(source, opened, name, ids)
             part = ground_truth(source, known, ids)
         with stage("reading detections"):
             read = detections_of(detections, part, policy, accepted=accepted)
@@ -330,7 +330,7 @@ class OnePart:
         if (read.detections.label >= 0).all():
             [(part, read)], unlisted = classes_listed([(part, read)])
         inputs = {"test": {"truth": part.file, "detections": read.file}}
-        record = manifest_record(taken, part=name)
+        record = manifest_record(opened, part=name)
         facts = about(known, inputs, manifest=record, option_files={"classes": classes})
         return cls(part, read, facts, tuple(unlisted), name or source.part, frequencies, accepted.boxes)
 
@@ -364,11 +364,11 @@ def classes_listed(
     if len(classes) <= most:
         return list(parts), []
     used = [classes_in_use(part.truth, read.detections) for part, read in parts]
-    kept = distinct(np.concatenate(used)).astype(np.int64)
-    shown = [(part, read, of_classes(part.truth, read.detections, kept)) for part, read in parts]
-    listed = [(replace(part, truth=truth), replace(read, detections=found)) for part, read, (truth, found) in shown]
+    in_use = distinct(np.concatenate(used)).astype(np.int64)
+    reduced = [(part, read, of_classes(part.truth, read.detections, in_use)) for part, read in parts]
+    listed = [(replace(part, truth=truth), replace(read, detections=rest)) for part, read, (truth, rest) in reduced]
     note = (
-        f"{len(classes) - len(kept):,} of {len(classes):,} classes have neither objects nor detections and are not "
+        f"{len(classes) - len(in_use):,} of {len(classes):,} classes have neither objects nor detections and are not "
         f"listed: of more than {most:,} classes a result lists those in use"
     )
     return listed, [note]

@@ -119,15 +119,15 @@ def rows_of(result: Any, name: str | None = None) -> list[Row]:
     UsageError
         The name is empty, too long or not printable, or one name is given for several classifiers.
     """
-    own = dict.fromkeys(scored.method for scored in result.scored)
-    if name is not None and len(own) > 1 and all(scored.of_several for scored in result.scored):
+    methods = dict.fromkeys(scored.method for scored in result.scored)
+    if name is not None and len(methods) > 1 and all(scored.of_several for scored in result.scored):
         raise UsageError(
             "One name is given for several classifiers",
             where=f"--name {name}"[:200],
             expected="--scores NAME=FILE for each",
-            found=", ".join(own)[:200],
+            found=", ".join(methods)[:200],
         )
-    for method in own if name is None else (name,):
+    for method in methods if name is None else (name,):
         require_name(method)
     rows = [_checked(_row(result, scored, name), "new row") for scored in result.scored]
     for row in rows:
@@ -277,7 +277,7 @@ def read_rows(path: Path) -> ReadRows:
     MissingFileError
         No such file.
     LeaderboardError
-        It is too large, or a line of it is no row; the message names the line.
+        The file is too large, or a line is not a row; the message names the line.
     """
     require_json_lines(path, LeaderboardError, "leaderboard file")
     data = read_bytes(path, kind="leaderboard file", most=MAX_BYTES, error=LeaderboardError)

@@ -18,7 +18,7 @@ _LARGEST_TABLE = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What became of each detection, in input order.
+    """Outcome of each detection, in input order.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Matches:
     n_positive : ndarray of int64, shape (K,)
         Objects of each class that count as positives.
     claim : ndarray of int32, shape (d,)
-        `truth` where the object counts and the IoU suffices, be it taken by another detection or not; else -1.
+        `truth` if the object counts and the IoU suffices, even if another detection takes the object; else -1.
     """
 
     outcome: npt.NDArray[np.int8]
@@ -52,7 +52,7 @@ class OperatingPoints:
     threshold : ndarray of float64, shape (R, K)
         NaN where the class never reaches the recall or has no positives.
     tp, fp : ndarray of int64, shape (R, K)
-        Detections with score >= threshold; 0 where there is no threshold.
+        Detections with score >= threshold; 0 without a threshold.
     """
 
     recalls_tenths: tuple[int, ...]
@@ -63,7 +63,7 @@ class OperatingPoints:
 
 @dataclass(frozen=True, slots=True)
 class OverlappingPairs:
-    """Pairs of a detection and an object, detections in input order, objects of one in file order.
+    """Pairs of a detection and an object, by detection in input order, then by object in file order.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ def assign(truth: GroundTruth, detections: Detections, rules: Rules, *, competin
     """Return the outcome of each detection: the one assignment of detections to objects, under a row of rules.
 
     Under the default rules (VOC's), within each class and by falling score with ties in input order, a detection takes
-    the object of highest IoU in its image, be it taken already or not: a second detection of an object is a false
+    the object of highest IoU in its image, even if it is already taken: a second detection of an object is a false
     positive. A detection whose best object is crowd or difficult is ignored.
 
     Parameters
@@ -138,11 +138,11 @@ def _best_free(truth: GroundTruth, detections: Detections, rules: Rules, positiv
     """
     strict = rules.strict
     pairs = overlapping_pairs(truth, detections, same_class=True, mask=positive, iou_threshold=IOU, strict=strict)
-    taken, iou = first_come(pairs, detections.scores, len(truth.label))
+    matched, iou = first_come(pairs, detections.scores, len(truth.label))
     outcome = np.zeros(len(detections), np.int8)
     outcome[covering(truth, detections, ~positive, IOU)] = -1
-    outcome[taken >= 0] = 1
-    return Matches(outcome, taken, iou, counts, taken)
+    outcome[matched >= 0] = 1
+    return Matches(outcome, matched, iou, counts, matched)
 
 
 def first_come(pairs: OverlappingPairs, scores: Floats, n_objects: int) -> tuple[Int32s, Floats]:
@@ -161,18 +161,18 @@ def first_come(pairs: OverlappingPairs, scores: Floats, n_objects: int) -> tuple
     current, last, candidates = current[by_rank], last[by_rank], candidates[by_rank]
     active = np.arange(len(candidates))
     while len(active):
-        wanted = preference[current[active]]
-        before = keeper[wanted]
-        np.minimum.at(keeper, wanted, active)
+        choices = preference[current[active]]
+        before = keeper[choices]
+        np.minimum.at(keeper, choices, active)
         turned_away = np.concatenate([active, before[before < len(candidates)]])
         turned_away = np.unique(turned_away[keeper[preference[current[turned_away]]] != turned_away])
         current[turned_away] += 1
         active = turned_away[current[turned_away] < last[turned_away]]
-    taken, iou = np.full(len(scores), -1, np.int32), np.zeros(len(scores))
+    matched, iou = np.full(len(scores), -1, np.int32), np.zeros(len(scores))
     held = np.flatnonzero(keeper < len(candidates))
-    taken[candidates[keeper[held]]] = held
+    matched[candidates[keeper[held]]] = held
     iou[candidates[keeper[held]]] = pairs.iou[order[current[keeper[held]]]]
-    return taken, iou
+    return matched, iou
 
 
 def covering(truth: GroundTruth, detections: Detections, ignored: Bools, least: float) -> Int64s:
@@ -195,14 +195,14 @@ def thresholds(matches: Matches, detections: Detections, recalls_tenths: Sequenc
     points = OperatingPoints(tenths, np.full(shape, np.nan), np.zeros(shape, np.int64), np.zeros(shape, np.int64))
     for label, rows in rows_by_class(detections.label, shape[1], empty=False):
         scores, outcome = detections.scores[rows], matches.outcome[rows]
-        found = -np.sort(-scores[outcome == 1])
+        tp_scores = -np.sort(-scores[outcome == 1])
         for row, r10 in enumerate(tenths):
             needed = -(-r10 * int(matches.n_positive[label]) // 10)
-            if 0 < needed <= len(found):
-                kept = scores >= found[needed - 1]
-                points.threshold[row, label] = found[needed - 1]
-                points.tp[row, label] = np.count_nonzero(outcome[kept] == 1)
-                points.fp[row, label] = np.count_nonzero(outcome[kept] == 0)
+            if 0 < needed <= len(tp_scores):
+                above = scores >= tp_scores[needed - 1]
+                points.threshold[row, label] = tp_scores[needed - 1]
+                points.tp[row, label] = np.count_nonzero(outcome[above] == 1)
+                points.fp[row, label] = np.count_nonzero(outcome[above] == 0)
     return points
 
 
@@ -338,7 +338,7 @@ class _Candidates:
 
 
 def _ranges(ascending: Int64s, keys: Int64s) -> tuple[Int64s, Int64s]:
-    """Return where each key stands among ascending ones, and how often."""
+    """Return the first position and the count of each key in an ascending array."""
     if not len(ascending) or not len(keys):
         return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
     span = int(max(ascending[-1], keys.max())) + 1

@@ -28,7 +28,7 @@ Number = int | float
 RANGES: dict[str, tuple[float, float]] = {"share": (0, 1), "%": (0, 100), "ratio": (-1, inf), "count": (0, inf)}
 """Where the numbers of a unit lie, ends included; a ratio may be a quotient less 1, and any other unit knows no end."""
 Data = Mapping[str, Any]
-"""A result, or a section of one, as its JSON holds it."""
+"""A result, or a section of it, as in its JSON."""
 _PARAMETER = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -50,7 +50,7 @@ class Measure:
     source : str
         Paper with section, equation or table; or the code that it follows.
     undefined : str
-        When there is no such number.
+        When the number is undefined.
     ranked : bool
         Whether leaderboards show it.
     bounds : tuple of float, optional
@@ -84,7 +84,7 @@ class Measure:
 
     def key_of(self, parameters: Mapping[str, str]) -> str:
         """Return the key with its parameters put in."""
-        return _PARAMETER.sub(lambda found: parameters[found[1]], self.key)
+        return _PARAMETER.sub(lambda match: parameters[match[1]], self.key)
 
 
 def range_of(unit: str, measure: Measure | None = None) -> tuple[float, float]:
@@ -104,7 +104,7 @@ class Value(NamedTuple):
     n : int, optional
         How many things it rests on.
     undefined : str
-        Why there is no value; by default what the declaration says.
+        Why the value is missing; by default the reason in the declaration.
     """
 
     measure: str
@@ -151,12 +151,12 @@ def ranked(measures: Iterable[Measure]) -> tuple[Measure, ...]:
 
 
 def measure_of(measures: Sequence[Measure], key: str) -> Measure | None:
-    """Return the measure that a key, ``AWI@0.3``, is one of; None for a key that is of none."""
+    """Return the measure of a key such as ``AWI@0.3``, or None if no measure matches."""
     return next((measure for measure in measures if measure.matches(key)), None)
 
 
 def place_of(measures: Sequence[Measure], key: str) -> tuple[int, str]:
-    """Return where a key stands in the order of the measures; one that is of none stands behind, by name."""
+    """Return the sort key of a measure's key: the order of the measures, then unknown keys by name."""
     return next((position for position, measure in enumerate(measures) if measure.matches(key)), len(measures)), key
 
 
@@ -167,7 +167,7 @@ def formulas(measures: Sequence[Measure], *keys: str) -> dict[str, str]:
 
 
 def definitions(measures: Iterable[Measure], **rules: str) -> dict[str, str]:
-    """Return what a result says of its numbers: the rules given, then the formula of each measure by its base key."""
+    """Return the definitions in a result: `rules`, then the formula of each measure by its base key."""
     return {**rules, **{measure.base: measure.formula for measure in measures}}
 
 

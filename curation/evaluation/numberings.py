@@ -25,7 +25,7 @@ class _Named(msgspec.Struct, gc=False):
 
 
 def ids_from_zero(records: Records, data: bytes, classes: Sequence[str]) -> tuple[Records, str]:
-    """Return records with category ids as ``data.yaml`` counts classes, and what to say of it: see `numbering_of`."""
+    """Return records with category ids as in ``data.yaml``, and a note about them (see `numbering_of`)."""
     position, text = numbering_of(records.used_ids, data, classes)
     if not position:
         return records, ""
@@ -58,7 +58,7 @@ def numbering_of(used: Collection[int], data: bytes, classes: Sequence[str]) -> 
     if not used or min(used) < 1:
         return {}, ""
     if list(classes) == _COCO_NAMES and max(used) > n_classes and used <= {*_COCO_IDS}:
-        position = {number: place for place, number in enumerate(_COCO_IDS)}
+        position = {number: index for index, number in enumerate(_COCO_IDS)}
         numbering = f"the {n_classes} ids of COCO, 1 to {_COCO_IDS[-1]}"
     elif max(used) == n_classes or (max(used) < n_classes and _names_photos(data)):
         position = {number: number - 1 for number in range(1, n_classes + 1)}
@@ -110,8 +110,8 @@ def other_numbering(
     position = truth.resolve(records.image_ids, records.file_names).position
     if _on_their_class(records, position, read, truth) <= _on_their_class(records, position, label, truth):
         return None
-    whose, option = ("the manifest", "manifest") if from_truth else ("the truth file", "truth")
-    return f"all ids of the file are ids of {whose}: --category-ids {option} reads them so"
+    owner, option = ("the manifest", "manifest") if from_truth else ("the truth file", "truth")
+    return f"all ids of the file are ids of {owner}: --category-ids {option} reads them so"
 
 
 def _on_their_class(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> int:

@@ -1,6 +1,6 @@
 """Counts of open-set detection: unknown objects found, taken for known classes or missed, and wilderness impact.
 
-Every reading of wilderness impact stands here: at fixed thresholds over levels of wilderness, at the index of nearest
+Wilderness impact has several readings: at fixed thresholds over levels of wilderness, at the index of nearest
 recall with or without the open-set errors in its denominator, and at confidence thresholds.
 """
 
@@ -113,7 +113,7 @@ def wilderness_levels(
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What became of each detection, and which unknown objects detections of known classes lie on.
+    """Outcome of each detection, and the unknown objects that detections of known classes overlap.
 
     Attributes
     ----------
@@ -145,8 +145,8 @@ class Outcomes:
     def ranked(self) -> list[tuple[int, Int64s]]:
         """Each class with its detections by falling score, ties in input order."""
         order = np.argsort(-self.scores, kind="stable")
-        found = rows_by_class(self.label[order], len(self.n_positive))
-        return [(number, order[rows]) for number, rows in found]
+        by_class = rows_by_class(self.label[order], len(self.n_positive))
+        return [(number, order[rows]) for number, rows in by_class]
 
     @cached_property
     def on_unknown(self) -> Bools:
@@ -158,7 +158,7 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class RecallPoints:
-    """The operating points of one known class: by falling score, the first detection of each recall that it reaches.
+    """Operating points of a known class: the first detection at each recall, by falling score.
 
     Wilderness impact is read at the first index of nearest recall, which is always one of these.
 
@@ -187,10 +187,10 @@ class RecallPoints:
     n_positive: int
 
     def nearest(self, recall: float | Floats) -> Any:
-        """Return the first position whose recall is nearest to each; the first of all where there is no recall."""
+        """Return the first position of the nearest recall to each value; 0 if the class has no recall."""
         above = np.minimum(np.searchsorted(self.recall, recall), len(self.recall) - 1)
         below = np.maximum(above - 1, 0)
-        # In floats, as the official code does: at a midpoint the nearer one is what it takes for nearer.
+        # In floats, as in the official code: rounding errors decide at a midpoint.
         is_below = np.abs(self.recall[below] - recall) <= np.abs(self.recall[above] - recall)
         return np.searchsorted(self.recall, self.recall[np.where(is_below, below, above)])
 
@@ -246,7 +246,7 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
     -------
     dict
         Lists over ``recall`` (decimal texts): ``WI`` = sum of ``on_unknown`` / sum of ``kept`` over classes,
-        ``WI_closed_set_denominator`` (sum of ``kept_closed`` instead), None where a sum is 0; these three sums;
+        ``WI_closed_set_denominator`` (sum of ``kept_closed`` instead), None if a sum is 0; these three sums;
         ``classes``, ``classes_reaching``, and ``never_reached_by``: names of the others.
     """
     sums = np.zeros((3, len(HUNDREDTHS)), np.int64)
@@ -258,13 +258,13 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
         for level, names in zip(HUNDREDTHS, never, strict=True):
             if not points.n_positive or 100 * points.tp < level * points.n_positive:
                 names.append(classes[number])
-    on_unknown, kept, kept_closed = sums.tolist()
+    on_unknown, retained, kept_closed = sums.tolist()
     return {
         "recall": [f"{level // 100}.{level % 100:02d}" for level in HUNDREDTHS],
-        "WI": _ratios(on_unknown, kept),
+        "WI": _ratios(on_unknown, retained),
         "WI_closed_set_denominator": _ratios(on_unknown, kept_closed),
         "on_unknown": on_unknown,
-        "kept": kept,
+        "kept": retained,
         "kept_closed": kept_closed,
         "classes": [len(by_class)] * len(HUNDREDTHS),
         "classes_reaching": [len(by_class) - len(names) for names in never],
@@ -285,8 +285,8 @@ class Targets:
     found_at : ndarray of float64, shape (N,)
         Score of the unknown detection that found it, -inf where none did.
     called_at, called_wrongly_at : ndarray of float64, shape (N,)
-        Highest score of a detection of a known class on it, of any and of those that are no true positive; -inf where
-        there is none.
+        Highest score of a detection of a known class on it, of any and of those that are not true positives; -inf
+        without one.
     added : float
         What recalls add to the objects that they divide by.
     """
@@ -299,7 +299,7 @@ class Targets:
     added: float = 0.0
 
     def recall(self, found: int, n: int) -> float | None:
-        """Return a share of n objects in percent, None of none."""
+        """Return `found` as a percentage of n objects, or None if n is 0."""
         return _percent(found, n + self.added) if n else None
 
 
@@ -327,9 +327,9 @@ def unknown_counts(sought: Targets, rows: Bools | slice = slice(None)) -> dict[s
     Object Detection, section 5.1).
     """
     copies = sought.copies[rows]
-    found = np.isfinite(sought.found_at[rows])
-    missed = np.where(found, 0, copies)
-    n, tp = int(copies.sum()), int(found.sum())
+    detected = np.isfinite(sought.found_at[rows])
+    missed = np.where(detected, 0, copies)
+    n, tp = int(copies.sum()), int(detected.sum())
     result: dict[str, Any] = {
         "num_unknown_gt": n,
         "TP_u": tp,
@@ -385,15 +385,15 @@ def operating_curve(sought: Targets, found: Outcomes, unknown: int) -> dict[str,
     called = _at_least(sought.called_at, sought.copies, limits)
     both = _at_least(np.minimum(sought.called_at, sought.found_at), sought.copies, limits)
     tp = _at_least(sought.found_at, np.ones_like(sought.copies), limits)
-    kept = _at_least(counted, np.ones(len(counted), np.int64), limits)
+    retained = _at_least(counted, np.ones(len(counted), np.int64), limits)
     star = called - both
     objects = [n + sought.added if n else 0] * len(limits)
     return {
         "score": limits.tolist(),
         "TP_u": tp.tolist(),
-        "unknown_detections": kept.tolist(),
+        "unknown_detections": retained.tolist(),
         "UR": _ratios((100 * tp).tolist(), objects),
-        "P_unknown": _ratios((100 * tp).tolist(), kept.tolist()),
+        "P_unknown": _ratios((100 * tp).tolist(), retained.tolist()),
         "FN_u_star": star.tolist(),
         "UDR": _ratios((100 * (tp + star)).tolist(), objects),
         "UDP": _ratios((100 * tp).tolist(), ((tp + star) * bool(n)).tolist()),
@@ -407,9 +407,9 @@ def _at_least(scores: Floats, weights: Int64s, limits: Floats) -> Int64s:
     return np.asarray(total[-1] - total[np.searchsorted(scores[order], limits[::-1])[::-1]])
 
 
-def _kinds_hit(found: Outcomes, kind: Int64s, n_kinds: int) -> Int64s:
+def _kinds_hit(outcomes: Outcomes, kind: Int64s, n_kinds: int) -> Int64s:
     """Return how many detections of known classes lie on each kind of object, by the best object of each."""
-    pairs = found.pairs
+    pairs = outcomes.pairs
     best = np.lexsort((pairs.position, -pairs.iou, pairs.row))
     _, first = np.unique(pairs.row[best], return_index=True)
     return np.bincount(kind[pairs.position[best[first]]], minlength=n_kinds)
@@ -485,7 +485,7 @@ def wilderness_impact(
     dict
         Rows of tables: ``operating_points``, threshold, TP, FP and recall of each class, None with a reason where it is
         left out; ``wilderness_impact``, FP_o and WI of each other class at each level; ``impact``, the three `READINGS`
-        at each level, None where no class is left; ``average_impact``, see `average_impact`.
+        at each level, None if no class is left; ``average_impact``, see `average_impact`.
     """
     opened = _open_false_positives(points, wilderness, levels, len(classes))
     names = ("operating_points", "wilderness_impact", "impact", "average_impact")
@@ -493,7 +493,7 @@ def wilderness_impact(
     positives = matches.n_positive.tolist()
     for row, recall in enumerate(recall_names(points)):
         tp, fp = points.tp[row], points.fp[row]
-        kept, reached = tp + fp, ~np.isnan(points.threshold[row])
+        retained, reached = tp + fp, ~np.isnan(points.threshold[row])
         for number, (name, n) in enumerate(zip(classes, positives, strict=True)):
             at = {"recall": recall, "class": name}
             if not reached[number]:
@@ -504,12 +504,12 @@ def wilderness_impact(
             right, wrong = int(tp[number]), int(fp[number])
             point = {"threshold": float(points.threshold[row, number]), "TP": right, "FP": wrong, "reached": right / n}
             tables["operating_points"].append(at | point | {"left_out": ""})
-            impact = (opened[row, number] / kept[number]).tolist()
+            impact = (opened[row, number] / retained[number]).tolist()
             tables["wilderness_impact"] += [
                 at | {"ratio": ratio, "FP_o": count, "WI": value}
                 for ratio, count, value in zip(levels.names, opened[row, number].tolist(), impact, strict=True)
             ]
-        averages = readings(tp[reached], kept[reached], opened[row][reached]) if reached.any() else None
+        averages = readings(tp[reached], retained[reached], opened[row][reached]) if reached.any() else None
         for reading in READINGS:
             values: Values = averages[reading].tolist() if averages else [None] * len(levels)
             at = {"recall": recall, "over_classes": reading}

@@ -1,6 +1,6 @@
 """Open-world detection by tasks: unknown recall and precision, wilderness impact, A-OSE, AP of old and new classes.
 
-`evaluate_task` yields rows of one task under each variant; `evaluation_as` makes a benchmark's ``evaluate`` of it.
+`evaluate_task` yields rows of a task under each variant; `evaluation_as` returns a benchmark's ``evaluate``.
 """
 
 from __future__ import annotations
@@ -130,18 +130,18 @@ _AT_THE_END = {
 
 def _measure(
     key: str, name: str, unit: Unit, better: Better | None = None, *, source: str = _REVISITING, ranked: bool = False,
-    of: str = "", undefined: str = _NO_UNKNOWN,
+    doc: str = "", undefined: str = _NO_UNKNOWN,
 ) -> Measure:  # fmt: skip
-    formula = DEFINITIONS[of or key.partition("@")[0]]
+    formula = DEFINITIONS[doc or key.partition("@")[0]]
     return Measure(key, name, formula, unit, better, source, undefined, ranked=ranked)
 
 
 _MAPS, _FOUND, _EXCL = "mAP_prev, mAP_cur, mAP_both", "TP_u, FN_u", "FN_u_star_excl_known_tp"
 _higher, _lower = partial(_measure, better="higher"), partial(_measure, better="lower")
 MEASURES = (
-    _higher("mAP_both", "mean average precision, known classes", "%", of=_MAPS, undefined=_NO_CLASSES, ranked=True),
-    _higher("mAP_prev", "mean average precision, previous classes", "%", of=_MAPS, undefined=_NO_CLASSES, ranked=True),
-    _higher("mAP_cur", "mean average precision, current classes", "%", of=_MAPS, undefined=_NO_CLASSES, ranked=True),
+    _higher("mAP_both", "mean average precision, known classes", "%", doc=_MAPS, undefined=_NO_CLASSES, ranked=True),
+    _higher("mAP_prev", "mean average precision, previous classes", "%", doc=_MAPS, undefined=_NO_CLASSES, ranked=True),
+    _higher("mAP_cur", "mean average precision, current classes", "%", doc=_MAPS, undefined=_NO_CLASSES, ranked=True),
     _higher("UR", "unknown recall (U-Recall)", "%", ranked=True),
     _higher("UDR", "unknown detection recall", "%", ranked=True),
     _higher("UDP", "unknown detection precision", "%", ranked=True),
@@ -153,11 +153,11 @@ MEASURES = (
     _lower("WI_at_recall@{recall}", "wilderness impact", "ratio", source=f"{_REVISITING}, equation 1"),
     _higher("AP_unknown", "average precision of class unknown", "%"),
     _higher("P_unknown", "precision of class unknown", "%", undefined="no detection called unknown counts"),
-    _higher("UDR_excl_known_tp", "UDR without known true positives", "%", of=_EXCL),
-    _higher("UDP_excl_known_tp", "UDP without known true positives", "%", of=_EXCL),
+    _higher("UDR_excl_known_tp", "UDR without known true positives", "%", doc=_EXCL),
+    _higher("UDP_excl_known_tp", "UDP without known true positives", "%", doc=_EXCL),
     _measure("num_unknown_gt", "unknown objects", "count"),
-    _higher("TP_u", "unknown objects found", "count", of=_FOUND),
-    _lower("FN_u", "unknown objects missed", "count", of=_FOUND),
+    _higher("TP_u", "unknown objects found", "count", doc=_FOUND),
+    _lower("FN_u", "unknown objects missed", "count", doc=_FOUND),
     _lower("FN_u_star", "unknown objects found as known", "count"),
     _lower("FN_u_star_excl_known_tp", "unknown objects found as known, true positives apart", "count"),
 )  # fmt: skip
@@ -230,7 +230,7 @@ class TaskScene:
 
     @cached_property
     def detections(self) -> Detections:
-        """The detections that are scored: those of known classes from a score on, where the variant says so."""
+        """The scored detections; a variant may set a minimum score for those of known classes."""
         if self.rules.known_score_min < 0:
             return self.given
         return self.given.take(
@@ -259,7 +259,7 @@ class TaskScene:
 
     @cached_property
     def outcomes(self) -> Outcomes:
-        """What becomes of each detection, and which unknown objects those of known classes lie on."""
+        """The outcome of each detection, and the unknown objects that detections of known classes overlap."""
         rules, unknown_label = self.rules, self.truth.unknown
         objects, detections = self.compared
         matches = assign(objects, detections, rules)
@@ -280,15 +280,15 @@ class TaskScene:
         )
 
     def single_outcomes(self) -> SingleOutcomes:
-        """Return what became of each detection and object."""
-        found, objects = self.outcomes, self.truth.truth
+        """Return the outcome of each detection and object."""
+        outcomes, objects = self.outcomes, self.truth.truth
         return SingleOutcomes.of(
             objects,
             self.detections,
             self.rules,
-            outcome=found.outcome,
-            taken=found.taken,
-            pairs=found.pairs,
+            outcome=outcomes.outcome,
+            taken=outcomes.taken,
+            pairs=outcomes.pairs,
             unknown=objects.label == self.truth.unknown,
             counted=positives(objects, self.rules),
             compared=self.compared,
@@ -318,13 +318,13 @@ def evaluate_task(
 
 
 def _measured(scene: TaskScene, rules: Rules) -> Measured:
-    truth, found = scene.truth, scene.outcomes
+    truth, outcomes = scene.truth, scene.outcomes
     points = recall_points(
-        found, truth.unknown, without_objects=rules.impact_without_objects, added=rules.added_objects
+        outcomes, truth.unknown, without_objects=rules.impact_without_objects, added=rules.added_objects
     )
     names = truth.truth.classes
-    sought = targets(truth, found, added=rules.added_objects)
-    classes = _classes(truth, found, rules)
+    unknowns = targets(truth, outcomes, added=rules.added_objects)
+    classes = _classes(truth, outcomes, rules)
     classes["left_out"] = [
         ""
         if number in points or number == truth.unknown
@@ -334,14 +334,14 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
         for number, n in enumerate(classes["n"])
     ]
     # What the official code prints where there is nothing to divide by; also for no detections at all.
-    nothing = 0.0 if rules.nothing == "zero" or not len(found.label) else None
+    nothing = 0.0 if rules.nothing == "zero" or not len(outcomes.label) else None
     impact = impact_at_recalls(points, names)
     for name in ("WI", "WI_closed_set_denominator"):
         # The code prints 0 where no class has detections; where the first of all are ignored it has 0 / 0.
         read = impact[name] if points else [nothing] * len(impact[name])
-        impact[name] = read if found.target.any() else [None] * len(read)
-    counts = _counts(truth, found)
-    originals = (unknown_by_class(truth, found, sought) if found.target.any() else None) or {}
+        impact[name] = read if outcomes.target.any() else [None] * len(read)
+    counts = _counts(truth, outcomes)
+    originals = (unknown_by_class(truth, outcomes, unknowns) if outcomes.target.any() else None) or {}
     tables = {
         "classes": classes,
         "unknown_classes": {
@@ -350,36 +350,36 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
         },
         "impact": impact,
         "counts": {"count": list(counts), "value": list(counts.values())},
-        "unknown_curve": operating_curve(sought, found, truth.unknown),
+        "unknown_curve": operating_curve(unknowns, outcomes, truth.unknown),
         "wilderness_points": _points({names[number]: each.as_lists() for number, each in points.items()}),
     }
-    values = [*_means(classes), *_unknown(found, sought, classes, nothing), *_impact_values(impact, found)]
-    notes = _notes(truth, classes, counts, rules, has_unknown=bool(found.target.any()))
-    kept = {name: table for name, table in tables.items() if name != "unknown_classes" or originals}
+    values = [*_means(classes), *_unknown(outcomes, unknowns, classes, nothing), *_impact_values(impact, outcomes)]
+    notes = _notes(truth, classes, counts, rules, has_unknown=bool(outcomes.target.any()))
+    retained = {name: table for name, table in tables.items() if name != "unknown_classes" or originals}
     if rules.scoreless:
         classes["AP"] = [None] * len(names)
-        kept = {name: kept[name] for name in kept if name not in _OF_SCORES}
+        retained = {name: retained[name] for name in retained if name not in _OF_SCORES}
         reason = "it needs scores, which this variant passes over"
         values = [
             row._replace(value=None, undefined=reason) if row.measure.startswith(("mAP", "AP_", "WI")) else row
             for row in values
         ]
-    return Measured(values, kept, list(notes))
+    return Measured(values, retained, list(notes))
 
 
-def _classes(truth: TaskTruth, found: Outcomes, rules: Rules) -> dict[str, list[Any]]:
+def _classes(truth: TaskTruth, outcomes: Outcomes, rules: Rules) -> dict[str, list[Any]]:
     """Return a row a class, unknown last: AP in percent, None without objects."""
-    names, n = truth.truth.classes, found.n_positive.tolist()
+    names, n = truth.truth.classes, outcomes.n_positive.tolist()
     precisions: list[float | None] = []
-    for number, rows in found.ranked:
-        rows = rows[found.outcome[rows] >= 0]
-        ap = average_precision(found.scores[rows], found.outcome[rows] == 1, n[number], rules)
+    for number, rows in outcomes.ranked:
+        rows = rows[outcomes.outcome[rows] >= 0]
+        ap = average_precision(outcomes.scores[rows], outcomes.outcome[rows] == 1, n[number], rules)
         precisions.append(100 * ap if n[number] else None)
 
     def count(rows: Any) -> list[int]:
-        return list(np.bincount(found.label[rows], minlength=len(names)).tolist())
+        return list(np.bincount(outcomes.label[rows], minlength=len(names)).tolist())
 
-    tp, task = count(found.outcome == 1), truth.task
+    tp, task = count(outcomes.outcome == 1), truth.task
     return {
         "class": list(names),
         "role": [*("previous" for _ in task.previous), *("current" for _ in task.current), UNKNOWN],
@@ -387,10 +387,10 @@ def _classes(truth: TaskTruth, found: Outcomes, rules: Rules) -> dict[str, list[
         "detections": count(slice(None)),
         "AP": precisions,
         "tp": tp,
-        "fp": count(found.outcome == 0),
-        "ignored": count(found.outcome < 0),
+        "fp": count(outcomes.outcome == 0),
+        "ignored": count(outcomes.outcome < 0),
         "max_recall": [right / size if size else None for right, size in zip(tp, n, strict=True)],
-        "on_unknown": [*count(found.on_unknown)[:-1], None],
+        "on_unknown": [*count(outcomes.on_unknown)[:-1], None],
     }
 
 
@@ -411,11 +411,13 @@ def _means(classes: Mapping[str, Sequence[Any]]) -> Iterator[Value]:
             yield Value(key, sum_in_order(each) / len(each) if each else None, undefined=undefined)
 
 
-def _unknown(found: Outcomes, sought: Targets, classes: Mapping[str, Any], nothing: float | None) -> Iterator[Value]:
+def _unknown(
+    outcomes: Outcomes, unknowns: Targets, classes: Mapping[str, Any], nothing: float | None
+) -> Iterator[Value]:
     """Yield the counts and rates of unknown objects."""
-    defined = bool(found.target.any())
-    counts = unknown_counts(sought)
-    counts["AOSE"] = int(found.on_unknown.sum())
+    defined = bool(outcomes.target.any())
+    counts = unknown_counts(unknowns)
+    counts["AOSE"] = int(outcomes.on_unknown.sum())
     for key, value in counts.items():
         number = None if key.startswith("AOSE") and not defined else value
         n = counts["num_unknown_gt"] if key in ("UR", "UDR") else None
@@ -424,8 +426,8 @@ def _unknown(found: Outcomes, sought: Targets, classes: Mapping[str, Any], nothi
     yield Value("P_unknown", 100 * counts["TP_u"] / called if called else nothing)
 
 
-def _impact_values(impact: Mapping[str, Any], found: Outcomes) -> Iterator[Value]:
-    undefined = "the denominator is 0" if found.target.any() else _NO_UNKNOWN
+def _impact_values(impact: Mapping[str, Any], outcomes: Outcomes) -> Iterator[Value]:
+    undefined = "the denominator is 0" if outcomes.target.any() else _NO_UNKNOWN
     index_of = {f"0.{tenths}": 10 * tenths - 1 for tenths in range(1, 10)}
     for name in ("WI", "WI_closed_set_denominator"):
         yield Value(name, impact[name][index_of["0.8"]], undefined=undefined)
@@ -442,9 +444,9 @@ def _points(by_class: Mapping[str, Mapping[str, list[Any]]]) -> dict[str, list[A
     }
 
 
-def _counts(truth: TaskTruth, found: Outcomes) -> dict[str, Any]:
+def _counts(truth: TaskTruth, outcomes: Outcomes) -> dict[str, Any]:
     objects, lines = truth.truth, int(truth.lines.sum())
-    is_unknown = found.label == truth.unknown
+    is_unknown = outcomes.label == truth.unknown
     per_image = {"all": len(is_unknown), "known": int((~is_unknown).sum()), "unknown": int(is_unknown.sum())}
     return {
         "images": objects.n_images,
@@ -454,9 +456,9 @@ def _counts(truth: TaskTruth, found: Outcomes) -> dict[str, Any]:
         "unknown_objects": int((objects.label == truth.unknown).sum()),
         "crowd": int(objects.crowd.sum()),
         "difficult": int(objects.difficult.sum()),
-        "detections": len(found.label),
+        "detections": len(outcomes.label),
         **{f"detections_per_image_{kind}": n / lines if lines else None for kind, n in per_image.items()},
-        "FP_u": int((is_unknown & (found.outcome == 0)).sum()),
+        "FP_u": int((is_unknown & (outcomes.outcome == 0)).sum()),
     }
 
 
@@ -607,12 +609,12 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         rules = (SCORE_FREE,) if scoreless else select(known, variant)
         _check(manifest, classes, images, part, task)
         require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
-        taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
+        opened = load_manifest(manifest) if isinstance(manifest, str) else manifest
         opening = reading.opener()
         if isinstance(truth, Mapping) and not truth:
-            named = [part] if part else [f"{entry.name}-test" for entry in tasks_of_manifest(taken)] if taken else []
-            truth = remembered_truth(taken, named)
-        tasks = _tasks(truth, task, taken, classes, opening)
+            parts = [part] if part else [f"{entry.name}-test" for entry in tasks_of_manifest(opened)] if opened else []
+            truth = remembered_truth(opened, parts)
+        tasks = _tasks(truth, task, opened, classes, opening)
         names = [entry.name for entry in tasks]
         hint = f"one plain --detections FILE goes with --task {(task or names)[0]}"
         files: dict[str, Path] = by_name(detections, "--detections", "task", names, wanted=task, hint=hint)
@@ -622,18 +624,18 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         for chosen in steps([entry for entry in tasks if entry.name in files], "reading tasks"):
             source = opening(truths[chosen.name])
             numbers = numbered(chosen, source, category_ids)
-            lines = _lines(taken, part or f"{numbers.name}-test", images)
-            found = task_truth(source, numbers, lines, repeats=repeats)
+            lines = _lines(opened, part or f"{numbers.name}-test", images)
+            task_objects = task_truth(source, numbers, lines, repeats=repeats)
             read = read_task_detections(
-                files[numbers.name], found, source, policy, accepted=Accepted(scoreless=scoreless)
+                files[numbers.name], task_objects, source, policy, accepted=Accepted(scoreless=scoreless)
             )
             if scoreless:
                 read = replace(read, detections=read.detections.unscored())
-            inputs[numbers.name] = found, read
-        facts = _about(taken, part, inputs, rules, repeats, {"classes": classes, "images": images})
+            inputs[numbers.name] = task_objects, read
+        facts = _about(opened, part, inputs, rules, repeats, {"classes": classes, "images": images})
         scored = [
             Scored(
-                part=name if taken is None else part or f"{name}-test",
+                part=name if opened is None else part or f"{name}-test",
                 task=name,
                 variant=variant,
                 method=stem_of(facts["inputs"][name]["detections"]),
@@ -643,8 +645,8 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
                 operating_point={key: facts["variants"][variant][key] for key in ("WI_recall", "iou")},
                 found=measured,
             )
-            for name, (found, read) in steps(inputs.items(), "evaluating tasks")
-            for variant, measured in evaluate_task(found, read.detections, rules).items()
+            for name, (task_objects, read) in steps(inputs.items(), "evaluating tasks")
+            for variant, measured in evaluate_task(task_objects, read.detections, rules).items()
         ]
         return Result(
             report,
@@ -652,8 +654,8 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
             scored=scored,
             notes=[*all_notes, *(note for entry in scored if entry.found for note in entry.found.notes)],
             outcomes=lambda: {
-                f"{name}/{each.name}": [TaskScene(found, read.detections, each).single_outcomes()]
-                for name, (found, read) in inputs.items()
+                f"{name}/{each.name}": [TaskScene(task_objects, read.detections, each).single_outcomes()]
+                for name, (task_objects, read) in inputs.items()
                 for each in rules
             },
         )

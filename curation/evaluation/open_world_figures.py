@@ -135,8 +135,8 @@ def _unreached(task: str, measured: Measured) -> str:
         return f"{plain(task)}: " + (
             f"all {n} classes reach recall 0.8" if n else "no class has detections and objects"
         )
-    shown = examples([plain(name, 24) for name in names.split(", ")], 3)
-    return f"{plain(task)}: {n - reaching} of {n} classes do not reach recall 0.8: {shown}"
+    listed = examples([plain(name, 24) for name in names.split(", ")], 3)
+    return f"{plain(task)}: {n - reaching} of {n} classes do not reach recall 0.8: {listed}"
 
 
 def _draw_precision(axis: Axes, measured: Measured, number: int, task: str) -> None:

@@ -151,18 +151,18 @@ def point_at_fpr(curve: OscrCurve, query: str) -> int | None:
     int or None
         Position in the curve's columns.
     """
-    asked = read_query(query)
+    rate = read_query(query)
     if curve.variant == "exact":
         # In whole samples: 0.1 * 30 is more than 3 in floats.
-        return int(np.argmax(curve.other <= int(asked * curve.n_other)))
-    wanted, fpr = float(asked), curve.fpr
+        return int(np.argmax(curve.other <= int(rate * curve.n_other)))
+    target, fpr = float(rate), curve.fpr
     if curve.variant == "comparison":
-        below = fpr < wanted
+        below = fpr < target
         return int(np.argmax(below)) if below.any() else None
-    if not asked:
+    if not rate:
         return None
-    point = int(np.argmin(np.abs(fpr - wanted)))
-    away = round(100 * abs(float(fpr[point]) - wanted) / wanted, 1)
+    point = int(np.argmin(np.abs(fpr - target)))
+    away = round(100 * abs(float(fpr[point]) - target) / target, 1)
     return None if away >= 10 else point
 
 
@@ -186,7 +186,7 @@ def read_query(text: str) -> Fraction:
 def oscr(
     data: ClassScores, group: str, *, variant: Variant = "exact", queries: tuple[str, ...] = QUERIES
 ) -> list[dict[str, Any]]:
-    """Return a row a query: CCR at a false positive rate, of one group, with what belongs to it.
+    """Return a row for each query: CCR of a group at a false positive rate, with related values.
 
     Returns
     -------
@@ -380,21 +380,21 @@ def oscr_figure(
         group: {name: curve for name, data in classifiers.items() if (curve := curve_of(data, group, variant))}
         for group in GROUPS
     }
-    curves = {group: found for group, found in curves.items() if found}
+    curves = {group: by_name for group, by_name in curves.items() if by_name}
     if not curves:
         raise EvaluationError("A curve needs known and other samples", where=str(stem))
     rows = [
         (group, name, *point)
-        for group, found in curves.items()
-        for name, curve in found.items()
+        for group, by_name in curves.items()
+        for name, curve in by_name.items()
         for point in np.column_stack([curve.thresholds, curve.ccr, curve.fpr])[::-1].tolist()
     ]
 
     def draw() -> Figure:
         figure, axes = small_multiples(2 * len(curves), most=2, height=2.2, sharey=True)
-        for line, (group, found) in enumerate(curves.items()):
-            _draw_curves(axes[2 * line], found, list(classifiers), log=True)
-            _draw_curves(axes[2 * line + 1], found, list(classifiers), log=False)
+        for line, (group, by_name) in enumerate(curves.items()):
+            _draw_curves(axes[2 * line], by_name, list(classifiers), log=True)
+            _draw_curves(axes[2 * line + 1], by_name, list(classifiers), log=False)
             axes[2 * line].set_title(f"{group} samples (log scale)")
             axes[2 * line + 1].set_title(f"{group} samples")
         label_outer(axes, "false positive rate", "correct classification rate")
@@ -406,27 +406,27 @@ def oscr_figure(
 
 
 def score_histograms(classifiers: Mapping[str, ClassScores], stem: Path, *, note: str = "") -> list[Path]:
-    """Draw how scores are spread: of its own class for known samples, the highest known one for the others.
+    """Draw histograms of scores: of the true class for known samples, the highest known score for the others.
 
     Forty bins over [0, 1] for probabilities, else over the range of scores (see `oscr_figure` for the parameters).
     """
     columns = {name: _columns(data) for name, data in classifiers.items()}
     edges = {name: _edges(data, columns[name]) for name, data in classifiers.items()}
     counts = {
-        name: {kind: np.histogram(values, edges[name])[0] for kind, values in found.items()}
-        for name, found in columns.items()
+        name: {kind: np.histogram(values, edges[name])[0] for kind, values in samples.items()}
+        for name, samples in columns.items()
     }
     rows = [
         (name, kind, low, high, count)
-        for name, found in counts.items()
-        for kind, heights in found.items()
+        for name, samples in counts.items()
+        for kind, heights in samples.items()
         for low, high, count in zip(edges[name][:-1].tolist(), edges[name][1:].tolist(), heights.tolist(), strict=True)
     ]
 
     def draw() -> Figure:
         figure, axes = small_multiples(len(classifiers), height=1.9)
-        for axis, (name, found) in zip(axes, counts.items(), strict=True):
-            for kind, heights in found.items():
+        for axis, (name, by_kind) in zip(axes, counts.items(), strict=True):
+            for kind, heights in by_kind.items():
                 _draw_histogram(axis, edges[name], heights, kind)
             axis.set(title=plain(name), ylim=(0, None))
         label_outer(axes, "score", "share of samples (%)")
@@ -454,8 +454,8 @@ def _drawn_points(curve: OscrCurve) -> Floats:
     order = np.arange(len(curve.thresholds))[::-1]
     other = curve.other[order]
     last = np.append(other[1:] != other[:-1], True)
-    kept = order[last] if curve.variant == "exact" else order
-    chosen = kept[_spread(curve.other[kept])]
+    rows = order[last] if curve.variant == "exact" else order
+    chosen = rows[_spread(curve.other[rows])]
     return np.column_stack([curve.ccr[chosen], curve.fpr[chosen]])
 
 
@@ -464,8 +464,8 @@ def _spread(counts: Int64s) -> Int64s:
     if len(counts) <= _MOST_POINTS:
         return np.arange(len(counts))
     half = _MOST_POINTS // 2
-    wanted = np.concatenate([np.geomspace(1, max(counts[-1], 1), half), np.linspace(counts[0], counts[-1], half - 2)])
-    rows = np.minimum(np.searchsorted(counts, wanted), len(counts) - 1)
+    targets = np.concatenate([np.geomspace(1, max(counts[-1], 1), half), np.linspace(counts[0], counts[-1], half - 2)])
+    rows = np.minimum(np.searchsorted(counts, targets), len(counts) - 1)
     return np.unique(np.concatenate([[0], rows, [len(counts) - 1]]))
 
 
@@ -492,9 +492,9 @@ def _draw_curves(axis: Axes, curves: Mapping[str, OscrCurve], names: list[str], 
 
 
 def _columns(data: ClassScores) -> dict[str, Floats]:
-    found = {"known": data.target[data.known]}
-    found |= {group: data.highest[data.group(group)] for group in GROUPS}
-    return {kind: values for kind, values in found.items() if len(values)}
+    columns = {"known": data.target[data.known]}
+    columns |= {group: data.highest[data.group(group)] for group in GROUPS}
+    return {kind: values for kind, values in columns.items() if len(values)}
 
 
 def _edges(data: ClassScores, columns: Mapping[str, Floats]) -> Floats:

@@ -1,4 +1,4 @@
-"""What became of every single detection and object, as the evaluator matched them: to be looked at, one by one.
+"""Outcomes of all detections and objects, as the evaluator matched them, for inspection.
 
 An evaluator hands over what its own matching found (`Outcomes.of`); nothing is matched again. Sums over detections and
 objects are therefore the numbers of the result.
@@ -35,7 +35,7 @@ KINDS: dict[str, str] = {
     BACKGROUND: "a false positive that lies on no annotated object",
     IGNORED: "it counts neither way: its object is difficult or crowd",
 }
-"""What became of a detection: each is exactly one of these."""
+"""Outcomes of a detection: each detection has exactly one."""
 
 FOUND, CALLED_KNOWN, MISSED, UNCOUNTED = "found", "called known", "missed", "ignored"
 STATES: dict[str, str] = {
@@ -44,7 +44,7 @@ STATES: dict[str, str] = {
     MISSED: "nothing found it",
     UNCOUNTED: "it need not be found: difficult or crowd",
 }
-"""What became of an object: each is exactly one of these."""
+"""Outcomes of an object: each object has exactly one."""
 NO_OBJECT = "no object"
 """State in the row of an image that has none."""
 OUTCOMES, OBJECTS = "outcomes", "objects"
@@ -53,7 +53,7 @@ OUTCOMES, OBJECTS = "outcomes", "objects"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """What became of the detections and objects of one part.
+    """Outcomes of the detections and objects of a part.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class Outcomes:
     kind : ndarray of int8, shape (d,)
         Position in `KINDS`.
     matched : ndarray of int32, shape (d,)
-        The object that makes a detection what it is: the one it found, the unknown one it lies on, else the one of
-        highest IoU where that suffices for a match, or where the detection is ignored; -1 for none.
+        The object that decides the outcome of a detection: the object that it matches, the unknown object that it
+        overlaps, else the object of highest IoU if the IoU suffices or the detection is ignored; -1 for none.
     iou : ndarray of float64, shape (d,)
         With that object, else the highest with any object; of the boxes as the variant rounds them.
     on_unknown : ndarray of bool, shape (d,)
@@ -76,7 +76,7 @@ class Outcomes:
     state : ndarray of int8, shape (m,)
         Position in `STATES`.
     kept_at : mapping of str to ndarray of bool, shape (d,)
-        Which detections stand at or above the threshold of an operating point, by its recall.
+        Which detections score at or above the threshold of an operating point, by its recall.
     """
 
     __repr__ = short_repr
@@ -138,11 +138,11 @@ class Outcomes:
         paired = np.flatnonzero(right | is_error)
         iou = iou.copy()
         iou[paired] = pair_iou(boxes.boxes[paired], objects.boxes[matched[paired]])
-        found = np.zeros(len(truth.label), bool)
-        found[taken[right]] = True
+        detected = np.zeros(len(truth.label), bool)
+        detected[taken[right]] = True
         called = np.zeros(len(truth.label), bool)
         called[pairs.position] = True
-        states = [~counted, found, called & unknown, np.ones(len(truth.label), bool)]
+        states = [~counted, detected, called & unknown, np.ones(len(truth.label), bool)]
         state = np.select(states, [3, 0, 1, 2]).astype(np.int8)
         return cls(
             part=part,
@@ -168,10 +168,10 @@ class Outcomes:
         }
 
     def class_of(self, row: int) -> str:
-        """Return the class that an object is called by: its own where the truth says it, else as it is scored."""
-        own = self.truth.original[row] if self.truth.original is not None else ""
+        """Return the class of an object: the original class if the truth states it, else the scored class."""
+        original = self.truth.original[row] if self.truth.original is not None else ""
         label = int(self.truth.label[row])
-        return own or (self.truth.classes[label] if label >= 0 else UNKNOWN)
+        return original or (self.truth.classes[label] if label >= 0 else UNKNOWN)
 
     def frame(self) -> pd.DataFrame:
         """Return a row a detection: image, class, score, box, kind, IoU, and the class of the object it belongs to."""
@@ -190,7 +190,7 @@ class Outcomes:
             "matched": ["" if row < 0 else self.class_of(row) for row in matched],
             "on_unknown": self.on_unknown,
         }
-        return pd.DataFrame(columns | {f"kept_at_{recall}": kept for recall, kept in self.kept_at.items()})
+        return pd.DataFrame(columns | {f"kept_at_{recall}": mask for recall, mask in self.kept_at.items()})
 
     def objects(self) -> pd.DataFrame:
         """Return a row an object, by image: class, box, whether it is unknown, state; one of an image without any."""
@@ -214,7 +214,7 @@ class Outcomes:
 
 
 def outcomes_by_class(truth: GroundTruth, detections: Detections, rules: Rules, **more: Any) -> Outcomes:
-    """Return what became of detections of known classes, where unknown objects have the label -1.
+    """Return outcomes of detections of known classes, where unknown objects have the label -1.
 
     Parameters
     ----------
@@ -249,5 +249,5 @@ def frames_of(outcomes: Mapping[str, Sequence[Outcomes]]) -> dict[str, pd.DataFr
         for kind, frame in ((OUTCOMES, part.frame()), (OBJECTS, part.objects())):
             frame.insert(0, "scored", name)
             frames[kind].append(frame)
-    found, objects = (pd.concat(rows, ignore_index=True) for rows in frames.values())
-    return {OUTCOMES: found[[name for name in found if not name.startswith("kept_at_")]], OBJECTS: objects}
+    detections, objects = (pd.concat(rows, ignore_index=True) for rows in frames.values())
+    return {OUTCOMES: detections[[name for name in detections if not name.startswith("kept_at_")]], OBJECTS: objects}

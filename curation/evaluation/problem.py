@@ -31,7 +31,7 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Stray = Literal["error", "drop"]
-"""What becomes of predictions on images that are not asked for: refused, or left out and counted."""
+"""What to do with predictions on other images: reject them, or leave them out and count them."""
 LARGEST_SCORE = 1e100
 """Of a score or logit: beyond any network, and small enough that no sum of squares overflows."""
 _SHOWN = 300
@@ -41,7 +41,7 @@ MOST_LISTED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class GroundTruth:
-    """The annotated objects of one part.
+    """The annotated objects of a part.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class GroundTruth:
     classes : tuple of str, length K
         The known classes.
     class_numbers : tuple of int or None, length K
-        Category ids that predictions use for them; None for a class that goes by name alone.
+        Category ids that predictions use for them; None for a class that has only a name.
     image : ndarray of int32, shape (m,)
         Position in `image_numbers`; objects are grouped by it, in file order within an image.
     label : ndarray of int32, shape (m,)
@@ -63,7 +63,7 @@ class GroundTruth:
     areas : ndarray of float64, shape (m,)
     index : ImageIndex, or None
         All N images of the annotation file, by which references are resolved; None: `image_numbers` are the ids, and
-        there are no other images.
+        the file has no other images.
     part_positions : ndarray of int32, shape (N,), or None
         Position in `image_numbers` of each image of `index`, -1 for images outside the part.
     image_ids : tuple of str, length n, or ()
@@ -78,7 +78,7 @@ class GroundTruth:
         Width and height of each image in pixels, 0 where the annotation file does not say.
     federated : ndarray of int32, shape (p, 3), or None
         Image, label and position in `curation.sources.source.FEDERATED`, of a dataset that labels each image for some
-        classes alone. COCO AP heeds it; all other measures take every image for labelled.
+        classes alone. COCO AP uses it; all other measures treat every image as labelled.
     yolo_classes : tuple of str
         All names of the ``data.yaml`` that numbers the classes from 0; empty where `class_numbers` come from elsewhere.
     """
@@ -150,7 +150,7 @@ class GroundTruth:
 
 @dataclass(frozen=True, slots=True)
 class Detections:
-    """Predicted boxes of one part, in input order; input order decides ties.
+    """Predicted boxes of a part, in input order; input order decides ties.
 
     Attributes
     ----------
@@ -223,22 +223,22 @@ def of_classes(truth: GroundTruth, detections: Detections, kept: Int64s) -> tupl
     """
     new_label = np.full(len(truth.classes) + 1, -1, np.int32)
     new_label[kept] = np.arange(len(kept), dtype=np.int32)
-    said = truth.federated
-    if said is not None:
-        said = np.column_stack([said[:, 0], new_label[said[:, 1]], said[:, 2]]).astype(np.int32)
-        said = said[said[:, 1] >= 0]
+    federated = truth.federated
+    if federated is not None:
+        federated = np.column_stack([federated[:, 0], new_label[federated[:, 1]], federated[:, 2]]).astype(np.int32)
+        federated = federated[federated[:, 1] >= 0]
     return replace(
         truth,
         classes=tuple(truth.classes[label] for label in kept.tolist()),
         class_numbers=tuple(truth.class_numbers[label] for label in kept.tolist()),
         label=new_label[truth.label],
-        federated=said,
+        federated=federated,
     ), replace(detections, label=new_label[detections.label])
 
 
 def classes_in_use(truth: GroundTruth, *detections: Detections) -> Int64s:
     """Return the position of each class that objects or detections have, ascending."""
-    labels = [truth.label[truth.label >= 0], *(found.label for found in detections)]
+    labels = [truth.label[truth.label >= 0], *(part.label for part in detections)]
     return distinct(np.concatenate(labels)).astype(np.int64)
 
 
@@ -257,7 +257,7 @@ class KnownClasses:
     ----------
     names : tuple of str, length K
     numbers : tuple of int or None, length K
-        Category ids that detections use; None for a class that goes by name alone.
+        Category ids that detections use; None for a class that has only a name.
     aliases : mapping of str to str
         Other names of known classes in annotation files (``airplane`` of ``aeroplane``).
     origin : str
@@ -323,8 +323,8 @@ def class_names(path: Path) -> Names:
 
 def classes_of_source(source: Source) -> KnownClasses:
     """Return the categories of a closed truth without ``unknown`` (id -1 or that name)."""
-    own = zip(source.categories.names, source.categories.category_ids, strict=True)
-    known = [pair for pair in own if pair[0] != UNKNOWN and pair[1] != UNKNOWN_NUMBER]
+    pairs = zip(source.categories.names, source.categories.category_ids, strict=True)
+    known = [pair for pair in pairs if pair[0] != UNKNOWN and pair[1] != UNKNOWN_NUMBER]
     return KnownClasses(
         tuple(name for name, _ in known),
         tuple(number for _, number in known),
@@ -335,9 +335,9 @@ def classes_of_source(source: Source) -> KnownClasses:
 
 def _unknown_numbers(source: Source) -> tuple[int, ...]:
     """Return the ids that ``unknown`` may have in detections: -1, and that of the source's category of this name."""
-    own = zip(source.categories.names, source.categories.category_ids, strict=True)
-    stated = (number for name, number in own if name == UNKNOWN and number is not None)
-    return tuple(dict.fromkeys((UNKNOWN_NUMBER, *stated)))
+    pairs = zip(source.categories.names, source.categories.category_ids, strict=True)
+    numbers = (number for name, number in pairs if name == UNKNOWN and number is not None)
+    return tuple(dict.fromkeys((UNKNOWN_NUMBER, *numbers)))
 
 
 def _stated_ids(source: Source | None, aliases: Mapping[str, str]) -> dict[int, str]:
@@ -374,9 +374,9 @@ def classes_of_file(path: Path, source: Source) -> KnownClasses:
         It is not such a file, lists a class twice, or the closed truth has no category of a known class.
     """
     names = class_names(path)
-    own = _own_numbers(source, names, {}, f"does {path.name} spell the classes as the truth does?")
+    numbers = _own_numbers(source, names, {}, f"does {path.name} spell the classes as the truth does?")
     unknown = () if UNKNOWN in names else _unknown_numbers(source)
-    return KnownClasses(names, own, path.name, unknown_numbers=unknown)
+    return KnownClasses(names, numbers, path.name, unknown_numbers=unknown)
 
 
 def classes_of_manifest(
@@ -410,12 +410,12 @@ def classes_of_manifest(
     names, origin = tuple(indices), f"manifest {header.name} {header.version}"
     unknown = tuple(dict.fromkeys((UNKNOWN_NUMBER, unknown_index(header))))
     if source is None or not counts_truth_ids(source, ids):
-        numbers, stated = tuple(indices.values()), _stated_ids(source, aliases)
-        return KnownClasses(names, numbers, origin, aliases, unknown, stated, "manifest")
+        numbers, others = tuple(indices.values()), _stated_ids(source, aliases)
+        return KnownClasses(names, numbers, origin, aliases, unknown, others, "manifest")
     hint = "--category-ids manifest takes the manifest's ids; --classes FILE names other classes"
-    own = _own_numbers(source, names, aliases, hint)
+    own_numbers = _own_numbers(source, names, aliases, hint)
     other = {**dict.fromkeys(unknown, UNKNOWN), **{index: name for name, index in indices.items()}}
-    return KnownClasses(names, own, origin, aliases, _unknown_numbers(source), other)
+    return KnownClasses(names, own_numbers, origin, aliases, _unknown_numbers(source), other)
 
 
 def counts_truth_ids(source: Source, ids: CategoryIds | None) -> bool:
@@ -584,7 +584,7 @@ def numbered(task: ClassRoles, source: Source, ids: CategoryIds | None = None) -
     """Return a manifest's task with the category ids that its detections use.
 
     These are the ids of the ground truth where its file numbers its classes: a detector was given that file, or the
-    one that it was made from. Otherwise, or where `ids` says so, they are the indices of the manifest's classes.
+    one that it was made from. Otherwise, or if `ids` requires it, they are the indices of the manifest's classes.
 
     Raises
     ------
@@ -627,12 +627,12 @@ def known_classes(task: ClassRoles, source: Source) -> KnownClasses:
     EvaluationError
         The truth has no category of a known class, or objects of a class that the task does not name.
     """
-    own = _own_numbers(source, task.known, task.aliases, "is this the test view of another task?")
+    numbers = _own_numbers(source, task.known, task.aliases, "is this the test view of another task?")
     if task.rest is not None:
-        named = {*task.known, *task.rest, UNKNOWN}
-        shown = set(source.require_objects("An evaluation").category.tolist())
+        expected = {*task.known, *task.rest, UNKNOWN}
+        used = set(source.require_objects("An evaluation").category.tolist())
         names = enumerate(source.categories.names)
-        unnamed = [name for number, name in names if number in shown and task.aliases.get(name, name) not in named]
+        unnamed = [name for number, name in names if number in used and task.aliases.get(name, name) not in expected]
         if unnamed:
             raise EvaluationError(
                 f"The truth shows objects of classes that task {task.name} does not name",
@@ -644,7 +644,7 @@ def known_classes(task: ClassRoles, source: Source) -> KnownClasses:
     known = set(task.known)
     return KnownClasses(
         task.known,
-        own if task.numbers is None else tuple(task.numbers[name] for name in task.known),
+        numbers if task.numbers is None else tuple(task.numbers[name] for name in task.known),
         task.origin,
         {alias: name for alias, name in task.aliases.items() if name in known},
         ids_from=task.ids_from,
@@ -674,5 +674,5 @@ def files_of(source: Source) -> str:
 
 
 def repeated(names: Iterable[str]) -> list[str]:
-    """Return the names that stand more than once, each once."""
+    """Return the names that occur more than once, each once."""
     return [name for name, count in Counter(names).items() if count > 1]

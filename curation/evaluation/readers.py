@@ -103,7 +103,7 @@ ACCEPTED = Accepted()
 
 @dataclass(frozen=True, slots=True)
 class ReadDetections:
-    """Detections of one part with what is to be told about their file.
+    """Detections of a part with notes about their file.
 
     Attributes
     ----------
@@ -137,12 +137,12 @@ class ReadDetections:
 
 @dataclass(frozen=True, slots=True)
 class RawColumns:
-    """Unchecked columns of one file, and what to call a row of it in a message.
+    """Unchecked columns of a file, and the name of a row in a message.
 
     Attributes
     ----------
     boxes : ndarray of float64, shape (n, 4)
-        ``x, y, w, h``; `check_values` makes negative sizes 0 where the policy says so.
+        ``x, y, w, h``; `check_values` makes negative sizes 0 if the policy allows it.
     scores : ndarray of float64, shape (n,)
     at : callable
         Returns the name of a row.
@@ -165,10 +165,10 @@ def read_coco_results(
 ) -> ReadDetections:
     """Return the detections of a COCO results file: records of ``image_id``, class, ``bbox`` and ``score``.
 
-    A ``file_name`` may stand in place of the id or beside it (see `curation.sources.identity`). They stand in a list,
-    or one a line (JSON lines); the file may be compressed by gzip. The class is ``category_id`` as in the truth, or
-    ``category``, a name. Detections called ``unknown`` are left out and counted: what is measured here are known
-    classes, and a detection of none of them is neither right nor wrong for any.
+    A ``file_name`` may replace or accompany the id (see `curation.sources.identity`). Records form a list,
+    or have a line each (JSON lines); the file may be compressed by gzip. The class is ``category_id`` as in the truth,
+    or ``category``, a name. Detections called ``unknown`` are left out and counted: the measures are about known
+    classes, for which these detections are neither right nor wrong.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def read_coco_results(
     MissingFileError
         No such file.
     PredictionError
-        It is no list of such records, or a record has a category that is neither known nor unknown, a box that is not
+        The file is not a list of such records, or a record has a category that is neither known nor unknown, a box not
         finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
         an image that is not in the ground truth. The message names the record.
     """
@@ -218,25 +218,25 @@ def _read_json(
         records, numbering = ids_from_zero(records, file.data, truth.yolo_classes)
     columns = RawColumns(records.boxes, records.scores, at, records.background)
     label = labels_of(records, columns)
-    position, found, disagreeing = locate(records.image_ids, truth, at, records.file_names)
+    position, is_known, disagreeing = locate(records.image_ids, truth, at, records.file_names)
     if accepted.bounded:
-        columns = _in_pixels(columns, position, found, accepted.boxes, truth.stated_sizes)
+        columns = _in_pixels(columns, position, is_known, accepted.boxes, truth.stated_sizes)
     negative = check_values(columns, policy, scoreless=accepted.scoreless)
-    if not found.all() and policy.stray == "error":
+    if not is_known.all() and policy.stray == "error":
         references = records.references
-        strays = [references[row] for row in np.flatnonzero(~found).tolist()]
-        swapped = others is not None and _lie_on(others, records, ~found)
+        strays = [references[row] for row in np.flatnonzero(~is_known).tolist()]
+        swapped = others is not None and _lie_on(others, records, ~is_known)
         hint = SWAPPED if swapped else stray_hint(references, truth)
         kind = "image_id" if records.file_names is None else "image"
-        raise stray_error(columns, found, f"{kind} {strays[0]!s:.80}", truth, hint)
+        raise stray_error(columns, is_known, f"{kind} {strays[0]!s:.80}", truth, hint)
     strange, unknown = label == STRANGE, label == _UNKNOWN
-    counts = report(stray=int((~found | strange).sum()), negative=negative, disagreeing=disagreeing)
-    if left_out := int((found & unknown).sum()):
+    counts = report(stray=int((~is_known | strange).sum()), negative=negative, disagreeing=disagreeing)
+    if left_out := int((is_known & unknown).sum()):
         counts = {uncounted: left_out, **counts}
-    kept = take_rows(columns, position, label, found & ~unknown & ~strange)
-    doubtful = doubt(records, np.where(found, position, -1).astype(np.int32), label, truth)
+    retained = take_rows(columns, position, label, is_known & ~unknown & ~strange)
+    doubtful = doubt(records, np.where(is_known, position, -1).astype(np.int32), label, truth)
     doubts = "; ".join(filter(None, (numbering, doubtful)))
-    return ReadDetections(kept, path.name, file.sha256, len(records), counts, doubt=doubts)
+    return ReadDetections(retained, path.name, file.sha256, len(records), counts, doubt=doubts)
 
 
 def _lie_on(truth: GroundTruth, records: Records, rows: Bools) -> bool:
@@ -245,15 +245,15 @@ def _lie_on(truth: GroundTruth, records: Records, rows: Bools) -> bool:
     return bool((position >= 0).all())
 
 
-def _in_pixels(columns: RawColumns, position: Int32s, found: Bools, form: str, sizes: Floats) -> RawColumns:
+def _in_pixels(columns: RawColumns, position: Int32s, is_known: Bools, form: str, sizes: Floats) -> RawColumns:
     """Return columns with boxes as ``x, y, w, h`` in pixels; refuse a form under which most leave their images."""
-    of_image = np.where(found[:, None], sizes[position], np.nan)
-    boxes = boxes_in_pixels(columns.boxes, form, np.where(found[:, None], of_image, 1.0))
-    lost = found & ~np.isfinite(boxes).all(axis=1)
+    of_image = np.where(is_known[:, None], sizes[position], np.nan)
+    boxes = boxes_in_pixels(columns.boxes, form, np.where(is_known[:, None], of_image, 1.0))
+    lost = is_known & ~np.isfinite(boxes).all(axis=1)
     beyond = (boxes[:, :2] < -1) | (boxes[:, :2] + boxes[:, 2:] > of_image + 1) | (boxes[:, 2:] < 0)
-    stated, outside = np.isfinite(of_image).all(axis=1), beyond.any(axis=1)
-    if lost.any() or 2 * int((stated & outside).sum()) > int(stated.sum()):
-        row = int(np.argmax(lost if lost.any() else stated & outside))
+    has_size, outside = np.isfinite(of_image).all(axis=1), beyond.any(axis=1)
+    if lost.any() or 2 * int((has_size & outside).sum()) > int(has_size.sum()):
+        row = int(np.argmax(lost if lost.any() else has_size & outside))
         raise PredictionError(
             "The truth does not state the size of an image" if lost.any() else "Most boxes reach beyond their images",
             where=columns.at(row),
@@ -275,8 +275,8 @@ def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted:
     table |= {name: position for position, name in enumerate(truth.classes) if name in names}
     table |= {number: position for position, number in enumerate(truth.class_numbers) if number in used}
     if accepted.folded:
-        own = {name.strip().lower(): position for position, name in enumerate(truth.classes)}
-        table |= {name: own[key] for name in names if name and (key := name.strip().lower()) in own}
+        labels = {name.strip().lower(): position for position, name in enumerate(truth.classes)}
+        table |= {name: labels[key] for name in names if name and (key := name.strip().lower()) in labels}
     label = records.labels(table)
     strange = np.flatnonzero(label == STRANGE)
     if accepted.folded or (accepted.other_classes and truth.federated is not None and (label >= 0).any()):
@@ -313,7 +313,7 @@ def _require_classes(
 ) -> None:
     """Refuse detections whose label is below `least`: of no class that is known here, or unknown in the task.
 
-    Where detections of classes that the truth lacks are left out, they are no reason, unless all are such.
+    Left-out detections of classes that the truth lacks raise no error, unless all detections are of such classes.
     """
     refused, strange = (labels < least) & (labels >= DISAGREEING), labels == STRANGE
     if strange.any() and truth.has_no_category_ids:
@@ -323,7 +323,7 @@ def _require_classes(
     if not refused.any():
         return
     row = int(np.argmax(refused))
-    what = {
+    message = {
         _UNKNOWN: f"A detection has a class that is unknown in task {task}",
         STRANGE: "A detection has a category that " + (f"task {task} does not name" if task else "is not known"),
         DISAGREEING: "A detection's category and category_id name different classes",
@@ -336,7 +336,7 @@ def _require_classes(
     number = records.category_ids[row]
     name = (names or {}).get(number) if number is not None else None
     raise PredictionError(
-        what,
+        message,
         where=columns.at(row),
         expected=expected,
         found=f"{records.named(row)}{f' ({name})' if name else ''}; such detections: {int(refused.sum())}",
@@ -491,13 +491,13 @@ def locate(
 
 def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:
     """Return the detections of some rows, given the image and class positions of all."""
-    kept, background = slice(None) if rows.all() else rows, columns.background
+    index, background = slice(None) if rows.all() else rows, columns.background
     return Detections(
-        position[kept],
-        label[kept],
-        columns.boxes[kept],
-        columns.scores[kept],
-        None if background is None else background[kept],
+        position[index],
+        label[index],
+        columns.boxes[index],
+        columns.scores[index],
+        None if background is None else background[index],
     )
 
 
@@ -514,7 +514,7 @@ _LONGEST = (255, 64)
 
 
 def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = None) -> ReadDetections:
-    """Return the detections of a VOC results folder (``comp4_det_test_CLASS.txt``) or of one such file.
+    """Return the detections of a VOC results folder (``comp4_det_test_CLASS.txt``) or of a single such file.
 
     Each line is ``image score x1 y1 x2 y2`` with 1-based inclusive corners; the box becomes
     ``x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1``. Files are read in the order of the classes; a class without a file
@@ -535,11 +535,11 @@ def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = Non
     """
     policy = policy or Policy()
     label_of = {name: number for number, name in enumerate(truth.classes)}
-    found, digests = list[Detections](), list[str]()
+    parts, digests = list[Detections](), list[str]()
     rows, left_out = 0, Counter[str]()
     for name, file in _files_by_class(path, truth).items():
-        given = InputFile(file, kind="results file")
-        digests.append(f"{given.sha256.removeprefix('sha256:')}  {file.name}")
+        input_file = InputFile(file, kind="results file")
+        digests.append(f"{input_file.sha256.removeprefix('sha256:')}  {file.name}")
         if name not in label_of:
             if name != UNKNOWN and "drop" not in (policy.stray, policy.other_classes):
                 raise PredictionError(
@@ -549,24 +549,24 @@ def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = Non
                     found=name[:_SHOWN],
                     hint="--on-error classes=drop leaves it out and reports how many detections it holds",
                 )
-            lines = sum(1 for line in given.data.splitlines() if line.strip())
+            lines = sum(1 for line in input_file.data.splitlines() if line.strip())
             left_out["unknown" if name == UNKNOWN else "stray"] += lines
             rows += lines
             continue
-        images, columns = _parse(given.data, file)
+        images, columns = _parse(input_file.data, file)
         left_out["negative"] += check_values(columns, policy)
         position, there, _ = locate(None, truth, columns.at, images)
         if not there.all() and policy.stray == "error":
             first = images[int(np.argmin(there))][:_SHOWN]
             raise stray_error(columns, there, f"image {first!r}", truth)
         label = np.full(len(images), label_of[name], np.int32)
-        found.append(take_rows(columns, position, label, there))
+        parts.append(take_rows(columns, position, label, there))
         left_out["stray"] += int((~there).sum())
         rows += len(images)
 
     digest = f"sha256:{digests[0].split()[0]}" if path.is_file() else sha256_of_lines(sorted(digests))
     counts = report(stray=left_out["stray"], negative=left_out["negative"], unknown=left_out["unknown"])
-    return ReadDetections(Detections.joined(found), path.name, digest, rows, counts)
+    return ReadDetections(Detections.joined(parts), path.name, digest, rows, counts)
 
 
 def is_voc_results(path: Path) -> bool:
@@ -578,30 +578,30 @@ def _files_by_class(path: Path, truth: GroundTruth) -> dict[str, Path]:
     """Return the results file of each class, known classes first in their order."""
     if not path.exists():
         raise missing_path("The detections do not exist", path)
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for file in sorted(path.iterdir()) if path.is_dir() else [path]:
-        named = VOC_FILE.match(file.name)
-        if named is None:
+        match = VOC_FILE.match(file.name)
+        if match is None:
             continue
-        if named["name"] in found:
+        if match["name"] in files:
             raise PredictionError(
                 "Two results files name one class",
                 where=str(file),
                 expected="files of one competition and one image set",
-                found=f"{found[named['name']].name} and {file.name}",
+                found=f"{files[match['name']].name} and {file.name}",
             )
-        found[named["name"]] = file
-    if not found:
+        files[match["name"]] = file
+    if not files:
         raise MissingFileError(
             "No VOC results files found",
             where=str(path),
             expected="comp4_det_test_CLASS.txt, one a class; or labels/STEM.txt and data.yaml, as YOLO has them",
         )
     known = set(truth.classes)
-    others = [name for name in found if name not in known]
+    others = [name for name in files if name not in known]
     warn_of_near_names(str(path), others, truth.classes)
-    order = [name for name in truth.classes if name in found]
-    return {name: found[name] for name in (*order, *others)}
+    order = [name for name in truth.classes if name in files]
+    return {name: files[name] for name in (*order, *others)}
 
 
 def _parse(data: bytes, path: Path) -> tuple[list[str], RawColumns]:
@@ -616,9 +616,9 @@ def _parse(data: bytes, path: Path) -> tuple[list[str], RawColumns]:
                 raise ValueError
             numbers[row] = [float(entry) for entry in entries[1:]]
         except ValueError:
-            what, expected = "A line of the results file cannot be read", "image score x1 y1 x2 y2"
-            where, found = f"{path}: line {row + 1}", repr(lines[row][:_SHOWN])
-            raise PredictionError(what, where=where, expected=expected, found=found) from None
+            message, expected = "A line of the results file cannot be read", "image score x1 y1 x2 y2"
+            where, row_text = f"{path}: line {row + 1}", repr(lines[row][:_SHOWN])
+            raise PredictionError(message, where=where, expected=expected, found=row_text) from None
     x1, y1, x2, y2 = numbers[:, 1:].T
     boxes = np.stack([x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1], axis=1)
     return [entries[0] for entries in fields], RawColumns(boxes, numbers[:, 0], lambda row: f"{path}: line {row + 1}")
@@ -700,13 +700,13 @@ def _own_numbers(source: Source) -> dict[str, int]:
 def _label_table(truth: TaskTruth, source: Source, numbers: Mapping[str, int]) -> dict[int | str | None, int]:
     """Return the label of every id and name that detections of the task may use, `_UNKNOWN` for its unknown classes."""
     task, columns = truth.task, truth.truth
-    named = source.categories
+    categories = source.categories
     known = {*task.known, UNKNOWN}
-    rest = [name for name in named.names if task.aliases.get(name, name) not in known]
+    rest = [name for name in categories.names if task.aliases.get(name, name) not in known]
     table: dict[int | str | None, int] = dict.fromkeys((*rest, *(task.rest or ())), _UNKNOWN)
-    own = _own_numbers(source)
+    number_of = _own_numbers(source)
     table |= {numbers[name]: _UNKNOWN for name in list(table) if isinstance(name, str) and name in numbers}
-    unknown_numbers = {*task.unknown_numbers, *((own[UNKNOWN],) if UNKNOWN in own else ())}
+    unknown_numbers = {*task.unknown_numbers, *((number_of[UNKNOWN],) if UNKNOWN in number_of else ())}
     table |= {number: truth.unknown for number in unknown_numbers if number not in table}
     for label, (name, number) in enumerate(zip(columns.classes, columns.class_numbers, strict=True)):
         if label < truth.unknown and number is not None:
@@ -732,32 +732,32 @@ def _once_a_line(read: ReadDetections, truth: TaskTruth) -> ReadDetections:
     """
     if not truth.repeated_lines:
         return read
-    found = read.detections
-    group, rank = _copies(found)
-    lines = truth.list_lines[found.image]
+    detections = read.detections
+    group, rank = _copies(detections)
+    lines = truth.list_lines[detections.image]
     of_repeated = lines > 1
     again = np.isin(group, group[rank > 0])
     written_per_line = 2 * int((of_repeated & again).sum()) > int(of_repeated.sum())
     if written_per_line and truth.repeats == "keep":
         return replace(read, copies="the file holds them once a line already")
     if written_per_line:
-        kept = rank < -(-np.bincount(group)[group] // lines)
+        retained = rank < -(-np.bincount(group)[group] // lines)
         return replace(
             read,
-            detections=found.take(kept),
-            reported={**read.reported, "left out: copies of detections on repeated images": int((~kept).sum())},
+            detections=detections.take(retained),
+            reported={**read.reported, "left out: copies of detections on repeated images": int((~retained).sum())},
             copies="the file held them once a line; each is taken once",
         )
     if truth.repeats == "keep":
-        rows = np.repeat(np.arange(len(found)), lines)
+        rows = np.repeat(np.arange(len(detections)), lines)
         copies = "the file holds them once an image; counted once a line"
-        return replace(read, detections=found.take(rows), copies=copies)
+        return replace(read, detections=detections.take(rows), copies=copies)
     return replace(read, copies="the file holds them once an image")
 
 
-def _copies(found: Detections) -> tuple[Int64s, Int64s]:
+def _copies(detections: Detections) -> tuple[Int64s, Int64s]:
     """Return for each detection the group of rows equal to it, and its place in that group, in input order."""
-    columns = [*found.boxes.T, found.scores, found.label, found.image]
+    columns = [*detections.boxes.T, detections.scores, detections.label, detections.image]
     order = np.lexsort(columns)
     changes = np.zeros(len(order), bool)
     for column in columns:

@@ -35,7 +35,7 @@ CLASS_DEFINITION = (
 
 @dataclass(frozen=True, slots=True)
 class Resampled:
-    """Statistics of the data as they are, and of every replicate: floats, or arrays of one shape.
+    """Statistics of the data and of every replicate: floats, or arrays of equal shape.
 
     Attributes
     ----------
@@ -87,11 +87,11 @@ def resample(
     from tqdm import tqdm
 
     estimate = statistics([np.arange(size) for size in sizes])
-    shown = tqdm(
+    progress = tqdm(
         draws(sizes, replicates, seed), total=replicates, desc=label, unit="replicate", disable=None, leave=False
     )
-    found = [statistics(drawn) for drawn in shown]
-    return Resampled(estimate, {name: np.stack([replicate[name] for replicate in found]) for name in estimate})
+    values = [statistics(drawn) for drawn in progress]
+    return Resampled(estimate, {name: np.stack([replicate[name] for replicate in values]) for name in estimate})
 
 
 def draws(sizes: Sequence[int], replicates: int, seed: int) -> Iterator[list[Int64s]]:
@@ -137,7 +137,7 @@ def tail_of(confidence: str) -> float:
 
 
 def settings_of(definition: str, scaled_to: str, replicates: int, seed: int, confidence: str) -> dict[str, Any]:
-    """Return what a result says of a bootstrap."""
+    """Return the record of a bootstrap in a result."""
     return {
         "definition": definition,
         "generator": GENERATOR.format(scaled_to),
@@ -149,7 +149,7 @@ def settings_of(definition: str, scaled_to: str, replicates: int, seed: int, con
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Samples of one group by ascending highest score."""
+    """Samples of a group by ascending highest score."""
 
     rows: Int64s
     highest: Floats
@@ -202,19 +202,19 @@ def class_bootstrap(
         Parameters out of range.
     """
     tail = tail_of(confidence)
-    found: dict[str, Resampled] = {}
+    by_name: dict[str, Resampled] = {}
     units, apart = {}, {}
     for name, data in classifiers.items():
         measured = _Measured(data, queries)
-        found[name] = resample(
+        by_name[name] = resample(
             measured.statistics, measured.sizes, replicates=replicates, seed=seed, label=f"bootstrap {name[:20]}"
         )
         units[name] = measured.units
     first, *others = classifiers
-    rows = [row for name, resampled in found.items() for row in _class_intervals(name, "", resampled, tail)]
+    rows = [row for name, resampled in by_name.items() for row in _class_intervals(name, "", resampled, tail)]
     for name in others:
         if _same_samples(classifiers[name], classifiers[first]):
-            rows += _class_intervals(name, first, found[name].minus(found[first]), tail)
+            rows += _class_intervals(name, first, by_name[name].minus(by_name[first]), tail)
         else:
             apart[name] = f"other samples, or another order, than {first}"
     settings = settings_of(CLASS_DEFINITION, "number of classes", replicates, seed, confidence)
@@ -235,8 +235,8 @@ class _Measured:
             rows = np.flatnonzero(data.group(group))
             keys.append((rows, rows if data.origin is None else data.origin[rows]))
         self.unit, self.sizes = np.zeros(len(data), np.int64), list[int]()
-        for rows, own in keys:
-            units, number = np.unique(own, return_inverse=True)
+        for rows, cluster_ids in keys:
+            units, number = np.unique(cluster_ids, return_inverse=True)
             self.unit[rows] = sum(self.sizes) + number
             self.sizes.append(len(units))
         self.queries = {query: read_query(query) for query in queries}
@@ -285,17 +285,17 @@ class _Measured:
         n_known = known.sum()
         above = _from_each(weights[self.correct])
         plus = _ratio(known @ self.data.target[self.known], n_known)
-        found = {"accuracy": _ratio(above[0], n_known), "gamma_plus": self._probability(plus)}
+        values = {"accuracy": _ratio(above[0], n_known), "gamma_plus": self._probability(plus)}
         for name, group in self.groups.items():
             other = weights[group.rows]
             for query, rate in self._rates(group, _from_each(other), above, n_known).items():
-                found[f"{name}.ccr_at_fpr.{query}"] = rate
-            found[f"{name}.auroc"] = weighted_auroc(known, other, group.lower, group.not_higher)
+                values[f"{name}.ccr_at_fpr.{query}"] = rate
+            values[f"{name}.auroc"] = weighted_auroc(known, other, group.lower, group.not_higher)
             minus = 1 - _ratio(other @ group.highest, other.sum())
             minus += 1 / len(self.data.classes) if self.data.sums_to_one else 0
-            found[f"{name}.gamma_minus"] = self._probability(minus)
-            found[f"{name}.gamma"] = self._probability((plus + minus) / 2)
-        return found
+            values[f"{name}.gamma_minus"] = self._probability(minus)
+            values[f"{name}.gamma"] = self._probability((plus + minus) / 2)
+        return values
 
     def _rates(self, group: _Group, passed: Floats, above: Floats, n_known: float) -> dict[str, float]:
         """Return CCR by query: at the lowest threshold that lets no more of the group pass than allowed."""
@@ -303,8 +303,8 @@ class _Measured:
         if not total or not n_known:
             return dict.fromkeys(self.queries, float("nan"))
         rates = {}
-        for query, asked in self.queries.items():
-            allowed = int(asked * total)
+        for query, rate in self.queries.items():
+            allowed = int(rate * total)
             position = int(np.argmax(passed[group.ends] <= allowed))
             start = 0 if total <= allowed else group.correct_above[position]
             rates[query] = float(above[start] / n_known)
@@ -319,8 +319,8 @@ def _from_each(weights: Floats) -> Floats:
     return np.concatenate([np.cumsum(weights[::-1])[::-1], [0.0]])
 
 
-def _ratio(part: Any, whole: Any) -> float:
-    return float(part / whole) if whole else float("nan")
+def _ratio(part: Any, total: Any) -> float:
+    return float(part / total) if total else float("nan")
 
 
 def _same_samples(data: ClassScores, other: ClassScores) -> bool:
@@ -331,11 +331,11 @@ def _same_samples(data: ClassScores, other: ClassScores) -> bool:
     return np.array_equal(data.origin, other.origin)
 
 
-def _class_intervals(name: str, compared_with: str, found: Resampled, tail: float) -> Iterator[dict[str, Any]]:
-    for measure in found.estimate:
-        cell = found.intervals(measure, tail)
+def _class_intervals(name: str, compared_with: str, resampled: Resampled, tail: float) -> Iterator[dict[str, Any]]:
+    for measure in resampled.estimate:
+        cell = resampled.intervals(measure, tail)
         reason = ""
         if cell["estimate"] is None or cell["low"] is None:
             reason = "undefined on the samples as they are"
-            cell = dict.fromkeys(cell) | {"undefined": len(found.samples[measure])}
+            cell = dict.fromkeys(cell) | {"undefined": len(resampled.samples[measure])}
         yield {"method": name, "compared_with": compared_with, "measure": measure, "reason": reason, **cell}

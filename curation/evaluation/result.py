@@ -23,7 +23,7 @@ A table is declared with raw values, never with texts::
 
 Text, CSV, DataFrame, LaTeX and HTML follow: a `Column` says its unit (which formats it, unless ``show`` has another
 format), its head in a terminal, and whether a terminal has it. ``printed`` gives a terminal other rows (some of them,
-or a mean below). Tables of one name are one `Result.table`.
+or a mean below). Tables with the same name form a single `Result.table`.
 
 An ``evaluate`` function returns ``Result(REPORT, about, scored=...)``: a `Scored` a method, part and variant, with its
 numbers as rows and what a leaderboard must know (digests of truth and predictions, settings). `columns` is what is too
@@ -68,7 +68,7 @@ SCHEMA: dict[str, Any] = {"name": "curation.result", "version": 2}
 """Of the JSON: `schema_text` has it in full."""
 PLACES = ("part", "task", "split", "case", "method", "score", "variant")
 RECORDED = (*PLACES, "truth", "predictions", "settings", "operating_point", "pinned", "manifest", "of_several")
-"""What JSON says of each thing scored, beside its numbers."""
+"""Fields in the JSON of each scored entry, besides its numbers."""
 FIELDS_GROUP = "curation.result_fields"
 """The group of entry points of a function that writes outcomes into fields of a FiftyOne dataset."""
 _SIGNS = {"share": "0 to 1"}
@@ -98,7 +98,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How the results of one protocol show themselves.
+    """How the results of a protocol are presented.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ class Result:
 
     @checked
     def outcomes(self, scored: str | None = None) -> tuple[Outcomes, ...]:
-        """Return what became of each detection and object under one variant, a record a part.
+        """Return the outcomes of detections and objects under a variant, a record a part.
 
         Parameters
         ----------
@@ -210,15 +210,15 @@ class Result:
         return self._scored_outcomes(scored)[1]
 
     def _scored_outcomes(self, scored: str | None) -> tuple[str, tuple[Outcomes, ...]]:
-        found = self._all_outcomes
-        name = next(iter(found)) if scored is None and len(found) == 1 else scored
-        if name is None or name not in found:
+        outcomes = self._all_outcomes
+        name = next(iter(outcomes)) if scored is None and len(outcomes) == 1 else scored
+        if name is None or name not in outcomes:
             raise UsageError(
-                "Several things were scored" if found else _NO_OUTCOMES,
+                "Several things were scored" if outcomes else _NO_OUTCOMES,
                 where=self.report.protocol if scored is None else scored[:80],
-                expected="scored=" + " or ".join(found) if found else _MATCHES,
+                expected="scored=" + " or ".join(outcomes) if outcomes else _MATCHES,
             )
-        return name, tuple(found[name])
+        return name, tuple(outcomes[name])
 
     @cached_property
     def _all_outcomes(self) -> Mapping[str, Sequence[Outcomes]]:
@@ -234,7 +234,7 @@ class Result:
         id_field: str = "",
         missing: Literal["error", "skip"] = "error",
     ) -> dict[str, int]:
-        """Write what became of each detection into fields of a FiftyOne dataset, with counts and saved views.
+        """Write the outcome of each detection into fields of a FiftyOne dataset, with counts and saved views.
 
         Parameters
         ----------
@@ -243,8 +243,8 @@ class Result:
         scored : str, optional
             What was scored, such as ``t1/clean``; needed where that is several things.
         key : str, optional
-            Name of the field; by default protocol and variant. What an earlier call wrote under it is replaced, a field
-            of the user's never.
+            Name of the field; by default protocol and variant. The field of an earlier call is replaced, a field
+            of the user never.
         id_field : str
             Field that names the images (see `curation.sources.fiftyone_view.sample_ids`).
         missing : {"error", "skip"}
@@ -266,9 +266,9 @@ class Result:
             raise UsageError(missing_extension, hint="reinstall curation; result.outcomes() has the same records")
         write_fields = loaded(points[0], "The extension that writes outcomes to FiftyOne")
         name, parts = self._scored_outcomes(scored)
-        named = key or _legal(f"{self.report.protocol}_{name}".replace("/", "_")).lower()
+        field = key or _legal(f"{self.report.protocol}_{name}".replace("/", "_")).lower()
         written: dict[str, int] = write_fields(
-            dataset, parts, named, id_field=id_field, missing=missing, about=self.settings()
+            dataset, parts, field, id_field=id_field, missing=missing, about=self.settings()
         )
         return written
 
@@ -325,32 +325,32 @@ class Result:
                     found=f"{other} and {key}"[:200],
                     hint="take them from result.measures",
                 )
-        found = {name: values[key] for name, key in names.items()}
-        return {name: float(value) for name, value in found.items() if value is not None}
+        chosen = {name: values[key] for name, key in names.items()}
+        return {name: float(value) for name, value in chosen.items() if value is not None}
 
     def settings(self) -> dict[str, str]:
         """Return what the numbers rest on, as texts by names that loggers take: digests, versions, settings."""
-        found = {"protocol": self.report.protocol, "curation": __version__, "algorithm": str(self.report.algorithm)}
+        settings = {"protocol": self.report.protocol, "curation": __version__, "algorithm": str(self.report.algorithm)}
         if isinstance(manifest := self.data.get("manifest"), Mapping):
-            found |= {f"manifest_{key}": str(manifest[key]) for key in ("name", "version", "digest")}
+            settings |= {f"manifest_{key}": str(manifest[key]) for key in ("name", "version", "digest")}
         for scored in self.scored:
             digests = {f"predictions {part}": str(file["sha256"]) for part, file in scored.predictions.items()}
             for key, value in {**scored.settings, **scored.operating_point, **digests}.items():
-                found[_legal(f"{scored.label}/{key}".lstrip("/"))] = value
-        return found
+                settings[_legal(f"{scored.label}/{key}".lstrip("/"))] = value
+        return settings
 
     @checked
     def __getitem__(self, key: str) -> Any:
         """Return a number by its key, ``UR`` or ``AWI@0.3``; a dict by what was scored where that is several things."""
-        found = {label: value for label, name, value in self._numbers() if key in (name, f"{label}/{name}")}
-        if not found:
+        values = {label: value for label, name, value in self._numbers() if key in (name, f"{label}/{name}")}
+        if not values:
             keys = ", ".join(dict.fromkeys(name for _, name, _ in self._numbers()))
             raise UsageError("The result has no such number", where=key[:80], expected=keys[:400] or "none")
-        return next(iter(found.values())) if len(found) == 1 else found
+        return next(iter(values.values())) if len(values) == 1 else values
 
     @checked
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table as a DataFrame; those of one name as one.
+        """Return the tables with this name as a single DataFrame.
 
         Raises
         ------
@@ -359,7 +359,7 @@ class Result:
         """
         import pandas as pd
 
-        frames = [table.frame() for table in self._named(name)]
+        frames = [table.frame() for table in self._tables_by_name(name)]
         return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
 
     @checked
@@ -367,23 +367,23 @@ class Result:
         """Return a table in LaTeX, ruled by booktabs; without a name, the ranked measures of all that was scored."""
         if name is None:
             return self.summary().latex()
-        return "\n".join(table.latex() for table in self._named(name))
+        return "\n".join(table.latex() for table in self._tables_by_name(name))
 
     def summary(self) -> Table:
         """Return the ranked measures, a row each thing that was scored."""
         chosen = ranked(self.report.measures)
-        found: dict[str, dict[str, Number | None]] = {scored.label: {} for scored in self.scored}
+        rows_by_label: dict[str, dict[str, Number | None]] = {scored.label: {} for scored in self.scored}
         for scored in self.scored:
-            found[scored.label] |= {
+            rows_by_label[scored.label] |= {
                 measure.key_of(row.parameters): row.value for measure, row in values_of(scored, chosen)
             }
-        keys = dict.fromkeys(key for numbers in found.values() for key in numbers)
+        keys = dict.fromkeys(key for numbers in rows_by_label.values() for key in numbers)
         measures = {key: next(measure for measure in chosen if measure.matches(key)) for key in keys}
         columns = [
             Column(key, measure.unit, f"{key} {_ARROWS[measure.better]}" if measure.better else key)
             for key, measure in measures.items()
         ]
-        rows = [(label, *map(numbers.get, keys)) for label, numbers in found.items()]
+        rows = [(label, *map(numbers.get, keys)) for label, numbers in rows_by_label.items()]
         return Table("summary", (Column("scored", head=""), *columns), rows, title=self.report.protocol)
 
     def lines(self, width: int | None = None, *, whole: bool = True) -> list[str]:
@@ -406,8 +406,8 @@ class Result:
             data[table.name] = table.records()
         return {**data, "schema": SCHEMA, "measures": self._measures.records()}
 
-    def _tidy(self, wanted: Callable[[Tidy], bool]) -> list[Table]:
-        return [tidy.table(self.scored, self.report.places) for tidy in self.report.tidy if wanted(tidy)]
+    def _tidy(self, is_selected: Callable[[Tidy], bool]) -> list[Table]:
+        return [tidy.table(self.scored, self.report.places) for tidy in self.report.tidy if is_selected(tidy)]
 
     @property
     def drawings(self) -> tuple[Figure, ...]:
@@ -502,17 +502,17 @@ class Result:
         for name, frame in frames_of(self._all_outcomes).items():
             yield Table(name, list(frame), frame.itertuples(index=False), file=True)
 
-    def _named(self, name: str) -> list[Table]:
-        found = [table for table in self.tables if table.name == name]
-        if not found:
+    def _tables_by_name(self, name: str) -> list[Table]:
+        tables = [table for table in self.tables if table.name == name]
+        if not tables:
             names = dict.fromkeys(table.name for table in self.tables if table.name)
             raise UsageError("The result has no such table", where=name[:80], expected=", ".join(names))
-        return found
+        return tables
 
     def __repr__(self) -> str:
         labels = examples(dict.fromkeys(scored.label for scored in self.scored), 4)
-        of = f"{self.report.protocol} ({labels})" if labels else self.report.protocol
-        return f"<Result of {of}: {sum(1 for _ in self._numbers())} numbers>"
+        title = f"{self.report.protocol} ({labels})" if labels else self.report.protocol
+        return f"<Result of {title}: {sum(1 for _ in self._numbers())} numbers>"
 
     def _repr_html_(self) -> str:
         return self.summary().html()
@@ -522,13 +522,13 @@ def with_warnings(evaluate: Callable[Given, Evaluated]) -> Callable[Given, Evalu
     """Return an evaluation whose result holds each of its warnings, and that raises each as a Python warning, once."""
 
     @wraps(evaluate)
-    def call(*given: Given.args, **named: Given.kwargs) -> Evaluated:
+    def call(*args: Given.args, **kwargs: Given.kwargs) -> Evaluated:
         records: list[warnings.WarningMessage] = []
         texts: dict[str, type[CurationWarning]] = {}
         try:
             with warnings.catch_warnings(record=True) as records:
                 warnings.simplefilter("always", CurationWarning)
-                result = evaluate(*given, **named)
+                result = evaluate(*args, **kwargs)
         finally:
             for record in records:
                 if issubclass(record.category, CurationWarning):
@@ -553,7 +553,7 @@ def schema_text() -> str:
 
 
 def _record(scored: Scored) -> dict[str, Any]:
-    """Return what JSON says of something scored beside its numbers."""
+    """Return the JSON record of a scored entry, without its numbers."""
     record = {name: getattr(scored, name) for name in RECORDED}
     return record | {"notes": list(scored.found.notes)}
 
@@ -575,7 +575,7 @@ def _measures_table(result: Result, measures: Sequence[Measure]) -> Table:
             line = measure.key_of(row.parameters), _SIGNS.get(measure.unit, measure.unit), meaning
             numbers.setdefault(line, {})[scored.label] = shown(row.value, measure.unit)
     rows = [
-        (key, unit, *(of.get(label, "") for label in labels), meaning) for (key, unit, meaning), of in numbers.items()
+        (key, unit, *(row.get(label, "") for label in labels), meaning) for (key, unit, meaning), row in numbers.items()
     ]
     names = ("measure", "unit", *labels, "meaning (↑ higher, ↓ lower is better)")
     return Table("", names, rows, title="Measures")

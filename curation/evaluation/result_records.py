@@ -145,14 +145,14 @@ class Records:
         return [name or image for name, image in zip(self.file_names, ids, strict=True)]
 
     def named(self, row: int) -> str:
-        """Return what a record says of its class: a name, an id, or both."""
+        """Return the class that a record states: a name, an id, or both."""
         name, number = self.categories[row] if self.categories else None, self.category_ids[row]
-        said = [] if name is None else [f"category {name!r:.80}"]
-        said += [] if number is None else [f"category_id {number}"]
-        return ", ".join(said) or "neither category nor category_id"
+        texts = [] if name is None else [f"category {name!r:.80}"]
+        texts += [] if number is None else [f"category_id {number}"]
+        return ", ".join(texts) or "neither category nor category_id"
 
     def by_name(self) -> Records:
-        """Return records whose class goes by name alone where they state a name."""
+        """Return records without the category ids of those that state a name."""
         if not self.categories:
             return self
         pairs = zip(self.categories, self.category_ids, strict=True)
@@ -172,15 +172,15 @@ class Records:
         ids = self.category_ids
         if isinstance(ids, np.ndarray):
             numbers = np.array(sorted(key for key in table if isinstance(key, int)), np.int64)
-            position, found = find(ids, numbers)
+            position, is_listed = find(ids, numbers)
             labels = np.array([table[number] for number in numbers.tolist()] or [STRANGE], np.int32)
-            return np.where(found, labels[position], STRANGE).astype(np.int32)
+            return np.where(is_listed, labels[position], STRANGE).astype(np.int32)
 
         def label_of(name: str | None, number: int | None) -> int:
             if name is None or number is None:
                 return table.get(number if name is None else name, STRANGE)
-            named = table.get(name, STRANGE)
-            return named if named == table.get(number, STRANGE) else DISAGREEING
+            label = table.get(name, STRANGE)
+            return label if label == table.get(number, STRANGE) else DISAGREEING
 
         names = self.categories or [None] * len(self)
         return np.fromiter(map(label_of, names, ids), np.int32, len(self))

@@ -1,6 +1,6 @@
 """Files of scores: ``.npz``, ``.npy`` with labels beside it, CSV or Parquet, read as arrays or columns by name.
 
-Files may be hostile: there are no pickles, and sizes are checked before anything is read.
+Files may be hostile: pickles are rejected, and sizes are checked before reading.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _LARGE, _HIGHEST_RATIO = 256 << 20, 100
 """Beyond so many bytes, an array of an archive may be so many times its packed size."""
 _LONGEST_HEADER, _LONGEST_ARRAY_HEADER = 1 << 22, 10_000
 _DOUBLE = np.dtype(np.float64)
-# OSError: a directory that lies about where its members begin. MemoryError: a header too deep to parse. Arrow's errors
-# are these too, but for some of its own.
+# OSError: a directory that lies about where its members begin. MemoryError: a header too deep to parse. Arrow raises
+# these too, and some others.
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, RuntimeError, OverflowError, SyntaxError, OSError,
     tokenize.TokenError, MemoryError, LookupError, csv.Error,
@@ -114,7 +114,7 @@ def open_columns(path: Path, suffixes: Sequence[str]) -> Columns:
     MissingFileError
         No such file.
     PredictionError
-        It is of another kind, or is damaged; reading it may say so too.
+        The file is of another kind or damaged; reading it may raise this error too.
     """
     suffix = path.suffix.lower()
     if not path.is_file():
@@ -221,10 +221,10 @@ def _too_large(size: int, where: str, texts: int = 0) -> PredictionError:
 
 
 def _of_table(table: pyarrow.Table, numbers: Sequence[str], texts: Sequence[str], path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {name: _numbers(table.column(name).combine_chunks(), name, path) for name in numbers}
+    values: dict[str, Any] = {name: _numbers(table.column(name).combine_chunks(), name, path) for name in numbers}
     for name in texts:
-        found[name] = ["" if cell is None else str(cell) for cell in table.column(name).to_pylist()]
-    return found
+        values[name] = ["" if cell is None else str(cell) for cell in table.column(name).to_pylist()]
+    return values
 
 
 def _numbers(column: Any, name: str, path: Path) -> Array:
@@ -253,7 +253,7 @@ def read_npy(path: Path) -> Array:
     MissingFileError
         No such file.
     PredictionError
-        It is no array of numbers or texts, is truncated, or is larger than `LARGEST`.
+        The array does not hold numbers or texts, is truncated, or is larger than `LARGEST`.
     """
     with _opened(path) as stream, readable(path):
         return _array(stream, path.stat().st_size, str(path))
@@ -344,7 +344,7 @@ def _array(stream: IO[bytes], size: int, where: str) -> Array:
 
 
 def unlike_precision(stored: Mapping[str, tuple[str, Floats]]) -> str:
-    """Return what is to be said of scores that are compared with each other and stored with unlike digits; "" of none.
+    """Return a note about compared scores that are stored with different numbers of digits, or "".
 
     Parameters
     ----------
@@ -361,9 +361,9 @@ def unlike_precision(stored: Mapping[str, tuple[str, Floats]]) -> str:
         ]
     if not others:
         return ""
-    own = ", ".join(name for name, kind in rounded.items() if kind == fewest)
+    few = ", ".join(name for name, kind in rounded.items() if kind == fewest)
     return (
-        f"scores of {own} are stored as {fewest}, those of {', '.join(others)} with more digits: what was equal before "
+        f"scores of {few} are stored as {fewest}, those of {', '.join(others)} with more digits: what was equal before "
         "it was rounded differs here, and AUROC, AUPR and FPR95 with it; store all in one type"
     )
 
@@ -381,11 +381,11 @@ class ScoreTable:
     Attributes
     ----------
     scores : ndarray, shape (N, C)
-        A table's column called ``background`` stands last.
+        The column ``background`` of a table comes last.
     labels, origins : ndarray, or None
     images : list of str, or None
     name : str
-        Of the array, the score column or columns, for what it says of their kind: ``logits``, ``score_``, a class.
+        Name of the array or score columns, which indicates their kind: ``logits``, ``score_``, a class.
     has_background : bool
         Whether a table has such a column.
     unused : tuple of str
@@ -417,9 +417,9 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
     columns = open_columns(path, (".npz", ".npy", ".csv", ".parquet"))
     if columns.kind == "alone":
         keys = Keys()
-    for asked in (keys.labels, keys.images):
-        if asked is not None and asked not in columns.names:
-            raise _no_column(f"No column or array is named {asked[:80]}", columns, path)
+    for key in (keys.labels, keys.images):
+        if key is not None and key not in columns.names:
+            raise _no_column(f"No column or array is named {key[:80]}", columns, path)
     label = keys.labels or columns.first((*LABELS, "class"))
     image = keys.images or columns.first(IMAGES)
     origin = "origin" if "origin" in columns.names and "origin" not in (label, image) else None
@@ -427,13 +427,13 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
     rest = [name for name in columns.names if name not in texts]
     scores, kind = _score_columns(columns, rest, keys.scores, classes, path)
     background = ("background",) if columns.kind == "table" and "background" in rest else ()
-    found = columns.read((*scores, *background), texts)
-    values = [found[name] for name in (*scores, *background)]
-    as_texts = {name: np.array(found[name], np.str_) if columns.kind == "table" else found[name] for name in texts}
+    cells = columns.read((*scores, *background), texts)
+    values = [cells[name] for name in (*scores, *background)]
+    as_texts = {name: np.array(cells[name], np.str_) if columns.kind == "table" else cells[name] for name in texts}
     return ScoreTable(
         scores=np.column_stack(values) if columns.kind == "table" else values[0],
         labels=None if label is None else as_texts[label],
-        images=None if image is None else list(map(str, np.asarray(found[image]).tolist())),
+        images=None if image is None else list(map(str, np.asarray(cells[image]).tolist())),
         origins=None if origin is None else as_texts[origin],
         name=kind,
         has_background=bool(background),
@@ -442,17 +442,19 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
 
 
 def _score_columns(
-    columns: Columns, names: Sequence[str], asked: str | None, classes: Sequence[str] | None, path: Path
+    columns: Columns, names: Sequence[str], requested: str | None, classes: Sequence[str] | None, path: Path
 ) -> tuple[tuple[str, ...], str]:
-    """Return the columns or array of scores, and what their name says of their kind."""
+    """Return the columns or array of scores, and the name that indicates their kind."""
     if columns.kind != "table":
-        array = next((name for name in ((asked,) if asked is not None else SCORE_ARRAYS) if name in names), None)
+        array = next(
+            (name for name in ((requested,) if requested is not None else SCORE_ARRAYS) if name in names), None
+        )
         if array is None:
             raise _no_column("The file has no scores", columns, path)
         return (array,), array
-    if asked is None and classes and set(classes) <= set(names):
+    if requested is None and classes and set(classes) <= set(names):
         return tuple(classes), ""
-    for prefix in (asked,) if asked is not None else PREFIXES:
+    for prefix in (requested,) if requested is not None else PREFIXES:
         pattern = re.compile(re.escape(prefix) + r"(0|[1-9][0-9]{0,5})", re.ASCII)
         numbers = sorted(int(match.group(1)) for name in names if (match := pattern.fullmatch(name)))
         if numbers:
@@ -463,9 +465,9 @@ def _score_columns(
     raise _no_column("The file has no scores", columns, path)
 
 
-def _no_column(what: str, columns: Columns, path: Path) -> PredictionError:
+def _no_column(message: str, columns: Columns, path: Path) -> PredictionError:
     return PredictionError(
-        what,
+        message,
         where=str(path) if columns.kind != "table" else f"{path}: header",
         expected=f"an array {', '.join(SCORE_ARRAYS)}; columns score_0, score_1, ..., or one a class of a manifest",
         found=", ".join(columns.names)[:200] or "nothing",
@@ -475,7 +477,7 @@ def _no_column(what: str, columns: Columns, path: Path) -> PredictionError:
 
 @dataclass(frozen=True, slots=True)
 class ReadScores:
-    """Scores of one classifier on one part, and what a result says about their file."""
+    """Scores of a classifier on a part, and the record of their file in a result."""
 
     scores: ClassScores
     file: dict[str, Any]
@@ -514,8 +516,8 @@ def read_scores(
     classes : ProtocolClasses, optional
         Of a manifest: labels may then be class names, and columns too.
     part : PartSamples, optional
-        The samples that there must be, no more and no less. Rows with image names are brought into its order, others
-        must stand in it. Its labels are taken; labels in the file must agree.
+        The samples that there must be, no more and no less. Rows with image names are sorted into its order, others
+        must already have it. Its labels are used; labels in the file must agree.
 
     Raises
     ------
@@ -524,7 +526,7 @@ def read_scores(
     PredictionError
         The file is not what it should be, or does not fit to labels, classes or part.
     UsageError
-        There are no labels.
+        Labels are missing.
     """
     classes = classes or (None if part is None else part.classes)
     raw = read_score_table(path, keys, None if classes is None else classes.known)
@@ -534,10 +536,10 @@ def read_scores(
     raw = replace(raw, scores=score_table(raw.scores, where))
     n = len(raw.scores)
     columns = {"labels": raw.labels, "image names": raw.images, "original classes": raw.origins}
-    for what, column in columns.items():
+    for subject, column in columns.items():
         if column is not None and np.shape(column) != (n,):
-            said = f"There are not as many {what} as rows of scores"
-            raise PredictionError(said, where=where, expected=f"shape ({n},)", found=f"shape {np.shape(column)}")
+            message = f"There are not as many {subject} as rows of scores"
+            raise PredictionError(message, where=where, expected=f"shape ({n},)", found=f"shape {np.shape(column)}")
     rows, unmatched = (np.arange(n), 0)
     if part is not None:
         rows, unmatched = rows_of_part(raw.images, n, part, where, stray)
@@ -578,7 +580,7 @@ def _labels(
     """Return label and original class of each row, and who tells them."""
     numbers, origin = None, None
     if raw.labels is not None:
-        numbers, origin = _stated(raw.labels[rows], classes, where)
+        numbers, origin = _parsed_labels(raw.labels[rows], classes, where)
     if raw.origins is not None:
         origin = np.unique(raw.origins[rows], return_inverse=True)[1].astype(np.int64)
     if part is not None and part.labels is not None:
@@ -595,7 +597,7 @@ def _labels(
     return numbers, origin, "file"
 
 
-def _stated(labels: Array, classes: ProtocolClasses | None, where: str) -> tuple[Array, Int64s | None]:
+def _parsed_labels(labels: Array, classes: ProtocolClasses | None, where: str) -> tuple[Array, Int64s | None]:
     """Return the labels that a file states, as numbers or as class names."""
     if labels.dtype.kind != "U":
         return labels, None
@@ -620,9 +622,9 @@ def _stated(labels: Array, classes: ProtocolClasses | None, where: str) -> tuple
     return numbers, None
 
 
-def _kind(asked: Kind | Literal["auto"], raw: ScoreTable, where: str) -> Kind:
-    if asked != "auto":
-        return asked
+def _kind(requested: Kind | Literal["auto"], raw: ScoreTable, where: str) -> Kind:
+    if requested != "auto":
+        return requested
     if raw.name in _KINDS:
         return _KINDS[raw.name]
     if np.isnan(raw.scores).any():

@@ -1,6 +1,6 @@
 """How well one score separates in-distribution (ID) from out-of-distribution (OOD) samples.
 
-A higher score means "more ID". ID is the positive class of every number here but one, whose name says so.
+A higher score means "more ID". ID is the positive class of every number here, except one named otherwise.
 """
 
 from __future__ import annotations
@@ -181,9 +181,9 @@ def aupr_trapezoid(ranked: RankedScores | ScoreSteps, *, start: float = 1.0) -> 
     tp = ranked.id_at_least
     before = np.concatenate([[0], tp[:-1]])
     # Between two ID scores OOD scores lower the precision at the same recall: a step down before each trapezoid.
-    found = before + ranked.ood_above
-    left = before / np.maximum(found, 1)
-    left[0] = left[0] if found[0] else start
+    above = before + ranked.ood_above
+    left = before / np.maximum(above, 1)
+    left[0] = left[0] if above[0] else start
     right = tp / (tp + ranked.ood_at_least)
     return float(((tp - before) * (left + right)).sum() / (2 * ranked.n_id))
 

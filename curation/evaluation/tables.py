@@ -145,7 +145,7 @@ class Tidy:
     always: bool = False
 
     def table(self, scored: Sequence[Scored], places: Sequence[str]) -> Table:
-        """Return the table of everything scored: what `places` say of it, then its rows."""
+        """Return the table of all scored entries: the fields in `places`, then the columns of its rows."""
 
         def rows() -> list[tuple[Any, ...]]:
             return [

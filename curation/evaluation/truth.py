@@ -1,4 +1,4 @@
-"""Ground truth of one part from a raw source: which images count, in which order, what is unknown, lines of a list."""
+"""Ground truth of a part from a raw source: which images count, in which order, what is unknown, lines of a list."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from curation.sources.yolo import names_from_zero
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The ground truth of one part, and the files it was read from.
+    """The ground truth of a part, and the files it was read from.
 
     Attributes
     ----------
@@ -117,12 +117,12 @@ def viewed(source: Source, manifest: Manifest, part: str, ids: Sequence[str]) ->
     if UNKNOWN not in (name for listed in classes for name in (listed.name, *listed.aliases)):
         # A truth that was exported under this view has renamed its unknown objects already.
         classes = (*classes, ClassEntry(name=UNKNOWN, role="unknown", index=UNKNOWN_NUMBER))
-    shown = select_objects(classes, entry.view, PartImages((source,), np.zeros_like(chosen), chosen))
-    objects = objects_at(source.require_objects("A label view"), shown.index)
-    objects = replace(objects, crowd=shown.ignore, difficult=np.zeros(len(shown), np.bool_))
+    selected = select_objects(classes, entry.view, PartImages((source,), np.zeros_like(chosen), chosen))
+    objects = objects_at(source.require_objects("A label view"), selected.index)
+    objects = replace(objects, crowd=selected.ignore, difficult=np.zeros(len(selected), np.bool_))
     counts = {
-        "left out by the label view: objects": shown.dropped,
-        "neither right nor wrong by the label view: objects": int(shown.ignore.sum()),
+        "left out by the label view: objects": selected.dropped,
+        "neither right nor wrong by the label view: objects": int(selected.ignore.sum()),
     }
     return replace(source, objects=objects, dropped=source.dropped | {why: n for why, n in counts.items() if n})
 
@@ -138,7 +138,7 @@ def _part(
     by_name = _named_by_texts(source)
     rank = source.id_ranks if by_name else source.images.numbers
     order = np.argsort(rank[chosen], kind="stable")
-    named = source.image_ids[chosen].tolist() if ids is None else ids
+    image_ids = source.image_ids[chosen].tolist() if ids is None else ids
     listed, chosen = chosen, chosen[order]
     position = np.full(len(source.images), -1, np.int32)
     position[chosen] = np.arange(len(chosen), dtype=np.int32)
@@ -159,7 +159,7 @@ def _part(
         original=_originals(source, rows),
         index=source.image_index,
         part_positions=position,
-        image_ids=tuple(named[i] for i in order.tolist()),
+        image_ids=tuple(image_ids[i] for i in order.tolist()),
         unknown_numbers=known.unknown_numbers,
         other_numbers=known.other_numbers,
         ids_from_truth=known.ids_from == "truth",
@@ -183,13 +183,13 @@ def _part(
     return part, position[listed].astype(np.int64)
 
 
-def _warn_of_names(source: Source, named: Sequence[str], aliases: Mapping[str, str], origin: str) -> None:
+def _warn_of_names(source: Source, class_names: Sequence[str], aliases: Mapping[str, str], origin: str) -> None:
     """Warn of classes of a truth, or of it and of what names the classes, that differ in case or blanks alone."""
-    own: Sequence[str] = source.categories.names
-    if len(named) == len(own) and all(map(is_, named, own)):
-        named = ()
-    where = files_of(source) + (f", {origin}" if named else "")
-    warn_of_near_names(where[:200], [aliases.get(name, name) for name in own] if aliases else own, named)
+    names: Sequence[str] = source.categories.names
+    if len(class_names) == len(names) and all(map(is_, class_names, names)):
+        class_names = ()
+    where = files_of(source) + (f", {origin}" if class_names else "")
+    warn_of_near_names(where[:200], [aliases.get(name, name) for name in names] if aliases else names, class_names)
 
 
 def check_closed(part: Part) -> None:
@@ -233,7 +233,7 @@ def _named_by_texts(source: Source) -> bool:
 def positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
     """Return the position of each id of a list, None where the source lacks it.
 
-    An image goes by its id, else by its file name, else by its number or text in the annotation file
+    An image is identified by its id, else by its file name, else by its number or text in the annotation file
     (``coco:000000000139`` is 139).
 
     Raises
@@ -242,12 +242,12 @@ def positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
         Two images of the source go by the name that the list gives; or the stems of files say other images than the
         ids of the annotation file, as where files ``1.jpg``, ``10.jpg``, ``2.jpg`` were numbered in this order.
     """
-    for named in (source.images.listed, source.image_ids):
-        names = [] if named is None else named.tolist()
+    for references in (source.images.listed, source.image_ids):
+        names = [] if references is None else references.tolist()
         listed = {name: position for position, name in enumerate(names)}
-        if listed.keys() >= (wanted := set(ids)):
+        if listed.keys() >= (requested := set(ids)):
             if len(listed) < len(names):
-                _require_once(source, [text for text in names if text in wanted])
+                _require_once(source, [text for text in names if text in requested])
             return [listed[text] for text in ids]
     index, natives = source.image_index, [text.partition(":")[2] for text in ids]
     numbers = [native_number(native) for native in natives]
@@ -307,27 +307,27 @@ def _chosen(source: Source, ids: Sequence[str]) -> Int64s:
     return np.array(positions, np.int64)
 
 
-def _labels(source: Source, known: KnownClasses, shown: Int32s) -> Int32s:
+def _labels(source: Source, known: KnownClasses, objects: Int32s) -> Int32s:
     """Return the position among the known classes of each category that the source speaks of, -1 for all others."""
-    said = shown if source.federated is None else np.concatenate([shown, source.federated[:, 1]])
-    categories, labels = np.unique(said).tolist(), np.full(len(source.categories), -1, np.int32)
-    named = [known.aliases.get(name, name) for name in map(source.categories.names.__getitem__, categories)]
-    wanted = set(named)
-    position = {name: label for label, name in enumerate(known.names) if name in wanted}
-    labels[categories] = [position.get(name, -1) for name in named]
+    used = objects if source.federated is None else np.concatenate([objects, source.federated[:, 1]])
+    categories, labels = np.unique(used).tolist(), np.full(len(source.categories), -1, np.int32)
+    names = [known.aliases.get(name, name) for name in map(source.categories.names.__getitem__, categories)]
+    used_names = set(names)
+    position = {name: label for label, name in enumerate(known.names) if name in used_names}
+    labels[categories] = [position.get(name, -1) for name in names]
     return labels
 
 
-def _federated(said: Int32s | None, position: Int32s, labels: Int32s) -> Int32s | None:
-    """Return what a source says of images and classes, of images and labels; -1 is the unknown class.
+def _federated(statements: Int32s | None, position: Int32s, labels: Int32s) -> Int32s | None:
+    """Convert the federated statements of a source to image positions and labels; -1 is the unknown class.
 
     A label of several categories is absent where all of them are, and partly boxed where one is.
     """
-    if said is None:
+    if statements is None:
         return None
-    kept = np.unique(said[position[said[:, 0]] >= 0], axis=0)
+    listed = np.unique(statements[position[statements[:, 0]] >= 0], axis=0)
     rows, count = np.unique(
-        np.column_stack([position[kept[:, 0]], labels[kept[:, 1]], kept[:, 2]]), axis=0, return_counts=True
+        np.column_stack([position[listed[:, 0]], labels[listed[:, 1]], listed[:, 2]]), axis=0, return_counts=True
     )
     of_label = np.bincount(labels + 1, minlength=2)[rows[:, 1] + 1]
     return np.asarray(rows[(rows[:, 2] == 1) | (count == of_label)], np.int32)
@@ -339,8 +339,8 @@ def _originals(source: Source, rows: Int64s) -> tuple[str, ...]:
     names = np.array([name if name != UNKNOWN else "" for name in source.categories.names] or [""], object)
     texts = names[objects.category[rows]] if len(rows) else np.empty(0, object)
     if objects.original is not None:
-        stated = objects.original[rows]
-        texts = np.where(stated == "", texts, stated)
+        originals = objects.original[rows]
+        texts = np.where(originals == "", texts, originals)
     return tuple(texts.tolist())
 
 
@@ -355,7 +355,7 @@ REPEATS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class TaskTruth:
-    """What a detector of one task is scored against.
+    """Ground truth for a detector of a task.
 
     Attributes
     ----------
@@ -368,7 +368,7 @@ class TaskTruth:
         Images whose boxes were whole 1-based corners in the annotation file (VOC XML) already.
     repeats : {"error", "keep", "drop"}
     repeated_lines : int
-        Lines of the list beyond the first of each image, whatever became of them.
+        Lines of the list beyond the first of each image, whether they count or not.
     """
 
     task: ClassRoles
@@ -456,7 +456,7 @@ def read_image_list(path: Path) -> tuple[str, ...]:
     MissingFileError
         No such file.
     EvaluationError
-        It is no text, or names no image.
+        The file is not a text, or names no image.
     """
     data = read_plain(path, kind="image list")
     text = utf8_text(data, str(path), EvaluationError, "The image list is not UTF-8 text")
@@ -486,7 +486,7 @@ def _with_unknown(part: Part, task: ClassRoles) -> Part:
         class_numbers=(*truth.class_numbers, task.unknown_numbers[0]),
         label=label,
     )
-    if (said := truth.federated) is not None:
-        shifted = np.where(said[:, 1] < 0, len(truth.classes), said[:, 1])
-        numbered = replace(numbered, federated=np.column_stack([said[:, 0], shifted, said[:, 2]]).astype(np.int32))
+    if (pairs := truth.federated) is not None:
+        shifted = np.where(pairs[:, 1] < 0, len(truth.classes), pairs[:, 1])
+        numbered = replace(numbered, federated=np.column_stack([pairs[:, 0], shifted, pairs[:, 2]]).astype(np.int32))
     return replace(part, truth=numbered)

@@ -37,8 +37,8 @@ class Rules:
     overlap : {">=", ">"}
         Whether an IoU of exactly 0.5 is a match.
     objects : {"own_class", "any_class", "all"}
-        What a detection is compared with: objects of its class; objects of any class, and right only about its own;
-        or all objects, classes being of no account.
+        Which objects a detection may match: its own class; any class, counted as correct only for its own; or any
+        class regardless.
     taken : {"best", "best_free"}
         Whether it is compared with its best object, free or not, or takes the best one that is still free.
     order : {"score", "input"}
@@ -129,8 +129,8 @@ def select(variants: Mapping[str, Chosen], asked: str | Iterable[str]) -> tuple[
     names = list(variants) if names == ["all"] else list(dict.fromkeys(names))
     unknown = [name for name in names if name not in variants]
     if unknown or not names:
-        found = ", ".join(repr(name)[:80] for name in unknown) or "none"
-        raise UsageError("Unknown variant", expected=", ".join((*variants, "all")), found=found)
+        quoted = ", ".join(repr(name)[:80] for name in unknown) or "none"
+        raise UsageError("Unknown variant", expected=", ".join((*variants, "all")), found=quoted)
     return tuple(variants[name] for name in names)
 
 

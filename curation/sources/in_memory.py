@@ -7,7 +7,7 @@ hold is refused here, and what no file could hold (a NaN) is written so that the
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from pathlib import PurePath
 from typing import Any
 
@@ -188,8 +188,10 @@ def _plain(value: Any) -> Any:
 
 def _listed(values: Iterable[Any]) -> list[Any]:
     """Return the values of an iterable with a length; a generator, which may have no end, is a `UsageError`."""
-    if not isinstance(values, Sized):
+    if isinstance(values, Iterator):
         raise UsageError("A generator is not read", expected="a list", found=shown(values), hint="list(...) makes one")
+    if not isinstance(values, Sized):
+        raise UsageError("This object is neither rows nor a source", expected="a list of rows", found=shown(values))
     return list(values)
 
 

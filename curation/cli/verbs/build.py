@@ -14,9 +14,9 @@ from curation.manifest.manifest import Manifest
 
 
 @wraps(build)
-def _built(*given: Any, **named: Any) -> Manifest | FiguresNotMetError:
+def _built(*args: Any, **kwargs: Any) -> Manifest | FiguresNotMetError:
     try:
-        return build(*given, **named)
+        return build(*args, **kwargs)
     except FiguresNotMetError as error:
         return error
 
@@ -68,8 +68,8 @@ def _answer(manifest: Manifest, out: Path) -> Answer:
     lines: list[Line] = [f"{header.name} {header.version}  {manifest.digest}", ""]
     lines += [part_table(header)]
     lines += [figure_table(header.figures)] if header.figures else []
-    kept = manifest.built_from.sources if manifest.built_from and header.origin != "declared" else {}
-    words = source_words(entry.name for entry in header.sources if entry.name not in kept)
+    remembered = manifest.built_from.sources if manifest.built_from and header.origin != "declared" else {}
+    words = source_words(entry.name for entry in header.sources if entry.name not in remembered)
     verb = "verify"
     if header.origin == "declared":
         verb = "build"

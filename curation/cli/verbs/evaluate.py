@@ -72,7 +72,7 @@ class Printed:
 
 @dataclass(frozen=True, kw_only=True)
 class Whole:
-    """Everything is printed: the report has tables of its own."""
+    """Prints everything: the report has its own tables."""
 
     all: ClassVar[bool] = True
 
@@ -111,8 +111,8 @@ def command_of(protocol: str) -> Callable[..., Answer]:
         if files.out:
             with stage("writing"):
                 written = result.save(files.out, figures=files.figures, outcomes=files.outcomes)
-        shown = result.lines(whole=printed.all)
-        lines = [*shown, *(f"wrote {path}" for path in written), *rows.add(result)]
+        report = result.lines(whole=printed.all)
+        lines = [*report, *(f"wrote {path}" for path in written), *rows.add(result)]
         return Answer(result.json_data, lines)
 
     run.__doc__ = score.__doc__

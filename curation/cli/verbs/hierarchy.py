@@ -73,22 +73,17 @@ def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, view: View) ->
 
     if view.edges is not None and not nodes:
         raise UsageError("Name the nodes of your hierarchy", expected="curation hierarchy dropped NODE … --edges FILE")
-    asked = nodes or tuple(
+    queried = nodes or tuple(
         dict.fromkeys(node for rule in RULES.values() for node in (*rule.known, *rule.negative, *rule.unknown))
     )
-    found = losses(asked, view=view)
+    loss = losses(queried, view=view)
     rows = tuple(
-        (
-            found.labels[node],
-            str(found.leaves[node]),
-            str(len(several)),
-            ", ".join(found.labels[leaf] for leaf in several),
-        )
-        for node, several in found.lost.items()
+        (loss.labels[node], str(loss.leaves[node]), str(len(several)), ", ".join(loss.labels[leaf] for leaf in several))
+        for node, several in loss.lost.items()
     )
-    title = f"Leaves that the tree '{view.tree}' loses, of {len(asked)} nodes"
+    title = f"Leaves that the tree '{view.tree}' loses, of {len(queried)} nodes"
     table = Table(title, ("node", "leaves", "lost", ""), rows)
-    return Answer({node: list(several) for node, several in found.lost.items()}, [table])
+    return Answer({node: list(several) for node, several in loss.lost.items()}, [table])
 
 
 def related(
@@ -115,7 +110,7 @@ def related(
     return Answer(data, _related_lines(found), 1 if any(each.of("same") for each in found) else 0)
 
 
-def _related_lines(found: tuple[ClassKin, ...]) -> list[Line]:
+def _related_lines(entries: tuple[ClassKin, ...]) -> list[Line]:
     counts = [
         (
             each.name,
@@ -124,11 +119,11 @@ def _related_lines(found: tuple[ClassKin, ...]) -> list[Line]:
             f"{len(each.unknown.absent):,}",
             f"{len(each.known.names):,}" + (f", {len(each.known.absent):,} not" if each.known.absent else ""),
         )
-        for each in found
+        for each in entries
     ]
     columns = ("set", "classes", "in K", "below (images)", "above (images)", "not in the table", "known (K)")
-    lines: list[Line] = [Table(f"Related by {found[0].origin if found else 'WordNet'}", columns, tuple(counts))]
-    for each in found:
+    lines: list[Line] = [Table(f"Related by {entries[0].origin if entries else 'WordNet'}", columns, tuple(counts))]
+    for each in entries:
         renamed = tuple((name, known, each.labels[name]) for name, known in each.renamed.items())
         title = f"{each.name}: {len(renamed)} known classes under another name"
         lines += [Table(title, ("class", "known class", "synset"), renamed)] if renamed else []
@@ -136,22 +131,22 @@ def _related_lines(found: tuple[ClassKin, ...]) -> list[Line]:
         title = f"{each.name}: names of one list that are one synset"
         lines += [Table(title, ("names", "synset"), doubled)] if doubled else []
         for relation, meaning in RELATIONS.items():
-            shown = [row for row in each.rows if row["relation"] == relation and row["class"] not in each.renamed]
+            rows = [row for row in each.rows if row["relation"] == relation and row["class"] not in each.renamed]
             heads = ("class", "nearest known", "edges", "known related", "images")
             cells = (
                 (row["label"], row["nearest"], *(_text(row[key]) for key in ("edges", "known_related", "images")))
-                for row in shown
+                for row in rows
             )
-            if shown:
-                title, rest = f"{each.name}: {len(shown)} {meaning}", "--json or --out FILE has all"
-                lines += first_rows(title, heads, cells, len(shown), _FIRST, rest)
+            if rows:
+                title, rest = f"{each.name}: {len(rows)} {meaning}", "--json or --out FILE has all"
+                lines += first_rows(title, heads, cells, len(rows), _FIRST, rest)
         absent = [f"{name}: {why}" for name, why in (*each.unknown.absent.items(), *each.known.absent.items())]
         lines += [f"{each.name}: of {len(absent)} classes nothing is said, first {absent[0]}", ""] if absent else []
-    return [*lines, *(f"note: {text}" for text in _notes(found))]
+    return [*lines, *(f"note: {text}" for text in _notes(entries))]
 
 
-def _notes(found: tuple[ClassKin, ...]) -> Iterable[str]:
-    return dict.fromkeys(text for each in found for text in each.notes)
+def _notes(entries: tuple[ClassKin, ...]) -> Iterable[str]:
+    return dict.fromkeys(text for each in entries for text in each.notes)
 
 
 def _with_images(each: ClassKin, names: tuple[str, ...]) -> str:

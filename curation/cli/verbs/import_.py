@@ -39,8 +39,8 @@ def run(manifest: Annotated[Manifest, import_lists], /, *, out: Annotated[Path, 
     lines: list[Line] = [f"{header.name} {header.version}  {manifest.digest}", ""]
     lines += [Table("Lists", columns, rows)]
     lines += [figure_table(header.figures)] if header.figures else []
-    what = "every file and every list is the one that the header pins" if manifest.lists else "the header alone"
+    checked = "every file and every list is the one that the header pins" if manifest.lists else "the header alone"
     words = source_words(entry.name for entry in header.sources)
-    lines += [f"written to {out}: {what}", next_command("verify", out, *words)]
+    lines += [f"written to {out}: {checked}", next_command("verify", out, *words)]
     data = {"folder": str(out), "lists": len(manifest.lists), **manifest_data(manifest)}
     return Answer(data, lines)

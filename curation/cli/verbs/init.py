@@ -41,10 +41,10 @@ def run(
         raise UsageError("A task file is TOML", where=f"--out {out}", expected="a name that ends in .toml")
     write_text(out, text)
     written = tomllib.loads(text)
-    given = {"train": "train=PATH", "test": "test=PATH"}
+    sources = {"train": "train=PATH", "test": "test=PATH"}
     paths = {"train": source} if isinstance(source, Path) else {use or "train": path for use, path in source.items()}
-    given |= {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
-    words = [word for text in given.values() for word in ("--source", text)]
+    sources |= {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
+    words = [word for text in sources.values() for word in ("--source", text)]
     words += ["--on-error", "boxes=drop"] if bad_boxes == "drop" else []
     folder = written["name"].rpartition("/")[2]
     lines = [f"{task['name']}: {', '.join(task['classes'])}" for task in written["tasks"]]

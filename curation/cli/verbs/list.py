@@ -29,11 +29,11 @@ def run(
     from curation.benchmarks.registry import benchmarks, find_benchmark, registry
     from curation.manifest.locate import available_manifests
 
-    named = find_benchmark(what, *_KINDS) if what and what not in _KINDS else None
-    chosen = [] if what == "manifests" else [named] if named else [*benchmarks().values()]
+    benchmark = find_benchmark(what, *_KINDS) if what and what not in _KINDS else None
+    chosen = [] if what == "manifests" else [benchmark] if benchmark else [*benchmarks().values()]
     lines: list[Line] = []
-    if named:
-        lines += _benchmark_lines(named.as_data())
+    if benchmark:
+        lines += _benchmark_lines(benchmark.as_data())
     elif chosen:
         rows = tuple((each.name, each.summary, f"{each.paper.venue} {each.paper.year}") for each in chosen)
         lines += [Table("Benchmarks (curation list NAME: sources, parameters, parts)", ("", "", ""), rows)]
@@ -42,7 +42,7 @@ def run(
             warn(f"the package that offers benchmark {name} cannot be used: {reason}")
     manifests = []
     if what != "benchmarks":
-        manifests = [row for row in available_manifests(folder) if named is None or named.made(row)]
+        manifests = [row for row in available_manifests(folder) if benchmark is None or benchmark.made(row)]
         lines += _manifest_lines(manifests)
 
     def data() -> dict[str, Any]:

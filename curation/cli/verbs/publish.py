@@ -30,5 +30,5 @@ def _lines(made: Published) -> list[Line]:
     if pushed is None:
         return [*lines, f"written to {made.folder}; nothing was pushed"]
     state = "private" if pushed.private else "public"
-    what = "published" if pushed.is_new else "already published, nothing was pushed:"
-    return [*lines, f"{what} {pushed.address} ({state}), commit {pushed.commit}"]
+    verb = "published" if pushed.is_new else "already published, nothing was pushed:"
+    return [*lines, f"{verb} {pushed.address} ({state}), commit {pushed.commit}"]

@@ -60,13 +60,13 @@ def neighbors(
     return Answer(found.data(), lines, written=written)
 
 
-def _nearest(found: Pairs) -> list[Line]:
-    facts = found.facts
+def _nearest(pairs: Pairs) -> list[Line]:
+    facts = pairs.facts
     itself = ", each image itself left out" if facts["queries_among_references"] else ""
-    rows = ((name, str(rank), other, f"{score:.4f}") for name, rank, other, score in found.rows)
+    rows = ((name, str(rank), other, f"{score:.4f}") for name, rank, other, score in pairs.rows)
     columns = ("id", "rank", "neighbor", "similarity")
     title = f"Nearest of {facts['references']:,}{itself}"
-    return first_rows(title, columns, rows, len(found.rows), _MOST_NEIGHBORS, "--out DIR writes all")
+    return first_rows(title, columns, rows, len(pairs.rows), _MOST_NEIGHBORS, "--out DIR writes all")
 
 
 def _sets(data: dict[str, Any]) -> list[Line]:

@@ -30,8 +30,8 @@ def _lines(made: Verification, amount: Amount) -> list[Line]:
     last = f"{tally}: {made.verdict}"
     if amount.quiet:
         return [last]
-    shown = [finding for finding in findings if amount.all or finding.outcome != "ok"]
-    rows = tuple((finding.outcome, finding.check, finding.subject, _remark(finding)) for finding in shown)
+    printed = [finding for finding in findings if amount.all or finding.outcome != "ok"]
+    rows = tuple((finding.outcome, finding.check, finding.subject, _remark(finding)) for finding in printed)
     title = f"{manifest.header.name} {manifest.header.version}  {manifest.digest}"
     lines: list[Line] = [Table(title, ("", "check", "of", "found") if rows else (), rows)]
     if comparison is not None:
@@ -44,7 +44,7 @@ def _lines(made: Verification, amount: Amount) -> list[Line]:
             ("same order", ("yes" if comparison.same_order else "no") if comparison.shared else "nothing is shared"),
         )
         lines += [Table(f"{made.file} against part {made.part}", ("", ""), published)]
-    # Photos seldom lie beside annotations: that they alone were not compared is no news.
+    # Photos are seldom stored with annotations: do not report that only they were not compared.
     if len(left_open := made.not_compared) > 1:
         lines.append(f"images in two roles: {', '.join(left_open[:-1])} and {left_open[-1]}: not compared")
     return [*lines, last]

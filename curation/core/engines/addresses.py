@@ -1,7 +1,7 @@
 """Files by path, or by address (``s3://…``, ``memory://…``): local ones plainly, others through fsspec.
 
-A path or address that the user names is opened whatever it is. One that comes from a file of the user's opens only what
-lies below a root (`below`).
+Any path or address that the user names is opened. A path or address that a user's file names is opened only if it lies
+below a root (`below`).
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def _open(address: str, kind: str) -> IO[bytes]:
     if not is_address(address):
         return open_binary(Path(address), kind=kind)
     system, path = _system(address)
-    found: IO[bytes] = system.open(path, "rb")
-    return found
+    file: IO[bytes] = system.open(path, "rb")
+    return file
 
 
 @contextmanager
@@ -60,8 +60,8 @@ def _translated_errors(address: str, kind: str) -> Iterator[None]:
     except ImportError as error:
         # fsspec says which package serves the protocol.
         hint = "pip install 'curation[ray]', and the package of fsspec that serves it"
-        found = " ".join(str(error).split())[:200]
-        raise MissingExtraError("The address cannot be opened", where=address[:200], found=found, hint=hint) from None
+        message = " ".join(str(error).split())[:200]
+        raise MissingExtraError("The address cannot be opened", where=address[:200], found=message, hint=hint) from None
     except (OSError, ValueError) as error:
         raise MissingFileError(f"The {kind} cannot be read", where=address, found=str(error)[:200]) from None
 
@@ -77,8 +77,8 @@ def size_and_stamp(address: str, *, kind: str = "file") -> tuple[int, str]:
     """Return the bytes of a file, and a text that changes when it does (see `opened` for the errors)."""
     with _translated_errors(address, kind):
         if not is_address(address):
-            found = Path(address).stat()
-            return found.st_size, f"{found.st_size} {found.st_mtime_ns}"
+            status = Path(address).stat()
+            return status.st_size, f"{status.st_size} {status.st_mtime_ns}"
         system, path = _system(address)
         return _of_info(system.info(path))
 
@@ -115,12 +115,12 @@ def files_below(address: str, suffixes: Collection[str]) -> Iterator[tuple[str, 
         return
     with _translated_errors(address, "folder"):
         system, root = _system(address)
-        found = system.find(root, detail=True)
+        entries = system.find(root, detail=True)
     prefix = root.rstrip("/") + "/"
-    for path in sorted(found):
+    for path in sorted(entries):
         name = path.removeprefix(prefix)
         if PurePosixPath(name).suffix.lower() in suffixes:
-            yield f"{address.rstrip('/')}/{name}", name, _of_info(found[path])[1]
+            yield f"{address.rstrip('/')}/{name}", name, _of_info(entries[path])[1]
 
 
 def _local_below(
@@ -137,8 +137,8 @@ def _local_below(
             if is_wanted or Path(entry.path).is_dir():
                 refused.append(f"{prefix}{entry.name}")
         elif is_wanted and entry.is_file():
-            found = entry.stat()
-            yield entry.path, f"{prefix}{entry.name}", f"{found.st_size} {found.st_mtime_ns}"
+            status = entry.stat()
+            yield entry.path, f"{prefix}{entry.name}", f"{status.st_size} {status.st_mtime_ns}"
 
 
 def _stays_below(path: str, root: str) -> bool:

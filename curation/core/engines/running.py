@@ -181,10 +181,10 @@ class _Work:
             return Entry(block.name, block.key, shard, table.num_rows, size)
         except CurationError as error:
             return Failure(block.name, error.what, error.where, error.expected, error.found, error.hint)
-        # Whatever a decoder or a disk raises of one block: the user learns which block it is.
+        # A decoder or a disk may raise anything: report the block in which it happened.
         except Exception as error:
-            found = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            return Failure(block.name, f"The step {self.step.name} failed", found=found)
+            message = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            return Failure(block.name, f"The step {self.step.name} failed", found=message)
 
 
 @lru_cache(1)
@@ -202,12 +202,12 @@ def _one_core(modules: int) -> Callable[[], AbstractContextManager[Any]]:
 
 def cores() -> int:
     """Return how many cores this process may use."""
-    own = getattr(os, "sched_getaffinity", None)
-    return len(own(0)) if own else os.cpu_count() or 1
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 _work: _Work | None = None
-"""In a worker process: what it was started for."""
+"""In a worker process: the work that it was started for."""
 
 
 def _start(work: _Work) -> None:
@@ -217,7 +217,7 @@ def _start(work: _Work) -> None:
     Thread(target=_end_with_driver, daemon=True).start()
     import pyarrow
 
-    # A worker has one core: threads of its own would only wait for those of the others.
+    # A worker has one core: its threads would only compete with those of other workers.
     pyarrow.set_cpu_count(1)
     _work = work
 
@@ -278,7 +278,7 @@ def _submitted(
     pool: ProcessPoolExecutor, work: _Work, block: Block, running: dict[Future[Outcome], Block]
 ) -> Future[Outcome]:
     try:
-        # A step of the user's script needs that script, and its guard; no other does.
+        # Only a step defined in a user's script needs that script and its guard.
         with nullcontext() if type(work.step).__module__ == "__main__" else _unguarded_main():
             return pool.submit(_run, block)
     except (BrokenProcessPool, OSError, ValueError):
@@ -308,7 +308,7 @@ def _unguarded_main() -> Iterator[None]:
 
 def _on_ray(work: _Work, blocks: Iterator[Block], workers: int | None) -> Generator[Outcome, None, None]:
     with warnings.catch_warnings():
-        # Ray warns of its own coming changes, and leaves sockets to be closed by the collector.
+        # Ray warns about its future changes, and leaves sockets open until garbage collection.
         warnings.simplefilter("ignore")
         with _ray(workers) as ray:
             yield from _in_tasks(ray, work, blocks, workers)
@@ -322,7 +322,7 @@ def _in_tasks(ray: Any, work: _Work, blocks: Iterator[Block], workers: int | Non
     running: dict[Any, Block] = {}
     try:
         while True:
-            # Twice the cores of the cluster as it is now: those that wait let it grow.
+            # Twice the current cores of the cluster: waiting tasks make it grow.
             most = workers or 2 * int(ray.cluster_resources().get("CPU", 1))
             for block in islice(blocks, max(0, most - len(running))):
                 running[task.remote(shared, block)] = block
@@ -342,8 +342,8 @@ def _outcome_of(ray: Any, reference: Any, block: Block) -> Outcome:
     except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError):
         return Failure(block.name, _KILLED, hint=_LACKS_MEMORY)
     except ray.exceptions.RayError as error:
-        found = " ".join(str(error).split())[-300:]
-        return Failure(block.name, "Ray failed", found=found, hint="run the command again: it goes on where it stopped")
+        text = " ".join(str(error).split())[-300:]
+        return Failure(block.name, "Ray failed", found=text, hint="run the command again: it goes on where it stopped")
     return outcome
 
 

@@ -1,7 +1,7 @@
 """The output of a step: Parquet shards named by what they hold, and which block each is of.
 
 A folder holds ``step.json`` (what was run), ``shards/HEX.parquet``, and while the work goes on ``journal.jsonl``, with
-a line for each finished block; each task of an array has a journal of its own. At the end ``index.jsonl`` takes their
+a line for each finished block; each task of an array has its own journal. At the end ``index.jsonl`` takes their
 place, with the blocks in their order, and ``shards.json`` states the digest of all. A shard is named by the digest of
 its content (`content_digest`), since the bytes of Parquet are those of a library's version.
 """
@@ -83,7 +83,7 @@ class Shards:
         return sum(entry.rows for entry in self.entries)
 
     def tables(self, columns: list[str] | None = None) -> Iterator[pyarrow.Table]:
-        """Yield the output of one block after the other, each held against its digest.
+        """Yield the output of each block in turn, after checking its digest.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class Shards:
                 yield table if columns is None else table.select(columns)
 
     def table(self, entry: Entry) -> pyarrow.Table:
-        """Return the output of one block (see `tables`)."""
+        """Return the output of a block (see `tables`)."""
         import pyarrow
         from pyarrow import parquet
 
@@ -114,11 +114,11 @@ class Shards:
             raise self._damaged(entry, "content of another digest")
         return table
 
-    def _damaged(self, entry: Entry, found: str) -> EngineError:
+    def _damaged(self, entry: Entry, problem: str) -> EngineError:
         return EngineError(
             "A shard is missing or damaged",
             where=f"{shard_path(self.folder, entry.shard)}, of block {entry.block[:200]}",
-            found=found,
+            found=problem,
             hint="remove that file and run the command again: its block alone is computed",
         )
 
@@ -201,7 +201,7 @@ def _identity_of(step: Step) -> bytes:
 
 
 def finish(made: Shards) -> Shards:
-    """Write the index and the summary, and remove shards of blocks that are no longer there."""
+    """Write the index and the summary, and remove shards of blocks that no longer exist."""
     folder = made.folder
     lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in made.entries)
     write_bytes(folder / INDEX, lines, guarded=False)
@@ -209,9 +209,9 @@ def finish(made: Shards) -> Shards:
     write_bytes(folder / SUMMARY, canonical_json(msgspec.to_builtins(summary)) + b"\n", guarded=False)
     for journal in folder.glob(_JOURNALS):
         journal.unlink(missing_ok=True)
-    named = {shard_path(folder, entry.shard).name for entry in made.entries}
+    names = {shard_path(folder, entry.shard).name for entry in made.entries}
     for path in (folder / SHARDS).glob("*.parquet"):
-        if path.name not in named:
+        if path.name not in names:
             path.unlink(missing_ok=True)
     return made
 
@@ -244,7 +244,7 @@ def open_shards(folder: Path) -> Shards:
 
 
 def _entries(path: Path) -> Iterator[Entry]:
-    """Yield the entries of an index or journal; a line that a kill cut off, or that is damaged, is of no block."""
+    """Yield the entries of an index or journal; skip lines that are damaged or were cut off by a kill."""
     if path.is_file():
         for line in read_bytes(path).split(b"\n"):
             with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):

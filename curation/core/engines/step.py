@@ -40,7 +40,7 @@ class Step(ABC):
 
     @abstractmethod
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
-        """Return the output of one table."""
+        """Return the output for a table."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def content_digest(table: pyarrow.Table) -> str:
 
     Columns are taken one after the other. Of each: name, type, which values are null; then numbers as little-endian
     bytes (a null as zero, every NaN as one), texts and bytes as their lengths and what they hold, lists as their
-    lengths and their values. How a column is chunked, or whether its texts are large or of a dictionary, says nothing.
+    lengths and their values. The chunks of a column and the type of its texts (large, dictionary) are ignored.
 
     Raises
     ------

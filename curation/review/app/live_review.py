@@ -149,8 +149,8 @@ class LiveReview:
         ``export.jsonl`` and ``export.csv`` are written again and again; another file that exists is refused.
         """
         if not isinstance(name, str) or Path(name).name != name or name.startswith(".") or name in _LOGS:
-            what = "The export needs a plain file name that is not the name of a log"
-            raise ReviewError(what, found=ascii(name)[:80], expected="such as verdicts.csv")
+            message = "The export needs a plain file name that is not the name of a log"
+            raise ReviewError(message, found=ascii(name)[:80], expected="such as verdicts.csv")
         path = inside(self.book.path.parent, name)
         export_decisions(self.book.path, path, guarded=path.stem != "export")
         return path

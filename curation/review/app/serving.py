@@ -203,7 +203,7 @@ def _open(port: int) -> socket.socket:
     # Some systems allow a second listener beside one for all addresses.
     if port:
         with suppress(OSError), socket.create_connection((LOOPBACK, port), timeout=_PATIENCE):
-            raise _taken(port, "another program answers")
+            raise _port_error(port, "another program answers")
     listener = socket.socket()
     if os.name != "nt":
         # A port that was just closed is free.
@@ -213,10 +213,10 @@ def _open(port: int) -> socket.socket:
         listener.listen(_WAITING)
     except OSError:
         listener.close()
-        raise _taken(port, "nobody answers, but this user may not listen there") from None
+        raise _port_error(port, "nobody answers, but this user may not listen there") from None
     return listener
 
 
-def _taken(port: int, reason: str) -> ReviewError:
+def _port_error(port: int, reason: str) -> ReviewError:
     hint = f"--port {ANY} takes a free one; or end what listens at {port} (ss -ltnp, lsof -i :{port})"
     return ReviewError(f"Port {port} is not free", where=f"{LOOPBACK}:{port}", found=reason, hint=hint)

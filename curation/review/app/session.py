@@ -118,7 +118,7 @@ def review_from_files(
     """
     _require_writable(folder)
     if not no_app:
-        reviewer = _named(reviewer)
+        reviewer = _reviewer_name(reviewer)
         # Said before minutes of building rather than after.
         find_port(port)
     if not (manifest or sources or photos or part or proposals or embeddings):
@@ -165,7 +165,7 @@ def _require_writable(folder: Path) -> None:
         )
 
 
-def _named(reviewer: str) -> str:
+def _reviewer_name(reviewer: str) -> str:
     """Return the reviewer's name, from whoever sits at the terminal where none was given."""
     if not reviewer and sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write("Who reviews? Every verdict will bear this name: ")

@@ -1,7 +1,7 @@
 """Verdicts: words of the reviewer, decisions of the log, and the current ones after all undos.
 
 The decisions log is the truth. It is append-only, so an undo is another row: it repeats the earlier
-verdict, or says ``unsure``, with a reason that begins with ``undo``. Reading the rows of one reviewer on one image from
+verdict, or says ``unsure``, with a reason that begins with ``undo``. Reading the rows of a reviewer on an image from
 the top, a plain row is pushed on a stack and an undo pops one; the top of the stack is current.
 """
 
@@ -41,7 +41,7 @@ UNDO = "undo"
 Key = tuple[str, str]
 """Pool (`Decision.dataset`) and image id: what a verdict applies to."""
 _Stack = list[tuple[int, Decision]]
-"""The rows of one reviewer on one image that are not undone, and the number of the call that each came from."""
+"""Rows of a reviewer on an image that are not undone, each with the number of its call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class VerdictBook:
         self.seen = after
 
     def _lay(self, row: Decision) -> None:
-        """Push a row on its reviewer's stack, or pop one; rows of one reviewer and moment are one call."""
+        """Push a row on its reviewer's stack, or pop one; rows of a reviewer at the same moment are a single call."""
         if (moment := moment_of(row)) is not None:
             self._latest[row.reviewer] = max(self._latest.get(row.reviewer, moment), moment)
         if row.stage != self.stage:

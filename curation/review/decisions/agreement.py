@@ -144,7 +144,7 @@ def fleiss_kappa(ratings: Iterable[Sequence[Hashable]]) -> Kappa:
     -----
     With n_i verdicts on image i, of which n_ij say j, the observed agreement is the mean over images of
     Σ_j n_ij (n_ij − 1) / (n_i (n_i − 1)); the expected one is Σ_j p_j², with p_j the share of j among all verdicts on
-    images that count. With equal n_i this is Fleiss' formula. Images with one verdict say nothing of agreement: they
+    images that count. With equal n_i this is Fleiss' formula. Images with one verdict have no agreement: they
     are left out and counted.
     """
     counts = [Counter(verdicts) for verdicts in ratings]
@@ -168,8 +168,8 @@ def agreement(standing: Iterable[Decision]) -> tuple[StageAgreement, ...]:
     ----------
     standing : iterable of Decision
         The current verdicts, at most one of each reviewer on an image
-        (`curation.review.decisions.resolution.standing_verdicts`). Those without a reviewer are left out: nobody knows
-        whether they are one person's.
+        (`curation.review.decisions.resolution.standing_verdicts`). Those without a reviewer are left out: they
+        may come from one person.
     """
     stages = []
     for stage, rows in grouped(standing, lambda row: row.stage).items():

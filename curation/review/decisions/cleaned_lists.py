@@ -54,8 +54,8 @@ class Coverage:
     Attributes
     ----------
     judged : dict of str to list of str
-        Images by what was said of them, in the order of the part: ``remove`` where one verdict that stands says so,
-        else ``unsure`` where verdicts differ and no rule decides, else the action.
+        Images by action, in the order of the part: ``remove`` if a valid verdict removes the image, else ``unsure`` if
+        verdicts differ and no rule decides, else the action.
     """
 
     part: str

@@ -49,7 +49,7 @@ def namespace_of_pool(dataset: str) -> str:
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One verdict of one reviewer on one image, at one stage.
+    """A verdict of a reviewer on an image, at a stage.
 
     Attributes
     ----------

@@ -200,7 +200,7 @@ def _separator(data: bytes, columns: Set[str]) -> str:
     """Return what separates the cells: that under which the first row has the wanted columns, else the comma."""
     first = data[:_HEAD].decode("utf-8-sig", "replace")
     for separator in ",;\t":
-        # Quotes are those of one separator alone: under another, what follows a quote is not an error of the table.
+        # Quotes depend on the separator: with a wrong separator, text after a quote is not an error of the table.
         with suppress(csv.Error):
             head = next(filter(None, csv.reader(io.StringIO(first, newline=""), delimiter=separator)), [])
             if columns <= {cell.strip() for cell in head}:
@@ -259,10 +259,10 @@ def _without_order(files: Sequence[DecisionFile]) -> list[DecisionFile]:
     """Return the files with no reviewer in rows of tables that contradict one another."""
     actions_on: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for row in (row for file in files if file.format == "table" for row in file.decisions):
-        actions_on[_whose(row)].add(row.action)
+        actions_on[_slot(row)].add(row.action)
     ordered_files = []
     for file in files:
-        differs = [file.format == "table" and len(actions_on[_whose(row)]) > 1 for row in file.decisions]
+        differs = [file.format == "table" and len(actions_on[_slot(row)]) > 1 for row in file.decisions]
         rows = [
             msgspec.structs.replace(row, reviewer="") if is_contradicted else row
             for row, is_contradicted in zip(file.decisions, differs, strict=True)
@@ -272,5 +272,5 @@ def _without_order(files: Sequence[DecisionFile]) -> list[DecisionFile]:
     return ordered_files
 
 
-def _whose(row: Decision) -> tuple[str, ...]:
+def _slot(row: Decision) -> tuple[str, ...]:
     return row.dataset, row.image_id, row.stage, row.reviewer, row.date

@@ -187,8 +187,8 @@ def judge_categories(
 ) -> tuple[Judged, ...]:
     """Return the judgement of each category, in the order given (spec 3.3, step 2).
 
-    An overlap goes before the user's lists, these before kinship. A listed category that is an ID class says so in its
-    phrase: FindMeIfYouCan's own near list holds "Dog".
+    An overlap goes before the user's lists, these before kinship. The phrase of a listed category
+    names its ID class, if any: FindMeIfYouCan's own near list holds "Dog".
 
     Raises
     ------

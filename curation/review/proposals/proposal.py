@@ -177,7 +177,7 @@ class Proposal(_Record, frozen=True):
         ``namespace:native``.
     proposal : {"remove", "near", "far", "farther", "undecided"}
     reason : str
-        One short phrase, the same for images proposed for the same reason: ``"remove: cat"``. Review makes a view of
+        One short phrase, the same for images proposed for the same reason: ``"remove: cat"``. Review shows a view for
         each.
     evidence : tuple of Evidence
         The strongest first; never empty.

@@ -156,7 +156,7 @@ def test_tasks_of_an_array_say_the_same(world: Path, alone: Leaks, tmp_path: Pat
     assert merged.evidence == alone.evidence
     both = [one for task in tasks for one in task.evidence]
     assert sorted(map(repr, both)) == sorted(map(repr, alone.evidence))
-    with pytest.raises(UsageError, match="requires --resume"):
+    with pytest.raises(UsageError, match="requires evidence=DIR"):
         checked(world, world / "shards", shard="1/2")
 
 

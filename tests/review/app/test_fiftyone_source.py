@@ -294,9 +294,9 @@ def test_a_sample_and_a_deleted_dataset_are_one_error(dataset: Any, fiftyone: An
     rows = [{"image_id": 12, "category": "owl", "bbox": [1, 2, 3, 4], "score": 0.5}]
     for given in (gone, view, sample, [sample]):
         for inputs in ({"truth": given, "detections": rows}, {"truth": shapes(), "detections": given}):
-            with pytest.raises(UsageError, match=r"deleted|iterated|Unsupported"):
+            with pytest.raises(UsageError, match=r"deleted|iterated|Unsupported|neither rows nor a source"):
                 curation.evaluate.voc(**inputs)
-        with pytest.raises(UsageError, match=r"deleted|iterated|Unsupported"):
+        with pytest.raises(UsageError, match=r"deleted|iterated|Unsupported|neither rows nor a source"):
             curation.open_source("shapes", given)
     with pytest.raises(UsageError, match="deleted"):
         curation.evaluate.voc(truth=shapes(), detections={"test": gone})
