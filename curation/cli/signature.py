@@ -342,8 +342,8 @@ def value_of(option: Option, options: argparse.Namespace) -> Any:
         return _fitted(option, tuple(_read(option, text) for text in texts), options.prog) if texts else ()
     bare, known = _bare_key(texts, option) if option.bare else (None, None)
     stated = re.match(r"\[((?:\w+\|)+\w+)", option.metavar)
-    keyed = pairs(texts, option.flag, bare=bare, known=known, names=stated[1].split("|") if stated else ())
-    values = {key: _read(option, text) for key, text in keyed.items()}
+    by_key = pairs(texts, option.flag, bare=bare, known=known, names=stated[1].split("|") if stated else ())
+    values = {key: _read(option, text) for key, text in by_key.items()}
     if not values and option.default is not _EMPTY:
         return {}
     return _fitted(option, values[""] if [*values] == [""] else values, options.prog)
