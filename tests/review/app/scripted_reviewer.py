@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -182,7 +182,13 @@ class Reviewer:
 
     def enlarge(self, place: int = 0) -> str:
         """Open the enlarged view of a tile; the image shown."""
-        self.page.locator('[data-cy="looker"]').nth(place).click()
+        tile, view = self.page.locator('[data-cy="looker"]').nth(place), self.page.locator('[data-cy="modal"]')
+        tile.click()
+        with suppress(pytest.importorskip("playwright.sync_api").TimeoutError):
+            view.wait_for(timeout=5000)
+        # The grid may be drawn anew under a click: a reviewer clicks again.
+        if not view.is_visible():
+            tile.click()
         self.page.locator(NAME_SHOWN).wait_for()
         return self.shown()
 
