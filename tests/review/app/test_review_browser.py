@@ -272,6 +272,8 @@ def test_a_stage_has_its_own_keys_and_esc_closes_the_view(
 def _closed_though_the_next_image_is_late(someone: Reviewer, keys: Sequence[str]) -> None:
     """Press keys and Esc: with many images under load the App finishes a step later, and must not open the view."""
     page, rows = someone.page, len(someone.rows())
+    # The grid still shows judged images until its late answer has come.
+    page.wait_for_timeout(4000)
     someone.enlarge()
     page.wait_for_timeout(800)
     page.evaluate(
