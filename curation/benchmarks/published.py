@@ -125,7 +125,7 @@ def drafts(
         entries = task_classes(tasks, aliases or {}) if tasks else classes
         return draft(facts, key, classes=entries, tasks=tasks, exhaustive=exhaustive)
 
-    return {stated["name"]: partial(make, key) for key, stated in benchmark_facts(room)["published"].items()}
+    return {facts["name"]: partial(make, key) for key, facts in benchmark_facts(room)["published"].items()}
 
 
 def declared_tasks(room: str) -> dict[str, tuple[TaskEntry, ...]]:

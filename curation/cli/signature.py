@@ -341,8 +341,8 @@ def value_of(option: Option, options: argparse.Namespace) -> Any:
     if option.kind == "many":
         return _fitted(option, tuple(_read(option, text) for text in texts), options.prog) if texts else ()
     bare, known = _bare_key(texts, option) if option.bare else (None, None)
-    stated = re.match(r"\[((?:\w+\|)+\w+)", option.metavar)
-    by_key = pairs(texts, option.flag, bare=bare, known=known, names=stated[1].split("|") if stated else ())
+    parts = re.match(r"\[((?:\w+\|)+\w+)", option.metavar)
+    by_key = pairs(texts, option.flag, bare=bare, known=known, names=parts[1].split("|") if parts else ())
     values = {key: _read(option, text) for key, text in by_key.items()}
     if not values and option.default is not _EMPTY:
         return {}

@@ -423,11 +423,11 @@ def _is_of_output(error: OSError, partial: Path) -> bool:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, so that commands which write into it at once do so one after the other."""
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a folder, or of a lock file, so that commands which write at once do so one after the other."""
     handle = None
     with suppress(OSError):  # Folders on Windows and on some network disks have no locks.
-        handle = os.open(folder, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o644)
         lock(handle)
     try:
         yield

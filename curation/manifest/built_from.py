@@ -120,7 +120,7 @@ def read_built_from(folder: Path) -> BuiltFrom | None:
 
 
 def _read(path: Path, kind: type[Content], hint: str) -> Content | None:
-    """Return what a file holds, None where there is no such file."""
+    """Return the content of a file, or None if it does not exist."""
     if not path.is_file():
         return None
     data = read_bytes(path, kind="record of sources", most=_MOST_BYTES, error=ManifestError)

@@ -283,11 +283,11 @@ class ImageColumns:
         column = texts([""] * len(self.home))
         for number, source in enumerate(self.sources):
             rows = self.home == number
-            names, places = self._file_names[number], self.position[rows].tolist()
-            natives = source.images.native[places].tolist()
+            names, positions = self._file_names[number], self.position[rows].tolist()
+            natives = source.images.native[positions].tolist()
             column[rows] = texts([
-                names[place] or ("" if native.isdigit() else native.replace("\\", "/"))
-                for place, native in zip(places, natives, strict=True)
+                names[position] or ("" if native.isdigit() else native.replace("\\", "/"))
+                for position, native in zip(positions, natives, strict=True)
             ])  # fmt: skip
         paths = compute.replace_substring_regex(text_array(column.tolist()), r"^(?:\./)+", "")
         return compute.utf8_normalize(paths, "NFC")

@@ -177,8 +177,8 @@ def source_content(manifest: Manifest, source: Source) -> SourceContent:
     label, image = class_positions(manifest.header.classes, source)[categories], rank[positions]
     used = np.flatnonzero((label >= 0) & (image >= 0))
     label, image, n_images = label[used].astype(np.int64), image[used], max(len(rows), 1)
-    shown = label * n_images + image
-    hashes, boxes = shown.view(np.uint64), np.zeros(len(manifest.header.classes), np.int64)
+    cell = label * n_images + image
+    hashes, boxes = cell.view(np.uint64), np.zeros(len(manifest.header.classes), np.int64)
     if source.objects is not None:
         # Tools round coordinates differently.
         steps = np.rint(source.objects.boxes[used] * (1e6 if source.unit_boxes else 100)).astype(np.int64)
@@ -187,10 +187,10 @@ def source_content(manifest: Manifest, source: Source) -> SourceContent:
     if len(boxes) * n_images <= _FEW_CELLS:
         # A table is several times faster than a search.
         cells = np.zeros(len(boxes) * n_images, np.bool_)
-        cells[shown] = True
+        cells[cell] = True
         images = np.count_nonzero(cells.reshape(len(boxes), n_images), axis=1)
     else:
-        images = np.bincount(distinct(shown) // n_images, minlength=len(boxes))
+        images = np.bincount(distinct(cell) // n_images, minlength=len(boxes))
     counts = zip(manifest.header.classes, zip(images.tolist(), boxes.tolist(), strict=True), strict=True)
     checksum = int(scatter(hashes).sum(dtype=np.uint64))
     return SourceContent({entry.name: pair for entry, pair in counts if pair[0]}, f"{checksum:016x}")
@@ -221,8 +221,8 @@ def _verify_classes(manifest: Manifest, entry: SourceEntry, source: Source) -> I
     yield Finding("classes", name, "failure" if differing else "ok", *texts)
     if not differing and has_boxes == (source.objects is not None):
         same = recorded.checksum == content.checksum
-        found = "the same" if same else "as many of each class, other ones"
-        yield Finding("annotations", name, "ok" if same else "failure", "the same", found)
+        boxes_now = "the same" if same else "as many of each class, other ones"
+        yield Finding("annotations", name, "ok" if same else "failure", "the same", boxes_now)
 
 
 def _class_counts(name: str, images: int, boxes: int) -> str:

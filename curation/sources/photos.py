@@ -83,7 +83,7 @@ class PhotoFolder:
         first = min(exact or nearest, key=lambda photo: len(photo.parts))
         if not exact and not all(photo.is_relative_to(first.parent) for photo in nearest):
             raise MissingFileError(
-                "Two photos have the name of one image",
+                "Two photos have the same name",
                 where=str(self.folder),
                 expected="one photo of each name, or names with the folders of their photos",
                 found=f"{name!r:.80}: "

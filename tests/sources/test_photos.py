@@ -234,7 +234,7 @@ def test_photos_of_one_name_in_two_folders_are_told_apart_or_refused(tmp_path: P
     assert folder.find(["0002.jpg"]) == tmp_path / "0002.jpg"
     assert folder.find(["0003"]) == tmp_path / "0003.jpg"
     for name in ("0001.jpg", "0001", "val/0001.jpg"):
-        with pytest.raises(MissingFileError, match="Two photos have the name of one image") as caught:
+        with pytest.raises(MissingFileError, match="Two photos have the same name") as caught:
             folder.find([name])
         assert "test/0001.jpg and train/0001.jpg" in str(caught.value.found)
         assert PhotoFolder(tmp_path / "train").find([name]) == tmp_path / "train/0001.jpg"

@@ -167,15 +167,15 @@ class _Wilderness:
         for ranking, n in zip(self.rankings, positives.tolist(), strict=True):
             if n == 0:
                 continue
-            tp, kept = ranking.closed_counts(weights)
+            tp, detected = ranking.closed_counts(weights)
             wild = ranking.wilderness_counts(added)
-            precisions.append([_average_precisions(tp, kept, n), _average_precisions(tp, kept + wild, n)])
+            precisions.append([_average_precisions(tp, detected, n), _average_precisions(tp, detected + wild, n)])
             for row, tenths in enumerate(self.recalls):
                 reached = np.flatnonzero(tp * 10 >= tenths * n)
                 if len(reached):
                     point = reached[0]
                     opened = ranking.false_positives(point, slots, self.sizes, self.n_wilderness)
-                    points[row].append(np.concatenate([[tp[point], kept[point]], opened]))
+                    points[row].append(np.concatenate([[tp[point], detected[point]], opened]))
         impact = np.stack([_impacts(np.array(rows, np.int64).reshape(-1, levels + 2)) for rows in points])
         mean = np.array(precisions).mean(axis=0).T if precisions else np.full((2, 2), np.nan)
         if self.listed is None and self.n_wilderness < len(weights):
@@ -220,8 +220,8 @@ class _Cuts:
         if not len(self.starts):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         tp = np.add.reduceat(weights[self.tp_image], self.tp_starts)
-        kept = np.add.reduceat(weights[self.image], self.starts)
-        return np.cumsum(tp), np.cumsum(kept)
+        detected = np.add.reduceat(weights[self.image], self.starts)
+        return np.cumsum(tp), np.cumsum(detected)
 
     def wilderness_counts(self, weights: Int64s) -> Int64s:
         """Return FP_o at each cut, each wilderness image counting `weights` times."""
@@ -263,12 +263,12 @@ def _positives(truth: GroundTruth, matches: Matches, difficult: Difficult) -> In
     return by_image
 
 
-def _average_precisions(tp: Int64s, kept: Int64s, n: int) -> tuple[float, float]:
+def _average_precisions(tp: Int64s, detected: Int64s, n: int) -> tuple[float, float]:
     """Return 11-point and area AP from the counts at each cut."""
     if not len(tp):
         return 0.0, 0.0
     # What `eleven_point` and `area` of curves give at one level, by one search: a replicate is a third faster so.
-    envelope = np.maximum.accumulate((tp / np.maximum(kept, 1))[::-1])[::-1]
+    envelope = np.maximum.accumulate((tp / np.maximum(detected, 1))[::-1])[::-1]
     first = np.searchsorted(tp * 10, np.arange(11) * n)
     eleven = np.append(envelope, 0.0)[first].mean()
     area = (np.diff(tp, prepend=0) * envelope).sum() / n

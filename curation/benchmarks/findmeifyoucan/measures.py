@@ -109,7 +109,7 @@ def threshold_of(id_scores: Floats, rule: str) -> float | None:
     return value
 
 
-VARIANTS = {stated["name"]: Rules(**stated) for stated in benchmark_facts(__package__)["variants"]}
+VARIANTS = {rules["name"]: Rules(**rules) for rules in benchmark_facts(__package__)["variants"]}
 
 
 RATES = ("nOSE", "AP_U", "P_U", "R_U")

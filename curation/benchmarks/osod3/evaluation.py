@@ -117,7 +117,7 @@ TAXONOMIES = ("OSOD-I", "OSOD-II", "OSOD-III")
 Variant = Literal["clean", "voc"]
 ONLY = "test"
 """Name of the only case."""
-VARIANTS = {stated["name"]: Rules(**stated) for stated in benchmark_facts(__package__)["variants"]}
+VARIANTS = {rules["name"]: Rules(**rules) for rules in benchmark_facts(__package__)["variants"]}
 THETAS = tuple(f"{step / 20:.2f}" for step in range(21))
 
 

@@ -267,14 +267,14 @@ def keep_within_labels(groups: Int64s, boxes: Floats, scores: Floats, iou: float
     groups : ndarray of int64, shape (n,)
         One number for each image and label.
     """
-    kept = np.ones(len(groups), np.bool_)
+    survives = np.ones(len(groups), np.bool_)
     for rows in _in_groups(groups):
         order = rows[np.argsort(-scores[rows], kind="stable")]
         for rank, row in enumerate(order.tolist()):
             rest = order[rank + 1 :]
-            if kept[row] and len(rest):
-                kept[rest[_overlap(boxes, row, rest) > iou]] = False
-    return kept
+            if survives[row] and len(rest):
+                survives[rest[_overlap(boxes, row, rest) > iou]] = False
+    return survives
 
 
 def keep_across_kinds(
@@ -296,17 +296,17 @@ def keep_across_kinds(
             expected=f"an IoU from 0 to 1, a variant of {', '.join(CROSS_VARIANTS)}",
             found=f"{iou!r}, {variant!r}"[:80],
         )
-    kept = np.ones(len(image), np.bool_)
+    survives = np.ones(len(image), np.bool_)
     for rows in _in_groups(image):
         # Falling score, known before unknown of equal scores, then input order.
         order = rows[np.lexsort((rows, is_unknown[rows], -scores[rows]))]
         for rank, row in enumerate(order.tolist()):
             rest = order[rank + 1 :]
             rest = rest[is_unknown[rest] != is_unknown[row]]
-            if not len(rest) or (variant == "greedy" and not kept[row]):
+            if not len(rest) or (variant == "greedy" and not survives[row]):
                 continue
-            kept[rest[_overlap(boxes, row, rest) > iou]] = False
-    return kept
+            survives[rest[_overlap(boxes, row, rest) > iou]] = False
+    return survives
 
 
 def _overlap(boxes: Floats, row: int, others: Int64s) -> Floats:
@@ -346,7 +346,7 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
 
     *The Overlooked Elephant of Object Detection*, section 3.2, after Miller et al. (2018): every box carries the
     index of its region of interest. A region missing from some passes is averaged over the others, and its count
-    kept.
+    survives.
 
     Raises
     ------
@@ -400,8 +400,8 @@ def merged_detections(merged: Merged, *, floor: float = 0.05, iou: float = 0.5) 
     row, label = np.nonzero(merged.vectors.scores > floor)
     scores = merged.vectors.scores[row, label]
     groups = merged.vectors.image[row] * max(merged.vectors.scores.shape[1], 1) + label
-    kept = keep_within_labels(groups, merged.vectors.boxes[row], scores, iou)
-    return LabelledBoxes(row[kept], label[kept], scores[kept])
+    survives = keep_within_labels(groups, merged.vectors.boxes[row], scores, iou)
+    return LabelledBoxes(row[survives], label[survives], scores[survives])
 
 
 def _check_pass(run: ScoreVectors, first: ScoreVectors) -> None:

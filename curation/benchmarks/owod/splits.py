@@ -172,7 +172,7 @@ def _published_split(name: str, facts: dict[str, Any]) -> Split:
 
 
 SPLITS: dict[str, Split] = {
-    name: _published_split(name, stated) for name, stated in benchmark_facts(_ROOM)["splits"].items()
+    name: _published_split(name, facts) for name, facts in benchmark_facts(_ROOM)["splits"].items()
 }
 """The published splits by name."""
 

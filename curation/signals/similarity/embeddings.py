@@ -9,7 +9,6 @@ One process at a time writes a store (`alone`).
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -25,7 +24,7 @@ import numpy.typing as npt
 from curation.core.canonical import canonical_json, sha256_of_file, sha256_of_lines, sha256_of_value
 from curation.core.errors import EmbeddingError, MissingFileError, SimilarityError
 from curation.core.files import read_bytes
-from curation.core.writing import lock, remove_abandoned, replacing, write_bytes
+from curation.core.writing import locked, remove_abandoned, replacing, write_bytes
 
 Vectors = npt.NDArray[np.float32]
 
@@ -174,17 +173,13 @@ class _Listing(msgspec.Struct, forbid_unknown_fields=True):
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """Hold a folder for one writer at a time; it is made if need be, and others wait."""
-    handle = None
-    # Without locks (some network disks) two writers may end in words, and a further run succeeds.
+    # Without locks (some network disks) one of two writers fails with an error, and its next run succeeds.
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-        lock(handle)
     try:
-        yield
+        with locked(folder / _LOCK):
+            yield
     finally:
-        if handle is not None:
-            os.close(handle)
         if [entry.name for entry in folder.glob("*")] == [_LOCK]:
             remove_store(folder)
 
