@@ -346,7 +346,7 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
 
     *The Overlooked Elephant of Object Detection*, section 3.2, after Miller et al. (2018): every box carries the
     index of its region of interest. A region missing from some passes is averaged over the others, and its count
-    survives.
+    kept.
 
     Raises
     ------
