@@ -345,8 +345,8 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
     """Return the mean of the boxes and scores of every region over the passes that hold it.
 
     *The Overlooked Elephant of Object Detection*, section 3.2, after Miller et al. (2018): every box carries the
-    index of its region of interest. A region missing from some passes is averaged over the others, and its count
-    kept.
+    index of its region of interest. A region missing from some passes is averaged over the others; its count
+    is kept.
 
     Raises
     ------
