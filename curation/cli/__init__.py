@@ -115,14 +115,15 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**usual | settings)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuse an option that there is not before one that is missing, and words that are left over."""
+        """Refuse an option that does not exist before one that is missing, and words that are left over."""
         has_commands = any(isinstance(action, argparse._SubParsersAction) for action in self._actions)
         words = [*takewhile(lambda word: word != "--", () if has_commands else args or ())]
         for word, following in zip_longest(words, words[1:], fillvalue=""):
             option, _, value = word.partition("=")
-            self._refuse_gone(f"{option} {(value or following).partition('=')[0]}")
-            if option.startswith("--") and option not in self._option_string_actions:
-                self._refuse_option(option)
+            if option.startswith("--"):
+                self._refuse_gone(f"{option} {(value or following).partition('=')[0]}")
+                if option not in self._option_string_actions:
+                    self._refuse_option(option)
         options, rest = super().parse_known_args(args, namespace)
         if rest:
             expected = "each value after its option, patterns in quotes"
@@ -130,11 +131,12 @@ class Parser(argparse.ArgumentParser):
         return options, rest
 
     def _refuse_option(self, option: str) -> None:
-        known = self._option_string_actions
+        known, groups = self._option_string_actions, self.get_default("groups") or {}
+        keys = [f"{member.flag} {member.key}" for members in groups.values() for member in members]
         _refuse_retired(f"{self.prog} {option}".removeprefix("curation "))
-        if now := renamed(option[2:], known):
-            raise UsageError(f"{option} of `{self.prog}` is now {now}")
         self._refuse_gone(option)
+        if now := renamed(option[2:], {*known, *keys}):
+            raise UsageError(f"{option} of `{self.prog}` is now {now}")
         self._refuse(f"{option[:80]} of `{self.prog}` does not exist", expected=", ".join(known), value=option)
 
     def _refuse_gone(self, option: str) -> None:
@@ -142,21 +144,26 @@ class Parser(argparse.ArgumentParser):
             raise UsageError(f"{option} of `{self.prog}` is gone: {advice}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse a verb or command that there is not; `call` refuses other words."""
+        """Refuse a verb or command that does not exist; `call` refuses other words."""
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
             self._refuse(f"There is no `{self.prog} {value[:80]}`", expected=", ".join(action.choices), value=value)
 
     def error(self, message: str) -> NoReturn:
         """Refuse what argparse cannot split."""
         names = message.partition("required: ")[2]
-        texts = {argparse._get_action_name(action): str(action.help).partition("\n")[0] for action in self._actions}
+        texts = {
+            argparse._get_action_name(action): ", ".join(action.choices or ())
+            if isinstance(action, argparse._SubParsersAction)
+            else str(action.help or "").partition("\n")[0]
+            for action in self._actions
+        }
         missing = {name: texts.get(name, "") for name in names.split(", ") if names}
         problem = f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing" if missing else message
         expected = "; ".join(f"{name}: {text}" if text else name for name, text in missing.items())
         self._refuse(problem, expected=expected.replace("%%", "%") or None)
 
     def _refuse(self, problem: str, *, expected: str | None, value: str | None = None) -> NoReturn:
-        near = get_close_matches(value or "", (expected or "").split(", "), 1)
+        near = get_close_matches(value, expected.split(", "), 1) if value and expected else []
         raise UsageError(
             problem,
             where=self.prog,

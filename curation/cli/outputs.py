@@ -93,7 +93,7 @@ NEW_MANIFEST = Output(_check_new_manifest)
 """Likewise; a manifest that is there already is compared later, and accepted where it is the very same."""
 FILE_OR_NEW_FOLDER = Output(lambda path: (require_new_folder if path.is_dir() else check_output)(path))
 KEPT = Output(refuse_input, replaces=False)
-"""A file that lines are added to, or a folder that the verb recognises: embeddings, a review, a result's rows."""
+"""A file that lines are added to, or a folder that the verb maintains itself: embeddings, a review, a result's rows."""
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:

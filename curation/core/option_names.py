@@ -34,7 +34,7 @@ class OptionName(NamedTuple):
 
 
 _SETTINGS = """
-wordnet names edits setting betas fbeta_formula fbeta_ratios recalls level_counts difficult similar thetas
+names edits setting betas fbeta_formula fbeta_ratios recalls level_counts difficult similar thetas
 t_star fpr official_compat embedding precision random_weights template batch threads batch_size n_train sample
 radius plant weighting restarts exemplars iou unknown unknown_id id_form strict_layout class_names
 class_tree image_limit class_limit
@@ -107,13 +107,19 @@ def name_of(function: str, parameter: str) -> OptionName | None:
 
 
 def renamed(option: str, known: Collection[str]) -> str | None:
-    """Return what an option of an earlier version, without dashes, is now, among those that a command knows."""
+    """Return what an option of an earlier version, without dashes, is now, among those of a command.
+
+    Parameters
+    ----------
+    known : collection of str
+        ``--option``, and ``--option key`` of each key.
+    """
     names = [
         f"--{now.option}" + (f" {now.key}=…" if now.key else "")
         for name, now in NAMES.items()
         if name.rpartition(".")[2].replace("_", "-") == option.removeprefix("no-")
         and now is not None
-        and f"--{now.option}" in known
+        and f"--{now.option} {now.key}".rstrip() in known
     ]
     return " or ".join(dict.fromkeys(names)) or None
 

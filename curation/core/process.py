@@ -1,6 +1,6 @@
 """The process: its exit status, Ctrl-C, a reader that goes away (``| head``), progress on a terminal, and memory.
 
-Nothing large is imported before it is needed, so that Ctrl-C is met from the beginning.
+Nothing large is imported before it is needed, so that Ctrl-C is handled from the start.
 """
 
 from __future__ import annotations

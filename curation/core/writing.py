@@ -155,7 +155,7 @@ def refuse_in_manifest(path: Path, *, guarded: bool = True) -> None:
                 f"The folder holds {'the id lists of ' if in_lists else ''}a manifest, which no other file may join",
                 where=str(path),
                 expected="a folder elsewhere",
-                hint="choose another --out",
+                hint="choose another folder",
             )
 
 
@@ -179,8 +179,8 @@ def require_new_folder(folder: Path) -> None:
         raise UsageError(
             "The output folder is that of a manifest" if is_manifest else "The output folder exists already",
             where=str(folder),
-            expected="a new or an empty folder; --force replaces files, never a folder",
-            hint="choose another --out" if is_manifest else "choose another --out, or remove it",
+            expected="a new or an empty folder" + ("; --force replaces files, never a folder" if is_command() else ""),
+            hint="choose another folder" if is_manifest else "choose another folder, or remove this one",
         )
 
 
@@ -311,11 +311,12 @@ def _move_files(partial: Path, folder: Path, stale: Iterable[str]) -> None:
         removed = [name for name in map(Path, stale) if name not in names and (folder / name).is_file()]
         for name in (*changed, *removed):
             check_output(folder / name)
+        for name in changed:
+            make_folder((folder / name).parent)
         for name in removed:
             (folder / name).unlink()
         # JSON last: until then the old one names the files that are to be removed.
         for name in sorted(changed, key=lambda name: (name.suffix == ".json", name)):
-            make_folder((folder / name).parent)
             (partial / name).replace(folder / name)
 
 
@@ -408,9 +409,9 @@ def _new_parents(path: Path, partial: Path) -> Iterator[None]:
 
 
 _HINTS = {
-    errno.ENOSPC: "make room on the disk, or choose another --out",
-    errno.EDQUOT: "make room in your quota, or choose another --out",
-    errno.EFBIG: "raise the limit of file sizes (ulimit -f), or choose another --out",
+    errno.ENOSPC: "make room on the disk, or choose another folder",
+    errno.EDQUOT: "make room in your quota, or choose another folder",
+    errno.EFBIG: "raise the limit of file sizes (ulimit -f), or choose another folder",
 }
 
 

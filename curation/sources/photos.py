@@ -77,8 +77,13 @@ class PhotoFolder:
         return None
 
     def _nearest(self, photos: Sequence[Path], folders: Sequence[str], name: str) -> Path:
+        last = name.replace("\\", "/").rpartition("/")[2]
+        photos = [photo for photo in photos if photo.name == last] or photos
         agreement = [_agreement(folders[::-1], photo) for photo in photos]
         nearest = [photo for photo, agree in zip(photos, agreement, strict=True) if agree == max(agreement)]
+        # An id names a stem: JPEGImages/1.jpg goes before its mask, SegmentationClass/1.png.
+        order = [self._suffixes.index(photo.suffix.lower()) for photo in nearest]
+        nearest = [photo for photo, rank in zip(nearest, order, strict=True) if rank == min(order)]
         exact = [photo for photo in nearest if photo.parent == self.folder.absolute().joinpath(*folders)]
         first = min(exact or nearest, key=lambda photo: len(photo.parts))
         if not exact and not all(photo.is_relative_to(first.parent) for photo in nearest):

@@ -92,6 +92,7 @@ def test_wrong_words_are_refused_with_what_to_do(words: str, what: str, hint: st
         ("build owod --added-boxes b.jsonl", "COCO JSON file as --source"),
         ("evaluate owod --exhaustive-only", "COCO JSON file as --source or --truth"),
         ("evaluate coco --engine both", "hotcoco computes"),
+        ("evaluate coco --stray drop", "--on-error stray=…"),
         ("evaluate voc --set seam=split", "--set seam of `curation evaluate voc` is gone: leave it out"),
         ("build osod3 --set=seam=widest", "left out and counted"),
         ("evaluate osod3 --engine=pycocotools", "else pycocotools"),
@@ -102,9 +103,20 @@ def test_an_option_of_an_earlier_version_names_the_new_one(words: str, new: str,
     assert new in line
 
 
+def test_a_successor_that_the_command_lacks_is_not_named(shell: Shell) -> None:
+    """``init`` has --on-error for boxes alone, and no verb has words without dashes as options."""
+    assert "is now" not in shell.err("init", "--source", "a.json", "--stray", "drop")
+    assert "is gone" not in shell.err("init", "--source", "a.json", "set", "seam")
+    for words in (["init", "--source", "a.json", "--name"], ["review"]):
+        message = shell.err(*words)
+        assert "did you mean ?" not in message
+        assert "None" not in message
+    assert "propose" in shell.err("review")
+
+
 def test_every_renamed_parameter_is_known_by_its_old_name() -> None:
     for name, now in NAMES.items():
         if now is not None:
             old = name.rpartition(".")[2].replace("_", "-")
-            assert f"--{now.option}" in str(renamed(old, {f"--{now.option}"}))
+            assert f"--{now.option}" in str(renamed(old, {f"--{now.option} {now.key}".rstrip()}))
             assert renamed(old, {"--other"}) is None

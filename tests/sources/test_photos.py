@@ -233,6 +233,13 @@ def test_photos_of_one_name_in_two_folders_are_told_apart_or_refused(tmp_path: P
     assert folder.find(["test/0001.jpg"]) == tmp_path / "test/0001.jpg"
     assert folder.find(["0002.jpg"]) == tmp_path / "0002.jpg"
     assert folder.find(["0003"]) == tmp_path / "0003.jpg"
+    for path in ("JPEGImages/0004.jpg", "SegmentationClass/0004.png", "a/0005.jpg", "c/0005.jpg.png"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).touch()
+    folder = PhotoFolder(tmp_path)
+    assert folder.find(["0004"]) == tmp_path / "JPEGImages/0004.jpg"
+    assert folder.find(["SegmentationClass/0004"]) == tmp_path / "SegmentationClass/0004.png"
+    assert folder.find(["zz/0005.jpg"]) == tmp_path / "a/0005.jpg"
     for name in ("0001.jpg", "0001", "val/0001.jpg"):
         with pytest.raises(MissingFileError, match="Two photos have the same name") as caught:
             folder.find([name])

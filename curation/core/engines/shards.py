@@ -175,7 +175,7 @@ def begin(folder: Path, step: Step, *, is_alone: bool = True) -> dict[tuple[str,
                 found=before.decode("utf-8", "replace")[:300].strip(),
                 hint="choose another --out, or the options that it was made with",
             )
-    elif folder.exists() and (not folder.is_dir() or any(not file.name.startswith(".") for file in folder.iterdir())):
+    elif folder.exists() and (not folder.is_dir() or _strange_files(folder)):
         raise EngineError("The folder exists and was not created by curation", where=str(folder))
     else:
         write_bytes(path, text, guarded=False)
@@ -184,6 +184,12 @@ def begin(folder: Path, step: Step, *, is_alone: bool = True) -> dict[tuple[str,
         remove_abandoned(folder)
         remove_abandoned(folder / SHARDS)
     return {(entry.block, entry.key): entry for entry in done_so_far(folder, step).entries}
+
+
+def _strange_files(folder: Path) -> list[str]:
+    """Return the names of files that no step writes; another task may begin the same folder at this moment."""
+    names = [path.name for path in folder.iterdir()]
+    return [name for name in names if not name.startswith(".") and name not in (STEP, SHARDS)]
 
 
 def done_so_far(folder: Path, step: Step) -> Shards:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from curation.evaluation.measures import Number
 
-_WHICH = ("before", "after")
 _UNNAMED = (*PLACES, "class", "undefined", "reason")
 _DIGEST = len("sha256:") + 12
 

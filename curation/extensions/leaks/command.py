@@ -22,11 +22,14 @@ def leaks(
     Parameters
     ----------
     out
-        write leaks.csv, leaks.json, leaked.txt, unreadable.csv, and leaks.html, a page that shows the pairs
+        write leaks.csv, leaks.json, leaked.txt, unreadable.csv, and leaks.html, a page that shows the pairs; of an
+        array of tasks, the merge writes them
     """
     written = []
-    if out:
+    if out and found.shard is None:
         with stage("writing"):
             written = found.save(out)
     lines = [*found.lines(), *summary_lines(found.data)]
+    if out and found.shard is not None:
+        lines.append(f"nothing is written to {out}: the report of the whole corpus is that of --shard merge")
     return Answer(found.json_data, lines, int(bool(found.leaked) and found.shard is None), written)

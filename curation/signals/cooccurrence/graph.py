@@ -339,7 +339,8 @@ def spectral_starts(graph: ClassGraph, k: int) -> Iterator[tuple[str, Int64s]]:
     yield "cluster_qr", labels
     for _ in range(_MOST_PASSES):
         centres = np.stack([embedding[labels == c].mean(axis=0) for c in np.unique(labels)])
-        distances = np.square(embedding[:, None] - centres).sum(axis=2)
+        # Up to a term of each row: a class takes n * k numbers so, not n * k * k.
+        distances = np.square(centres).sum(axis=1) - 2 * embedding @ centres.T
         before, labels = labels, distances.argmin(axis=1)
         if np.array_equal(before, labels):
             break

@@ -158,7 +158,8 @@ def embed(
         )
         return _embedded_corpus(shards, made, "shards" if shard in (None, MERGE) else f"shard {shard}")
     if workers or shard or engine != "local":
-        raise UsageError("--engine, --workers and --shard apply to --corpus", hint="--set threads=N")
+        hint = "--corpus in place of --photos" if shard or engine != "local" else "--set threads=N"
+        raise UsageError("--engine, --workers and --shard apply to --corpus", hint=hint)
     if texts:
         kind, lines = "texts", _texts(texts)
         made = encoder.open()
