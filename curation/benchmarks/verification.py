@@ -21,6 +21,7 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import (
     NOT_RECORDED,
+    OTHER_DETAILS,
     Finding,
     Outcome,
     PublishedComparison,
@@ -89,8 +90,15 @@ class Verification:
     @property
     def doubt(self) -> str:
         """Why the counts agree and the sources are not proven to be the same; else ``""``."""
-        changed = ", ".join(row.subject for row in self.findings if row.found == NOT_RECORDED)
-        return f"counts by role agree, and these sources changed since the manifest was made: {changed}" * bool(changed)
+        changed = {
+            problem: ", ".join(row.subject for row in self.findings if row.found == problem)
+            for problem in (NOT_RECORDED, OTHER_DETAILS)
+        }
+        texts = [
+            f"counts by role agree, and these sources changed since the manifest was made: {changed[NOT_RECORDED]}",
+            f"classes and boxes agree, and these sources have {OTHER_DETAILS}: {changed[OTHER_DETAILS]}",
+        ]
+        return "; ".join(text for text, names in zip(texts, changed.values(), strict=True) if names)
 
     @property
     def verdict(self) -> str:

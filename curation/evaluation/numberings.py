@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -24,9 +24,16 @@ class _Named(msgspec.Struct, gc=False):
     file_name: str | None = None
 
 
-def ids_from_zero(records: Records, data: bytes, classes: Sequence[str]) -> tuple[Records, str]:
-    """Return records with category ids as in ``data.yaml``, and a note about them (see `numbering_of`)."""
-    position, text = numbering_of(records.used_ids, data, classes)
+def ids_from_zero(records: Records, data: bytes, truth: GroundTruth) -> tuple[Records, str]:
+    """Return records with category ids as in the truth's ``data.yaml``, and a note about them (see `numbering_of`)."""
+    labels = {number: label for label, number in enumerate(truth.class_numbers) if number is not None}
+    images = truth.resolve(records.image_ids, records.file_names).position
+
+    def fit(position: Mapping[int, int]) -> int:
+        label = replace(records, categories=[]).labels({key: labels.get(n, -1) for key, n in position.items()})
+        return _on_their_class(records, images, label, truth)
+
+    position, text = numbering_of(records.used_ids, data, truth.yolo_classes, fit)
     if not position:
         return records, ""
     ids = records.category_ids
@@ -34,7 +41,9 @@ def ids_from_zero(records: Records, data: bytes, classes: Sequence[str]) -> tupl
     return replace(records, category_ids=[None if id_ is None else position.get(id_, id_) for id_ in numbers]), text
 
 
-def numbering_of(used: Collection[int], data: bytes, classes: Sequence[str]) -> tuple[dict[int, int], str]:
+def numbering_of(
+    used: Collection[int], data: bytes, classes: Sequence[str], fit: Callable[[Mapping[int, int]], int]
+) -> tuple[dict[int, int], str]:
     """Return the class, counted from 0, of each category id of Ultralytics, and a sentence; nothing for other files.
 
     Ultralytics writes ids from 1 to the number of classes, or COCO's ids where it validates on COCO's val2017. A file
@@ -49,6 +58,9 @@ def numbering_of(used: Collection[int], data: bytes, classes: Sequence[str]) -> 
         JSON of the records.
     classes : sequence of str
         Names in the ``data.yaml`` of the truth.
+    fit : callable
+        Returns how many detections lie on objects of their class under a numbering. It decides for ids that both of
+        Ultralytics' numberings have: COCO's ids 12 to 80 mean other classes than positions from 1.
 
     References
     ----------
@@ -57,12 +69,14 @@ def numbering_of(used: Collection[int], data: bytes, classes: Sequence[str]) -> 
     used, n_classes = {*used} - {-1}, len(classes)
     if not used or min(used) < 1:
         return {}, ""
-    if list(classes) == _COCO_NAMES and max(used) > n_classes and used <= {*_COCO_IDS}:
-        position = {number: index for index, number in enumerate(_COCO_IDS)}
-        numbering = f"the {n_classes} ids of COCO, 1 to {_COCO_IDS[-1]}"
-    elif max(used) == n_classes or (max(used) < n_classes and _names_photos(data)):
-        position = {number: number - 1 for number in range(1, n_classes + 1)}
-        numbering = f"ids from 1 to {n_classes}"
+    of_coco = {number: index for index, number in enumerate(_COCO_IDS)}
+    from_one = {number: number - 1 for number in range(1, n_classes + 1)}
+    is_coco = list(classes) == _COCO_NAMES and used <= of_coco.keys()
+    is_from_one = max(used) == n_classes or (max(used) < n_classes and _names_photos(data))
+    if is_coco and (max(used) > n_classes or (is_from_one and fit(of_coco) > fit(from_one))):
+        position, numbering = of_coco, f"the {n_classes} ids of COCO, 1 to {_COCO_IDS[-1]}"
+    elif is_from_one:
+        position, numbering = from_one, f"ids from 1 to {n_classes}"
     else:
         return {}, ""
     read_as = ", ".join(f"{number} as {classes[position[number]]}" for number in sorted(used)[:3])

@@ -215,7 +215,7 @@ def _read_json(
     if truth.has_no_category_ids:
         records = records.by_name()
     if truth.yolo_classes and isinstance(file, InputFile):
-        records, numbering = ids_from_zero(records, file.data, truth.yolo_classes)
+        records, numbering = ids_from_zero(records, file.data, truth)
     columns = RawColumns(records.boxes, records.scores, at, records.background)
     label = labels_of(records, columns)
     position, is_known, disagreeing = locate(records.image_ids, truth, at, records.file_names)

@@ -36,10 +36,16 @@ class SourceContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Images and boxes of each class; a class without any is left out. A source without boxes has 0.
     checksum : str
         Of every box with its image and class, in any order; without boxes, of every image with its class.
+    names : str
+        Checksum of the file names of the images, without folders; ``""`` if one of them has none.
+    details : str
+        Checksum of image sizes, of the area and the crowd and difficult flags of each box, and of labels of images.
     """
 
     classes: dict[str, tuple[int, int]]
     checksum: str
+    names: str
+    details: str
 
 
 class BuiltFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

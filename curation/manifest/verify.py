@@ -9,12 +9,12 @@ from typing import Literal
 
 import numpy as np
 
-from curation.core.canonical import sha256_of_lines
+from curation.core.canonical import sha256_of_bytes, sha256_of_lines
 from curation.core.columns import distinct
 from curation.core.errors import CurationError
 from curation.core.wording import counted, examples, short_repr
 from curation.manifest.built_from import SourceContent
-from curation.manifest.disjoint import scatter
+from curation.manifest.disjoint import Hashes, scatter
 from curation.manifest.header import PartEntry, SourceEntry, classes_in
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import (
@@ -26,11 +26,12 @@ from curation.manifest.views import (
     locate_images,
     select_objects,
 )
-from curation.sources.source import Source
+from curation.sources.source import FEDERATED, Source
 
 Outcome = Literal["ok", "note", "failure"]
 NOT_RECORDED = "other bytes, and the build recorded no images and boxes by class"
-"""What a finding says of a source that may hold something else than in the build."""
+OTHER_DETAILS = "other image sizes, areas, crowd or difficult flags, or labels of images"
+"""Findings about sources that may differ from those of the build."""
 _SHOWN = 10
 _FEW_CELLS = 1 << 26
 _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64)
@@ -112,7 +113,7 @@ def verify_sources(manifest: Manifest, sources: Mapping[str, Source], *, strict:
     for entry in manifest.header.sources:
         if entry.name in sources:
             findings += _verify_files(entry, sources[entry.name], strict=strict)
-            findings += _verify_classes(manifest, entry, sources[entry.name])
+            findings += _verify_classes(manifest, entry, sources[entry.name], strict=strict)
     for part in manifest.header.parts:
         findings += _verify_part(manifest, part, sources, strict=strict)
     return findings
@@ -192,11 +193,34 @@ def source_content(manifest: Manifest, source: Source) -> SourceContent:
     else:
         images = np.bincount(distinct(cell) // n_images, minlength=len(boxes))
     counts = zip(manifest.header.classes, zip(images.tolist(), boxes.tolist(), strict=True), strict=True)
-    checksum = int(scatter(hashes).sum(dtype=np.uint64))
-    return SourceContent({entry.name: pair for entry, pair in counts if pair[0]}, f"{checksum:016x}")
+    classes = {entry.name: pair for entry, pair in counts if pair[0]}
+    ordered = rows[np.argsort(source.id_ranks[rows])]
+    names = [name.replace("\\", "/").rpartition("/")[2] for name in source.images.file_names[ordered].tolist()]
+    sizes = np.stack([source.images.widths, source.images.heights])[:, ordered]
+    columns = [sizes.astype("<i4").tobytes()]
+    if source.objects is not None:
+        flags = source.objects.crowd[used] + 2 * source.objects.difficult[used].astype(np.uint64)
+        areas = np.rint(np.nan_to_num(source.objects.areas[used], nan=-1.0)).astype(np.int64).view(np.uint64)
+        columns.append(_checksum(scatter(hashes) ^ scatter(areas * _FACTORS[0] + flags)).encode())
+    if source.federated is not None:
+        image, category, kind = source.federated.T.astype(np.int64)
+        label = class_positions(manifest.header.classes, source)[category]
+        seen = np.flatnonzero((label >= 0) & (rank[image] >= 0))
+        cell = (label[seen] * n_images + rank[image[seen]]) * len(FEDERATED) + kind[seen]
+        columns.append(_checksum(scatter(cell.view(np.uint64))).encode())
+    return SourceContent(
+        classes,
+        _checksum(scatter(hashes)),
+        sha256_of_lines(names)[-16:] if all(names) else "",
+        sha256_of_bytes(b"".join(columns))[-16:],
+    )
 
 
-def _verify_classes(manifest: Manifest, entry: SourceEntry, source: Source) -> Iterator[Finding]:
+def _checksum(hashes: Hashes) -> str:
+    return f"{int(hashes.sum(dtype=np.uint64)):016x}"
+
+
+def _verify_classes(manifest: Manifest, entry: SourceEntry, source: Source, *, strict: bool) -> Iterator[Finding]:
     """Yield whether a source with other bytes has the images and boxes by class that the build recorded."""
     name, recorded = entry.name, manifest.built_from.contents.get(entry.name) if manifest.built_from else None
     if entry.files and same_bytes(entry, source):
@@ -221,8 +245,12 @@ def _verify_classes(manifest: Manifest, entry: SourceEntry, source: Source) -> I
     yield Finding("classes", name, "failure" if differing else "ok", *texts)
     if not differing and has_boxes == (source.objects is not None):
         same = recorded.checksum == content.checksum
-        boxes_now = "the same" if same else "as many of each class, other ones"
+        boxes_now = "the same" if same else "as many of each class, with other (or otherwise rounded) coordinates"
         yield Finding("annotations", name, "ok" if same else "failure", "the same", boxes_now)
+    if recorded.names and content.names:
+        yield _equal("file_names", name, recorded.names, content.names)
+    if recorded.details != content.details:
+        yield Finding("details", name, "failure" if strict else "note", found=OTHER_DETAILS)
 
 
 def _class_counts(name: str, images: int, boxes: int) -> str:
@@ -234,15 +262,17 @@ def _verify_part(manifest: Manifest, part: PartEntry, sources: Mapping[str, Sour
     if missing or part.name not in manifest.lists:
         reason = f"needs {missing}" if part.name in manifest.lists else "no list available"
         return [Finding("source", part.name, "note", found=f"not checked: {reason}")]
+    check = "images"
     try:
         images = locate_images(manifest, part.name, sources)
+        check = "boxes"
         entries = [entry for entry in manifest.header.sources if entry.name in part.sources]
         lenient = not strict and not all(same_bytes(entry, sources[entry.name]) for entry in entries)
-        counted = _counted(manifest, part, images, lenient=lenient)
+        counts = [*_counted(manifest, part, images, lenient=lenient)]
     except CurationError as error:
-        found = f"{error.what} {error.found or ''}".strip()
-        return [Finding("images", part.name, "failure", error.expected or "", found)]
-    return [Finding("images", part.name, "ok", str(part.images), str(len(images))), *counted]
+        problem = f"{error.what} {error.found or ''}".strip()
+        return [Finding(check, part.name, "failure", error.expected or "", problem)]
+    return [Finding("images", part.name, "ok", str(part.images), str(len(images))), *counts]
 
 
 def _counted(manifest: Manifest, part: PartEntry, images: PartImages, *, lenient: bool) -> Iterator[Finding]:

@@ -214,6 +214,29 @@ def test_ids_of_coco_are_read_with_a_yolo_truth_of_its_80_classes(tmp_path: Path
     assert "90" in str(result.notes)
 
 
+@pytest.mark.parametrize("is_coco", [True, False])
+def test_ids_that_both_numberings_of_ultralytics_have_are_told_by_the_boxes(tmp_path: Path, is_coco: bool) -> None:
+    """A detector of some classes: COCO's 22 to 44 on val2017, positions from 1 on photos with COCO's names."""
+    numbers = [number for number, *_ in COCO_CATEGORIES]
+    names = {number: name for number, name, *_ in COCO_CATEGORIES}
+    truth, rows = world(30, numbers=[number for number in numbers if 22 <= number <= 44])
+    truth["categories"] = [{"id": number, "name": names[number]} for number in numbers]
+    root = write_yolo(tmp_path / "yolo", truth)
+    files = {image["id"]: image["file_name"] for image in truth["images"]}
+    number_of = (lambda number: number) if is_coco else (lambda number: numbers.index(number) + 1)
+    found = [
+        row | {"category_id": number_of(row["category_id"]), "file_name": files[row["image_id"]],
+               "image_id": Path(files[row["image_id"]]).stem}
+        for row in rows
+    ]  # fmt: skip
+    for row in found:
+        row["image_id"] = int(row["image_id"]) if row["image_id"].isdigit() else row["image_id"]
+    result = curation.evaluate.coco(truth=root, detections=found)
+    assert result["AP"] == pytest.approx(by_pycocotools(truth, rows), abs=1e-6)
+    (tmp_path / "found.json").write_text(json.dumps(found))
+    assert curation.inspect(root, detections=tmp_path / "found.json").findings == ()
+
+
 def test_a_coco_truth_with_id_0_is_no_yolo_truth() -> None:
     """Roboflow's COCO export begins with a class of no box, id 0: ids from 1 are right as they are."""
     truth, rows = world(20, numbers=[1, 2])

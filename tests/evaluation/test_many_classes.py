@@ -78,15 +78,24 @@ def test_the_library_gets_the_classes_in_use(monkeypatch: pytest.MonkeyPatch) ->
     assert asked == [USED * 260_000]
 
 
+@pytest.mark.parametrize("library", ["hotcoco", "pycocotools"])
 @pytest.mark.parametrize("at_once", [1, 3, 4])
-def test_classes_in_groups_have_the_numbers_of_all_at_once(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_in_groups_have_the_numbers_of_pycocotools_at_once(
+    at_once: int, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if library == "hotcoco":
+        pytest.importorskip("hotcoco", reason="hotcoco is not installed")
     truth, found = world(500)
     for row, one in enumerate(truth["annotations"]):
         # Objects of every size, and one in crowd; some images show but a few of the classes.
         one |= {"area": (500, 5000, 50_000)[row % 3], "iscrowd": int(row == 5)}
     truth["annotations"] = [one for row, one in enumerate(truth["annotations"]) if row % 7]
     monkeypatch.setattr(process, "available_memory", lambda: 1 << 40)
-    whole = curation.evaluate.coco(truth=truth, detections=found)
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "hotcoco", None)
+        whole = curation.evaluate.coco(truth=truth, detections=found)
+    if library == "pycocotools":
+        monkeypatch.setitem(sys.modules, "hotcoco", None)
     monkeypatch.setitem(coco_summary._statistics.__kwdefaults__, "at_once", at_once)
     grouped = curation.evaluate.coco(truth=truth, detections=found)
     for key in coco_summary.STATISTICS:

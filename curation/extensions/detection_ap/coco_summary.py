@@ -101,7 +101,11 @@ def pycocotools_precision(truth: GroundTruth, detections: Detections, zero: int)
     zero : int
         Position of the object with id 0.
     """
-    return defined(float(_statistics(*labelled(truth, detections), zero=zero)[0][0]))
+    counted_truth, counted = labelled(truth, detections)
+    # The regions of a federated truth follow the objects of their image, and move those of later images.
+    image = truth.image[zero]
+    moved = zero + int(np.searchsorted(counted_truth.image, image) - np.searchsorted(truth.image, image))
+    return defined(float(_statistics(counted_truth, counted, zero=moved)[0][0]))
 
 
 def mean_of_defined(values: Floats) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from curation.extensions.diagnosis.mends import (
     Objects,
     apply_mends,
     best_overlaps,
+    class_votes,
     image_map,
     mend_records,
     parse,
@@ -210,11 +211,15 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
         )
     if isinstance(rows, list):
         used = {row.category_id for row in rows if isinstance(row.category_id, int)}
-        yaml_path = yolo_file(truth_path)
-        from_zero: dict[Any, int] = (
-            numbering_of(used, data, yolo_names(InputFile(yaml_path).data, str(yaml_path)))[0] if yaml_path else {}
-        )
-        columns = _columns(rows, truth, located=located)
+        columns, from_zero = _columns(rows, truth, located=located), dict[Any, int]()
+        if yaml_path := yolo_file(truth_path):
+            votes, position_of = class_votes(columns, truth), truth.category_position
+
+            def fit(position: Mapping[int, int]) -> int:
+                return sum(votes[old][position_of.get(new, -1)] for old, new in position.items() if old in votes)
+
+            names = yolo_names(InputFile(yaml_path).data, str(yaml_path))
+            from_zero = numbering_of(used, data, names, fit)[0]
         columns = replace(columns, classes=[from_zero.get(class_id, class_id) for class_id in columns.classes])
         return _Results(columns, lambda: _from_zero(json_rows(data, dict), from_zero), texts=_texts(rows))
     rows = rows.annotations

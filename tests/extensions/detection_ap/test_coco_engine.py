@@ -18,8 +18,9 @@ from curation.evaluation import coco_precision as adapter
 from curation.evaluation.coco_precision import coco_precision
 from curation.evaluation.problem import Detections, GroundTruth, classes_of_source
 from curation.evaluation.truth import ground_truth
-from curation.extensions.detection_ap.coco_summary import STATISTICS, coco_average_precision
+from curation.extensions.detection_ap.coco_summary import STATISTICS, coco_average_precision, pycocotools_precision
 from curation.sources.coco import read_coco
+from curation.sources.source import FEDERATED
 from tests.evaluation.worlds import detections_of_rows as detections_of
 from tests.evaluation.worlds import truth_of_rows
 from tests.real_files import real_files
@@ -82,6 +83,32 @@ def test_hand_checked_case(engine: str) -> None:
 
 
 @pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("zero", range(4))
+def test_an_object_with_id_0_costs_what_pycocotools_has_it_cost(zero: int) -> None:
+    """A federated row adds a region before the later images; pycocotools reads the same boxes from a file."""
+    coco, evaluation = pytest.importorskip("pycocotools.coco"), pytest.importorskip("pycocotools.cocoeval")
+    truth = truth_of([(image, 0, BOX, False) for image in range(4)], n_images=4, classes=("cat",))
+    found = detections_of([(image, 0, BOX, 0.9 - image / 10) for image in range(4)])
+    with contextlib.redirect_stdout(io.StringIO()):
+        objects = coco.COCO()
+        objects.dataset = {
+            "images": [{"id": image} for image in range(4)],
+            "categories": [{"id": 1}],
+            "annotations": [
+                {"id": (image - zero) % 4, "image_id": image, "category_id": 1, "bbox": BOX, "area": 2000, "iscrowd": 0}
+                for image in range(4)
+            ],
+        }
+        objects.createIndex()
+        rows = [{"image_id": n, "category_id": 1, "bbox": BOX, "score": 0.9 - n / 10} for n in range(4)]
+        run = evaluation.COCOeval(objects, objects.loadRes(rows), "bbox")
+        run.evaluate()
+        run.accumulate()
+        run.summarize()
+    for federated in (None, np.array([[0, 0, FEDERATED.index("partly boxed")]], np.int32)):
+        assert pycocotools_precision(replace(truth, federated=federated), found, zero) == pytest.approx(run.stats[0])
+
+
 def test_no_detections_score_zero() -> None:
     result = coco_average_precision(HAND_TRUTH, detections_of([]))
     assert result["AP"] == 0
