@@ -56,7 +56,7 @@ IsolatedPolicy = Literal["largest", "drop", "error"]
 ComponentsPolicy = Literal["error", "cut", "giant"]
 RESTARTS = 50
 KICKS = 20
-SOLVER_VERSION = 1
+SOLVER_VERSION = 2
 _LARGE, _ENOUGH = 500, 4
 """Of a graph with more classes no further start is tried when so many have ended at the best value."""
 
