@@ -122,7 +122,8 @@ def run_step(
                 new[outcome.block] = outcome
         names = list(keys.items())[number - 1 :: total]
         entries = tuple(new.get(name) or done[name, key] for name, key in names)
-        made = Shards(out, entries, step.digest, computed=len(new), reused=len(entries) - len(new))
+        n_rows = sum(entry.rows for entry in new.values())
+        made = Shards(out, entries, step.digest, len(new), len(entries) - len(new), n_rows)
         return finish(made) if total == 1 else made
 
 

@@ -64,6 +64,8 @@ class Shards:
         ``sha256:<hex>`` of the step that made it.
     computed, reused : int
         Blocks that this call ran, and that it found done.
+    computed_rows : int
+        Rows of the computed blocks.
     """
 
     folder: Path
@@ -71,6 +73,7 @@ class Shards:
     step: str
     computed: int = 0
     reused: int = 0
+    computed_rows: int = 0
 
     @property
     def digest(self) -> str:

@@ -182,7 +182,9 @@ def _embedded_corpus(shards: Shards, encoder: Encoder, kind: str) -> Embedded:
     reasons = Counter[str]()
     for table in shards.tables(["error"]):
         reasons.update(table.column("error").drop_null().to_pylist())
-    result = EmbedResult(shards.rows - reasons.total(), shards.rows - reasons.total(), 0, 0)
+    vectors = shards.rows - reasons.total()
+    computed = min(vectors, shards.computed_rows)
+    result = EmbedResult(vectors, computed, vectors - computed, 0)
     return Embedded(shards.folder, kind, encoder.identity, encoder.dimension, result, reasons)
 
 

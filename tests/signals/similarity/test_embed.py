@@ -431,6 +431,8 @@ def test_a_corpus_becomes_shards_of_vectors(tmp_path: Path) -> None:
         store = embed(photos=tmp_path / "p", out=tmp_path / "store")
     made = embed(corpus=tmp_path / "0.tar", out=tmp_path / "shards")
     assert (made.kind, made.result.embedded, store.result.embedded) == ("shards", 8, 8)
+    again = embed(corpus=tmp_path / "0.tar", out=tmp_path / "shards")
+    assert [(run.result.computed, run.result.reused) for run in (made, again)] == [(8, 0), (0, 8)]
     assert made.data()["skipped"] == {"it cannot be decoded: cannot identify image file": 1}
     (table,) = open_shards(tmp_path / "shards").tables(["id", "vector"])
     assert table.column("id").to_pylist() == [f"0.tar/{path.name}" for path in paths]
