@@ -42,8 +42,13 @@ test: export OPENBLAS_NUM_THREADS = 1
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
+# Main commands beside those of another revision: make bench PREVIOUS=v0.9.0
 bench: $(STAMP)
-	$(BIN)/python -m tests.benchmarks --out bench-output --write
+	$(if $(PREVIOUS),rm -rf bench-output/previous && mkdir -p bench-output/previous/source)
+	$(if $(PREVIOUS),git archive $(PREVIOUS) | tar -x -C bench-output/previous/source)
+	$(if $(PREVIOUS),$(PIP) --no-deps --target bench-output/previous/package bench-output/previous/source)
+	$(if $(PREVIOUS),CURATION_PREVIOUS=$(CURDIR)/bench-output/previous/package) \
+	  $(BIN)/python -m tests.benchmarks --out bench-output --write
 
 # Faults in every writing verb, changed inputs of every command, bombs; TORTURE_SEED=S draws others.
 torture: $(STAMP)

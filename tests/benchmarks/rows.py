@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks import builds, coco_ap, lists, open_set, scores, signals, steps
+from tests.benchmarks import builds, coco_ap, commands, lists, open_set, scores, signals, steps
 from tests.benchmarks.own_process import Work
 
 
@@ -80,6 +80,12 @@ def _build(benchmark: str, what: str, most: float) -> Row:
 
 def _presence(rows: int, workers: int) -> Work:
     return Work(steps.presence, (rows, workers))
+
+
+def _command(name: str) -> Row:
+    peers = {"previous release": Work(commands.run, (name, commands.PREVIOUS))} if commands.PREVIOUS else {}
+    what = f"command `{name}`, seconds of all cores"
+    return Row(what, Work(commands.run, (name, "")), peers, most=1.05, cores=True, repeats=5, draw=Work(commands.draw))
 
 
 _LOADED = {
@@ -230,4 +236,5 @@ ROWS: dict[str, Row] = {
         most=0.6,
         draw=Work(signals.draw),
     ),
+    **{f"command-{name}": _command(name) for name in commands.COMMANDS},
 }
