@@ -63,6 +63,8 @@ GONE = {
     "duplicates": "similarity duplicates",
     "leaks": "similarity leaks",
     "hierarchy kin": "hierarchy related",
+    "audit --labels": "audit --view ROLE=VIEW",
+    "audit --leaks": "similarity leaks MANIFEST",
     "similarity duplicates --engine": "similarity duplicates --workers N",
     "similarity neighbors --engine": "similarity neighbors --workers N",
 }

@@ -75,10 +75,6 @@ class ClassNames:
         """Return the position of the class of this name, -1 where there is none."""
         return self._position.get(self.folded(name), -1)
 
-    def is_unknown(self, name: str) -> bool:
-        """Return whether a name is the label of unknown objects and of no class."""
-        return fold(name) == UNKNOWN_NAME and self.position(name) < 0
-
     def variants(self, names: Iterable[str]) -> dict[str, list[str]]:
         """Return the different spellings among some names, by their common form, in order."""
         return grouped(dict.fromkeys(names), self.folded)

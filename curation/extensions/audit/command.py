@@ -10,8 +10,8 @@ from curation.cli.output import Amount, Answer, Line, Table, warn
 from curation.cli.outputs import FILE_OR_NEW_FOLDER
 from curation.core.wording import counted
 from curation.core.writing import write_text
-from curation.extensions.audit.judgement import label_warnings, reading_doubts
 from curation.extensions.audit.report import SHOWN_EXAMPLES, Gravity, Report, Statement, by_need
+from curation.extensions.audit.rule import reading_doubts
 from curation.extensions.audit.run import audit
 
 GROUP = "Lists of others"
@@ -52,8 +52,6 @@ def run(
             made.save(path)
     for name, why in made.damaged.items():
         warn(f"{name} could not be read and was not checked: {why}")
-    for text in label_warnings(made.target):
-        warn(text)
     lines = [made.sums_text] if amount.quiet else [*report_lines(made, whole=amount.all), made.sums_text]
     return Answer(made.data, lines, made.exit_status)
 
@@ -126,5 +124,5 @@ def _not_asked(names: Sequence[str]) -> str:
     about = {"DS3": "photos (--photos)", "DS5": "sources (--source)"}
     others = [f"{name} on {subject}" for name, subject in about.items() if name in names]
     on_tasks = [name for name in names if name not in about]
-    text = f"{counted(len(on_tasks), 'rule')} on tasks and labels (--tasks, --labels): {', '.join(on_tasks)}"
+    text = f"{counted(len(on_tasks), 'rule')} on tasks and labels (--tasks): {', '.join(on_tasks)}"
     return "Not applied: " + "; ".join([*([text] if on_tasks else []), *others])

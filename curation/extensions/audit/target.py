@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
 from curation.sources.entries import PublishedList
 from curation.sources.integrity import objects_at
 from curation.sources.source import Bools, Categories, Int32s, Int64s, Objects, Source, Texts
-
-if TYPE_CHECKING:
-    from curation.extensions.leaks.report import LeakFile
 
 _DIGIT = re.compile("[0-9]")
 
@@ -157,8 +154,6 @@ class AuditTarget:
         The lists of a folder as they were read; None for a manifest.
     role_pairs : int or None
         Pairs of lists whose roles exclude each other, of any families; None where all such pairs are compared.
-    leaks : LeakFile or None
-        Result of a leak check of this manifest.
     disjoint : sequence of (str, str)
         Sides that share no image, as the file of a manifest's benchmark states them.
     paths : mapping of str to Path
@@ -186,7 +181,6 @@ class AuditTarget:
     ignored: frozenset[str] = frozenset()
     published: ListSet | None = None
     role_pairs: int | None = None
-    leaks: LeakFile | None = None
     disjoint: Sequence[tuple[str, str]] = DISJOINT
     paths: Mapping[str, Path] = field(default_factory=dict)
     cache: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
@@ -215,12 +209,8 @@ class AuditTarget:
 
     @property
     def unknown_label(self) -> int:
-        """The label of unknown objects in `curation.extensions.audit.judgement.Labels`: the number of classes."""
+        """The label of unknown objects in `curation.extensions.audit.rule.Labels`: the number of classes."""
         return len(self.classes)
-
-    def label_of(self, name: str) -> int:
-        """Return the label of a class by its name in a file: that of unknown for ``unknown``, -1 for a foreign one."""
-        return self.unknown_label if self.names.is_unknown(name) else self.names.position(name)
 
     def with_role(self, *roles: str, task: int | None = None) -> list[AuditedList]:
         """Return the lists that play one of some roles, in one task where it is given."""

@@ -19,7 +19,7 @@ from curation.benchmarks.roles import disjoint_of
 from curation.core.arguments import pairs
 from curation.core.errors import UsageError
 from curation.extensions.audit.classes import ClassNames, TaskClasses, classes_of, tasks_of_header
-from curation.extensions.audit.lists import LIST_ROLES, AuditedList, LabelFile, ListRole, ListSet
+from curation.extensions.audit.lists import LIST_ROLES, AuditedList, ListRole, ListSet
 from curation.extensions.audit.roles import (
     ALL_TASKS,
     FINETUNE,
@@ -119,8 +119,6 @@ class FolderOptions:
         ``ROLE[:TASK]`` by list, ``none`` for no role; lists not named here are guessed from their names.
     views : mapping of str to LabelView
         The view that the lists of a role carry.
-    labels : mapping of str to Source
-        Label files by ``LIST`` or ``LIST:TASK``.
     complete : collection of str
         Sources that miss no object of any of their classes.
     patterns : sequence of str
@@ -131,7 +129,6 @@ class FolderOptions:
 
     roles: Mapping[str, str] = field(default_factory=dict)
     views: Mapping[str, LabelView] = field(default_factory=dict)
-    labels: Mapping[str, Source] = field(default_factory=dict)
     complete: Collection[str] = ()
     exemplars: int = DEFAULT_EXEMPLARS
     photos: Mapping[str, Path] = field(default_factory=dict)
@@ -156,7 +153,7 @@ def folder_target(
     Raises
     ------
     UsageError
-        A role, task or label file is given for a list that is not there.
+        A role or task is given for a list that is not there.
     """
     options = options or FolderOptions()
     _require_lists(options, lists)
@@ -167,7 +164,7 @@ def folder_target(
     )
     n_tasks = len(tasks) or tasks_by_name(names)
     said_of_tasks = any(":" in text or text in (*FINETUNE, "wilderness") for text in options.roles.values())
-    by_task = bool(n_tasks or options.labels or said_of_tasks)
+    by_task = bool(n_tasks or said_of_tasks)
     guesses = [_guess(part.name, options) for part in lists.lists]
     used = list[AuditedList]()
     for part, guess in zip(lists.lists, guesses, strict=True):
@@ -269,10 +266,9 @@ def _option_of(name: str, options: Mapping[str, str]) -> str | None:
 
 
 def _require_lists(options: FolderOptions, lists: ListSet) -> None:
-    for option, keys in (("--role", options.roles), ("--labels", options.labels)):
-        for key in keys:
-            if not any(name in lists.index for name in _names(key if option == "--role" else key.partition(":")[0])):
-                raise UsageError("Unknown list", where=f"{option} {key[:120]}", expected=", ".join(lists.index)[:400])
+    for key in options.roles:
+        if not any(name in lists.index for name in _names(key)):
+            raise UsageError("Unknown list", where=f"--role {key[:120]}", expected=", ".join(lists.index)[:400])
 
 
 def _with_role(
@@ -295,31 +291,12 @@ def _with_role(
         view_declared=role.role in options.views,
     )
     if role.lines is None:
-        return replace(updated, labels=_labels(part, numbers, tasks, options))
+        return updated
     first, last = role.lines
     rows = (part.lines >= first) & (part.lines <= last)
     name = f"{part.name}[{first}-{last}]"
     played = f"{updated.played} (lines {first:,} to {last:,})"
     return replace(updated, name=name, members=part.members[rows], lines=part.lines[rows], sha256="", played=played)
-
-
-def _labels(
-    part: AuditedList, numbers: Sequence[int], tasks: Sequence[TaskClasses], options: FolderOptions
-) -> dict[int, LabelFile]:
-    files: dict[int, LabelFile] = {}
-    for key, source in options.labels.items():
-        text, _, task = key.partition(":")
-        if part.name not in _names(text):
-            continue
-        chosen = [number for number in numbers if not task or task in (tasks[number].name, str(number + 1))]
-        if len(chosen) != 1:
-            raise UsageError(
-                "A label file belongs to one task",
-                where=f"--labels {key[:120]}",
-                expected=f"{text}:TASK, of {', '.join(tasks[number].name for number in numbers) or '--tasks'}",
-            )
-        files[chosen[0]] = LabelFile(source.files[0].name, source)
-    return files
 
 
 _OPEN_WORLD = "OWOD"
@@ -329,7 +306,6 @@ def manifest_target(
     manifest: Manifest,
     sources: Mapping[str, Source],
     *,
-    labels: Mapping[str, Source] | None = None,
     complete: Collection[str] = (),
     exemplars: int = DEFAULT_EXEMPLARS,
     photos: Mapping[str, Path] | None = None,
@@ -341,19 +317,12 @@ def manifest_target(
     ----------
     sources : mapping of str to Source
         By the names in the header; any may be absent.
-    labels : mapping of str to Source
-        Label files by part.
     complete : collection of str
         Sources that miss no object of any of their classes, as the user says.
     exemplars : int
         Images of each known class that a finetuning list should hold.
     photos, paths : mapping of str to Path
         Folders of photos, and annotation files or roots, by source.
-
-    Raises
-    ------
-    UsageError
-        A label file is given for a part that the manifest lacks.
     """
     import pyarrow as pa
 
@@ -376,12 +345,8 @@ def manifest_target(
     members = np.split(encoded.indices.to_numpy(), np.cumsum([len(read) for read in reads]))[:-1]
     positions = [positions_of_ids(texts, [source.raw])[1] for source in audited]
     tasks = tasks_of_header(header)
-    labels = labels or {}
-    parts = [part.name for part in header.parts]
-    if wrong := [name for name in labels if name not in parts]:
-        raise UsageError("Unknown part", where=f"--labels {wrong[0][:80]}", expected=", ".join(parts))
     lists = tuple(
-        _list_of(part, header, codes, read, labels.get(part.name), available=part.name in manifest.lists)
+        _list_of(part, header, codes, read, available=part.name in manifest.lists)
         for part, codes, read in zip(header.parts, members, reads, strict=True)
     )
     # The test list of four tasks is one list.
@@ -422,11 +387,8 @@ def _role(part: PartEntry, header: Header) -> ListRole:
     return part.role
 
 
-def _list_of(
-    part: PartEntry, header: Header, members: Int32s, read: PublishedList, labels: Source | None, *, available: bool
-) -> AuditedList:
-    numbers = tuple(number for number, task in enumerate(header.tasks) if task.name == part.task)
-    file, role = None if labels is None else LabelFile(labels.files[0].name, labels), _role(part, header)
+def _list_of(part: PartEntry, header: Header, members: Int32s, read: PublishedList, *, available: bool) -> AuditedList:
+    role = _role(part, header)
     return AuditedList(
         name=part.name,
         whole=part.name,
@@ -437,10 +399,9 @@ def _list_of(
         role=role,
         played=f"{role} of {part.task or 'all'}" if role else "",
         why="the manifest says so" if role else f"{part.task}-{part.role} is the {part.role} list of {part.task}",
-        tasks=numbers,
+        tasks=tuple(number for number, task in enumerate(header.tasks) if task.name == part.task),
         view=part.view,
         view_declared=True,
-        labels=dict.fromkeys(numbers, file) if file else {},
         sources=part.sources,
         available=available,
         stated_repeats=part.repeats,

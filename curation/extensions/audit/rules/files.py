@@ -16,7 +16,7 @@ from curation.core.wording import counted
 from curation.extensions.audit.classes import fold, known_aliases
 from curation.extensions.audit.lists import AuditedList, ListSet, list_of
 from curation.extensions.audit.roles import read_role
-from curation.extensions.audit.rule import Check, Finding, Verdict, joined
+from curation.extensions.audit.rule import Finding, Verdict, joined
 from curation.extensions.audit.rules.lists import published_of
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.extensions.diagnosis.inspection import CocoFacts, read_coco_facts
@@ -537,14 +537,3 @@ def _classes_of(target: AuditTarget, scope: str, names: Sequence[str]) -> tuple[
     plain = {fold(name) for name in coco}
     hits = sum(fold(name) in plain for name in names)
     return (coco, "COCO") if names and hits >= _NEARLY_ALL * len(names) else ((), "")
-
-
-CHECKS: dict[str, Check] = {
-    "PL9": labels_fit_each_other,
-    "PL16": tables_fit_each_other,
-    "PL3": no_class_is_known_and_unknown,
-    "PL4": roles_name_classes_of_the_data,
-    "PL5": lists_fit_their_json,
-    "PL6": json_ids_are_unique,
-    "PL15": json_refers_to_what_it_holds,
-}

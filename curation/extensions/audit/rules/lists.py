@@ -19,7 +19,7 @@ from curation.core.tables import grouped
 from curation.core.wording import counted
 from curation.extensions.audit.groups import GroupResult, Groups
 from curation.extensions.audit.lists import AuditedList, ListSet
-from curation.extensions.audit.rule import Check, Finding, Outcome, Verdict, joined, not_applicable, undecidable
+from curation.extensions.audit.rule import Finding, Outcome, Verdict, joined, not_applicable, undecidable
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget, ComparedPair
 from curation.sources.entries import NO_LABEL, ListDigests, OddLine
 from curation.sources.source import Bools, Int64s
@@ -441,15 +441,3 @@ def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]
             "fail", about, len(images), text, examples, of=len(outside.unique), lists=names, pairs=(names,),
             like="the lists share images",
         )  # fmt: skip
-
-
-CHECKS: dict[str, Check] = {
-    "PL1": names_agree_with_counts,
-    "PL2": growing_lists_are_nested,
-    "PL8": sizes_are_stated,
-    "PL11": lists_have_one_name,
-    "PL13": lines_are_whole,
-    "PL7": groups_are_on_one_side,
-    "PL14": relations_are_noted,
-    "PL17": known_and_unknown_images_are_apart,
-}
