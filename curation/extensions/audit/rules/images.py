@@ -531,15 +531,10 @@ def _perhaps(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
         f"{target.ids[left]} and {target.ids[right]} ({pair.first.line_of(left)}; {pair.second.line_of(right)})"
         for left, right in overlap.examples
     )
-    is_likely = overlap.strength == "likely"
-    if is_likely:
-        text = f"if the file name alone identifies the image, both hold {counted(overlap.images, 'image')}"
-    else:
-        names = counted(overlap.images, "common name")
-        text = f"{names}, {overlap.why}: perhaps the same photos, which names cannot prove"
+    text = f"if the file name alone identifies the image, both hold {counted(overlap.images, 'image')}"
     return [Finding(
-        "warn" if is_likely else "info", pair.about, overlap.images, text, examples, of=len(pair.second.unique),
-        lists=pair.names, pairs=(pair.names,), asked=int(is_likely), hint="look at the photos: --photos NAME=DIR (DS3)",
+        "warn", pair.about, overlap.images, text, examples, of=len(pair.second.unique), lists=pair.names,
+        pairs=(pair.names,), hint="look at the photos: --photos NAME=DIR (DS3)",
     )]  # fmt: skip
 
 
