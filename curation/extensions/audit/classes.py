@@ -103,14 +103,11 @@ def _aliases(classes: Sequence[ClassEntry]) -> Mapping[str, str]:
 
 
 class _Task(msgspec.Struct, frozen=True):
-    """One task of a file: the classes that it introduces, or the three lists of an evaluation."""
+    """One task of a file, with the classes that it introduces."""
 
     name: str = ""
     introduced: tuple[str, ...] | None = None
     classes: tuple[str, ...] | None = None
-    prev: tuple[str, ...] = ()
-    cur: tuple[str, ...] | None = None
-    rest: tuple[str, ...] | None = None
 
 
 class _TaskFile(msgspec.Struct, frozen=True):
@@ -123,8 +120,7 @@ class _TaskFile(msgspec.Struct, frozen=True):
 def read_tasks(text: str) -> tuple[TaskClasses, ...]:
     """Return the tasks of a benchmark's name, a file (JSON or TOML), or a manifest's folder or name.
 
-    A file says for each task which classes it introduces (``introduced`` or ``classes``), or the three lists ``prev``,
-    ``cur`` and ``rest`` of an evaluation, which are taken as they are: whether they agree is for the rules to say.
+    A file says for each task which classes it introduces (``introduced`` or ``classes``).
 
     Raises
     ------
@@ -201,10 +197,6 @@ def _of_file(path: Path) -> tuple[TaskClasses, ...]:
             where=str(path),
             expected=_EXAMPLE,
             found=", ".join(task.name for task in tasks)[:200] or "none",
-        )
-    if all(task.cur is not None for task in tasks):
-        return tuple(
-            TaskClasses(task.name, current := task.cur or (), (*task.prev, *current), task.rest or ()) for task in tasks
         )
     entries = tuple(TaskEntry(name=task.name, introduced=_introduced(task, path)) for task in tasks)
     return tasks_of(entries, content.unknown)

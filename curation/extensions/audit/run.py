@@ -18,8 +18,14 @@ from curation.extensions.audit.lists import read_lists
 from curation.extensions.audit.report import Report, RuleResult
 from curation.extensions.audit.rule import NOTHING, Rule, judged
 from curation.extensions.audit.rules import RULES, chosen_rules, rules_for
-from curation.extensions.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
-from curation.extensions.audit.targets import FolderOptions, folder_target, manifest_target, read_view
+from curation.extensions.audit.target import (
+    DEFAULT_EXEMPLARS,
+    PRINCIPLE,
+    AuditTarget,
+    FolderOptions,
+    folder_target,
+    manifest_target,
+)
 from curation.manifest.built_from import built_from
 from curation.manifest.header import LabelView
 from curation.manifest.locate import load_manifest
@@ -44,7 +50,7 @@ def audit(
     tasks: str | Sequence[TaskClasses] | None = None,
     namespace: Annotated[str | None, "NAME"] = None,
     roles: Annotated[Mapping[str, str] | None, "--role LIST=ROLE[:TASK]"] = None,
-    views: Annotated[Mapping[str, str | LabelView] | None, "--view ROLE=VIEW"] = None,
+    views: Annotated[Mapping[str, str] | None, "--view ROLE=VIEW"] = None,
     photos: Annotated[Mapping[str, Annotated[StrPath, Path]] | None, "NAME=DIR"] = None,
     exemplars: Annotated[int, Meta(ge=1)] | None = None,
     groups: Annotated[Sequence[str], "--group REGEX"] = (),
@@ -71,9 +77,8 @@ def audit(
     roles : mapping of str to str, optional
         role of a list of a folder: train, finetune, val, test, wilderness, id, ood or none (default: guessed from its
         name; repeatable)
-    views : mapping of str to str or LabelView, optional
-        labels that lists of a role carry: train, finetune, val or test for what the principle requires, or
-        known=keep,previous=drop,unknown=rename:unknown
+    views : mapping of str to str, optional
+        labels that lists of a role carry: those that the principle requires of the role train, finetune, val or test
     photos : mapping of str to path, optional
         the photos of a source, for the rule DS3
     exemplars : int, optional
@@ -140,7 +145,7 @@ def audit(
     known = tuple(tasks or ()) if not isinstance(tasks, str) else read_tasks(tasks) if tasks else ()
     options = FolderOptions(
         roles=roles or {},
-        views={role: _view(role, view) for role, view in (views or {}).items()},
+        views=_principles(views or {}),
         complete=exhaustive,
         exemplars=exemplars or DEFAULT_EXEMPLARS,
         photos=folders,
@@ -232,17 +237,15 @@ def _require_names(exhaustive: Collection[str], photos: Collection[str], names: 
                 )
 
 
+def _principles(views: Mapping[str, str]) -> dict[str, LabelView]:
+    for role, view in views.items():
+        if not {role, view} <= PRINCIPLE.keys():
+            where, names = f"--view {role}={view}"[:127], ", ".join(PRINCIPLE)
+            raise UsageError("Unknown label view", where=where, expected=f"ROLE=VIEW, each of {names}")
+    return {role: PRINCIPLE[view] for role, view in views.items()}
+
+
 def _existing(name: str, folder: Path) -> Path:
     if not folder.is_dir():
         raise UsageError("The folder of photos does not exist", where=f"--photos {name}={folder}")
     return folder
-
-
-def _view(role: str, view: str | LabelView) -> LabelView:
-    if role not in PRINCIPLE:
-        raise UsageError(
-            "--view needs ROLE=VIEW, each role once",
-            where=f"--view {role}={view}"[:127],
-            expected=f"a role of {', '.join(PRINCIPLE)}",
-        )
-    return view if isinstance(view, LabelView) else read_view(view, f"--view {role}={view}")

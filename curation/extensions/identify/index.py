@@ -7,11 +7,9 @@ names are numbers: these are known to the last image. The same lists make the sa
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated
@@ -24,7 +22,7 @@ from curation.core.files import inside, missing_path, read_bytes
 from curation.core.reading import utf8_text
 from curation.core.tables import grouped
 from curation.extensions.identify.fingerprint import SKETCH, Fingerprint, Hashes, of_ids
-from curation.sources.entries import Form, ListDigests
+from curation.sources.entries import Form
 from curation.sources.published_list import list_files, read_published
 
 MAGIC = b"curation-lists 2\n"
@@ -33,10 +31,6 @@ _MOST_DIGITS, _LARGEST_NUMBER = 18, 1 << 27
 _OF_FINGERPRINT = (
     "key", "lines", "stems", "parent_stems", "numbers", "sha256", "sequence", "repeats", "sha256_stems",
     "sha256_parent_stems", "sha256_numbers", "sha256_labels", "hash_sum",
-)  # fmt: skip
-DIGEST_COLUMNS = (
-    "file", "lines", "distinct_stems", "distinct_parent_stems", "labels", "sha256_bytes", "sha256_stems",
-    "sha256_parent_stems",
 )  # fmt: skip
 
 
@@ -233,8 +227,6 @@ class MadeIndex:
     Attributes
     ----------
     index : ListIndex
-    digests : str
-        CSV of counts and digests (`DIGEST_COLUMNS`) of files with a single list.
     undeclared : tuple of str
         Files of the folder that the declaration does not name.
     passed_over : mapping of str to str
@@ -242,7 +234,6 @@ class MadeIndex:
     """
 
     index: ListIndex
-    digests: str
     undeclared: tuple[str, ...] = ()
     passed_over: Mapping[str, str] = field(default_factory=dict)
 
@@ -332,11 +323,6 @@ def _kind(finding: dict[str, str]) -> str:
     return next(name for name in finding if name != BY)
 
 
-def _folders_first(name: str) -> tuple[tuple[bool, str], ...]:
-    *folders, file = name.split("/")
-    return (*((True, folder) for folder in folders), (False, file))
-
-
 def _declared(path: Path) -> _Declaration:
     try:
         data = read_bytes(path, kind="declaration")
@@ -364,7 +350,6 @@ class _Making:
         self.folder = folder
         self.lists: dict[tuple[str, str], tuple[KnownList, Hashes]] = {}
         self.bits: dict[str, bytes] = {}
-        self.rows: dict[str, tuple[object, ...]] = {}
         self.undeclared: tuple[str, ...] = ()
         self.passed_over: dict[str, str] = {}
 
@@ -427,9 +412,6 @@ class _Making:
                 facts |= {"prefix": prefix, "digits": digits, "bits": len(bits)}
                 self.bits[fingerprint.sha256_stems] = bits
             self._add(label, fingerprint, {**facts, "file": file, "form": read.form})
-        if len(read.lists) == 1:
-            digests = ListDigests.of(read.lists[0], read.sha256)
-            self.rows[file] = tuple(getattr(digests, column) for column in DIGEST_COLUMNS[1:])
 
     def _take_manifest(self, name: str) -> None:
         from curation.manifest.locate import load_manifest
@@ -456,13 +438,4 @@ class _Making:
     def result(self) -> MadeIndex:
         entries = [self.lists[name] for name in sorted(self.lists)]
         index = ListIndex(tuple(entry for entry, _ in entries), tuple(sketch for _, sketch in entries), self.bits)
-        return MadeIndex(index, _digest_table(self.rows), self.undeclared, dict(self.passed_over))
-
-
-def _digest_table(rows: Mapping[str, Sequence[object]]) -> str:
-    """Return the table of digests; file names are unchanged, so that the table can be compared with other tables."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(DIGEST_COLUMNS)
-    writer.writerows((file, *rows[file]) for file in sorted(rows, key=_folders_first))
-    return text.getvalue()
+        return MadeIndex(index, self.undeclared, dict(self.passed_over))

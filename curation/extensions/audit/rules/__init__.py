@@ -17,10 +17,10 @@ from curation.extensions.audit.rules import files, images, lists, tasks
 from curation.extensions.audit.target import AuditTarget
 
 _CHECKS: dict[str, Check] = {
-    function.__doc__.partition(":")[0]: function
+    match[1]: function
     for module in (tasks, images, lists, files)
     for function in vars(module).values()
-    if isfunction(function) and re.match(r"[A-Z]{2}[0-9]+: ", function.__doc__ or "")
+    if isfunction(function) and (match := re.match(r"([A-Z]{2}[0-9]+): ", function.__doc__ or ""))
 }
 """The check of each rule: its docstring begins with the code."""
 _ALL: tuple[Rule, ...] = tuple(

@@ -269,15 +269,14 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
         return replace(finding, lists=names, pairs=(names,), like=like, brief=brief, reason=reason)
     several = f"{result.noun}s"
     left_out = f"; {counted(sum(result.without), 'line')} without" if sum(result.without) else ""
-    also = "".join(f"; {text}" for text in result.also)
     if result.verdict == "disjoint":
         here, two = result.groups
-        text = f"by {result.pattern}: {here:,} and {counted(two, result.noun)}, none on both sides{left_out}{also}"
+        text = f"by {result.pattern}: {here:,} and {counted(two, result.noun)}, none on both sides{left_out}"
         return Finding("pass", about, text=text, lists=names, pairs=(names,))
     sides = " and ".join(
         f"{lines:,} of {n:,} lines of {name}" for lines, n, name in zip(result.lines, result.of, names, strict=True)
     )
-    text = f"by {result.pattern}: {counted(result.both, result.noun)} on both sides, with {sides}{left_out}{also}"
+    text = f"by {result.pattern}: {counted(result.both, result.noun)} on both sides, with {sides}{left_out}"
     if result.is_view:
         text += "; these are other views of the same instant, not the same images"
     examples = tuple(f"{row.name}: {row.lines[0]:,} and {row.lines[1]:,} lines" for row in result.examples[:_SHOWN])
