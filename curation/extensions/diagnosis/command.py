@@ -11,7 +11,6 @@ from curation.cli.output import Answer
 from curation.cli.outputs import OUTPUT_FILE
 from curation.core.errors import UsageError
 from curation.core.writing import write_bytes
-from curation.extensions.diagnosis.renumbering import renumber as with_new_ids
 
 GROUP = "Lists of others"
 SUMMARY = "show what an annotation file holds, and why a score is zero"
@@ -74,7 +73,9 @@ def _mended(truth: Path, detections: Path | None, mends: tuple[str, ...], out: P
 
 
 def _renumbered(path: Path, out: Path) -> Answer:
-    file = with_new_ids(path)
+    from curation.extensions.diagnosis.truth_file import renumber
+
+    file = renumber(path)
     file.save(out)
     counts = file.counts
     lines = [

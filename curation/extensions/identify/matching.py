@@ -16,8 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.core.errors import CurationError
-from curation.extensions.identify.fingerprint import Fingerprint, Hashes, hashes_in_order, of_ids
-from curation.extensions.identify.index import DECLARATION, KnownList, ListIndex, keys_of_bits, make_index
+from curation.extensions.identify.index import (
+    DECLARATION,
+    Fingerprint,
+    Hashes,
+    KnownList,
+    ListIndex,
+    hashes_in_order,
+    keys_of_bits,
+    make_index,
+    of_ids,
+)
 from curation.sources.entries import PublishedList
 from curation.sources.published_list import read_published
 from curation.sources.stems import blocks_of

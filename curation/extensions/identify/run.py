@@ -14,8 +14,7 @@ from curation.core.errors import SourceError, UsageError
 from curation.core.files import missing_path
 from curation.core.tables import grouped
 from curation.core.wording import counted
-from curation.extensions.identify.fingerprint import Fingerprint
-from curation.extensions.identify.index import ListIndex, packaged_index, read_index
+from curation.extensions.identify.index import Fingerprint, ListIndex, packaged_index, read_index
 from curation.extensions.identify.matching import (
     HINT,
     LEAST_IMAGES,
