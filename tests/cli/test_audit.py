@@ -120,13 +120,6 @@ def test_a_folder_alone_is_undecidable_and_says_what_is_needed(
     }
 
 
-def test_label_files_beside_the_lists_are_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    coco(folder / "t1_train.json", {native: TRAIN[native] for native in LISTS["t1-train"]})
-    assert main(arguments(folder, "--json")) == 1
-    found = verdicts(capsys.readouterr().out)
-    assert found["CO2"] == "error"
-
-
 def test_reports_are_written_whole(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, out = tmp_path / "page.html", tmp_path / "out"
     assert main(arguments(folder, "--out", str(page), "--out", str(out))) == 0

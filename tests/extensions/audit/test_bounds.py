@@ -151,16 +151,6 @@ def test_classes_of_which_no_box_is_seen_are_not_said_to_have_none(tmp_path_fact
     assert finding.text == "no training box in t1 seen for 1 of 2 classes: person"
 
 
-def test_a_train_file_that_lacks_images_says_nothing_of_what_they_show() -> None:
-    from tests.extensions.audit.benchmark_world import make_source
-
-    world = World()
-    world.labels["t1-train"] = make_source({"a1": ["person"]}, dataset="labels")
-    [first, *_] = findings(run_audit(world.target("train")), "TI3", "t1-train")
-    assert first.verdict == "undecidable"
-    assert "lacks 2 of its 3 images" in first.text
-
-
 def test_train_images_in_no_source_are_not_said_to_show_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
     # Named like those of the source, which makes it no less unknown what they show.
     [finding] = findings(partly_unlocated(tmp_path_factory, ["a9"], 1), "TI3", "t1_train")

@@ -1,4 +1,4 @@
-"""A folder of lists: roles by name or as said, label views, label files, ids found in sources."""
+"""A folder of lists: roles by name or as said, label views, ids found in sources."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,16 +12,7 @@ from curation.extensions.audit.run import run_audit
 from curation.extensions.audit.target import PRINCIPLE, AuditTarget, FolderOptions, folder_target
 from curation.manifest.header import TaskEntry
 from curation.sources.source import Source
-from tests.extensions.audit.benchmark_world import (
-    LISTS,
-    TASKS,
-    TEST,
-    TRAIN,
-    World,
-    labels_for_testing,
-    list_set,
-    make_source,
-)
+from tests.extensions.audit.benchmark_world import LISTS, TASKS, World, list_set, make_source
 
 ENTRIES = tuple(TaskEntry(name=name, introduced=tuple(names)) for name, names in TASKS.items())
 
@@ -51,35 +42,6 @@ def test_declared_views_decide_the_labels(tmp_path: Path) -> None:
     )
     as_the_code_does = folder(tmp_path, views={"val": PRINCIPLE["test"]})
     assert run_audit(as_the_code_does).verdict("AS2") == "fail"
-
-
-def test_label_files_decide_on_real_boxes(tmp_path: Path) -> None:
-    files = {f"t{n}_test": labels_for_testing(TEST, known) for n, known in ((1, ["person", "dog"]),)}
-    audit = run_audit(folder(tmp_path, labels=files))
-    [first] = [
-        finding
-        for one in audit.results
-        if one.rule.name == "AS1"
-        for finding in one.outcome.findings
-        if finding.about == "t1_test"
-    ]
-    assert first.verdict == "pass"
-    assert "10 raw boxes" in first.text
-
-
-def test_a_label_file_with_unknown_in_a_train_list_is_told_by_co2(tmp_path: Path) -> None:
-    texts = {native: TRAIN[native] for native in LISTS["t1-train"]}
-    audit = run_audit(folder(tmp_path, labels={"t1_train": labels_for_testing(texts, ["person", "dog"])}))
-    assert audit.verdict("CO2") == "fail"
-
-
-def test_a_label_file_is_for_one_task(tmp_path: Path) -> None:
-    lists = {"test": LISTS["t1-test"], "t1_train": LISTS["t1-train"]}
-    file = labels_for_testing(TEST, ["person", "dog"])
-    with pytest.raises(UsageError, match="one task"):
-        folder(tmp_path, lists, labels={"test": file})
-    target = folder(tmp_path, lists, labels={"test:t2": file})
-    assert [sorted(one.labels) for one in target.lists if one.name == "test"] == [[1]]
 
 
 def test_roles_said_by_the_user_replace_guesses(tmp_path: Path) -> None:

@@ -131,20 +131,6 @@ def test_a_column_that_says_a_group_goes_before_names(tmp_path: Path) -> None:
     assert (told(found), found.noun, found.lines) == (("shared", "the column patient_id", 1), "patient", (4, 3))
 
 
-def test_other_columns_are_told_where_their_values_stand_on_one_side_or_where_named(tmp_path: Path) -> None:
-    one = table("path,device", [f"{chr(97 + n)}.png,d{n % 3}" for n in range(12)])
-    apart = table("path,device", [f"{chr(110 + n)}.png,e{n % 3}" for n in range(12)])
-    found = Groups(images(tmp_path, one, apart, "csv")).compare(0, 1)
-    assert found.verdict == "undecidable"
-    assert found.also == ("each of the 6 values of the column device is on one side",)
-    mixed = table("path,device", [f"{chr(110 + n)}.png,d{n % 4}" for n in range(12)])
-    both = images(tmp_path, one, mixed, "csv")
-    assert (Groups(both).compare(0, 1).verdict, Groups(both).compare(0, 1).also) == ("undecidable", ())
-    assert told(Groups(both, column="Device").compare(0, 1)) == ("shared", "the column device", 3)
-    with pytest.raises(UsageError, match="column"):
-        Groups(both, column="camera")
-
-
 def test_a_pattern_of_the_user_goes_before_all_and_is_believed(tmp_path: Path) -> None:
     one = [f"video_{n}/cat-{n}.jpg 0" for n in range(9)] + [f"video_{n}/dog-{n}.jpg 1" for n in range(9)]
     two = [f"video_{n}/cat-{n}.jpg 0" for n in range(9, 12)]
@@ -199,3 +185,13 @@ def test_patients_alone_are_asked_for_between_parts(tmp_path: Path) -> None:
     )
     videos = images(tmp_path, [f"video_{n}/a.png" for n in range(4)], [f"video_{n}/b.png" for n in range(4)])
     assert Groups(videos).compare(0, 1, people_only=True).verdict == "undecidable"
+
+
+def test_a_column_that_the_user_names_is_a_group(tmp_path: Path) -> None:
+    one = table("path,device", [f"{chr(97 + n)}.png,d{n % 3}" for n in range(12)])
+    mixed = table("path,device", [f"{chr(110 + n)}.png,d{n % 4}" for n in range(12)])
+    both = images(tmp_path, one, mixed, "csv")
+    assert Groups(both).compare(0, 1).verdict == "undecidable"
+    assert told(Groups(both, column="Device").compare(0, 1)) == ("shared", "the column device", 3)
+    with pytest.raises(UsageError, match="column"):
+        Groups(both, column="camera")

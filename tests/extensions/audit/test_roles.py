@@ -17,8 +17,7 @@ from curation.extensions.audit.roles import (
     task_roles,
     tasks_by_name,
 )
-from curation.extensions.audit.target import PRINCIPLE, read_view, role_option
-from curation.manifest.header import LabelView
+from curation.extensions.audit.target import role_option
 
 TASK_NAMES = ("t1", "t2", "t3", "t4")
 
@@ -97,17 +96,6 @@ def test_roles_are_read_with_a_task_by_number_or_name() -> None:
 def test_wrong_roles_are_refused(text: str) -> None:
     with pytest.raises(UsageError):
         role_option(text, TASK_NAMES, "--role")
-
-
-def test_views_are_read_by_role_or_by_treatment() -> None:
-    assert read_view("test", "") == PRINCIPLE["test"]
-    assert read_view("previous=drop,unknown=rename:unknown", "") == LabelView(previous="drop")
-
-
-@pytest.mark.parametrize("text", ["", "tests", "known", "known=hide", "other=keep", "known=keep,known=drop"])
-def test_wrong_views_are_refused(text: str) -> None:
-    with pytest.raises(UsageError):
-        read_view(text, "--view")
 
 
 @pytest.mark.parametrize(

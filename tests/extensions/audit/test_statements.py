@@ -141,14 +141,6 @@ def test_val_in_train_names_the_list_to_use(tmp_path: Path) -> None:
     assert bad(tmp_path / "semi", unlabelled) == [("DS4", "warning")]
 
 
-def test_padding_that_hides_images_is_a_note(tmp_path: Path) -> None:
-    files = {"train.txt": [f"img_{n}.png" for n in range(50)], "test.txt": [f"img_{n:05d}.png" for n in range(40, 60)]}
-    report = audit(laid(tmp_path, files), rules="DS2")
-    [note] = said(report, "note")
-    assert "10 names agree in without leading zeros" in note.text or "leading zeros" in note.text
-    assert said(report, "error", "warning") == []
-
-
 def test_an_image_with_other_labels_is_no_repeat(tmp_path: Path) -> None:
     lines = [f"{one} {n % 3}" for n, one in enumerate(TRAIN)]
     assert bad(tmp_path / "labels", {"train.txt": [*lines, f"{TRAIN[0]} 1"]}) == [("PL9", "warning")]
@@ -209,11 +201,6 @@ def test_the_verdict_is_first_and_notes_wait(tmp_path: Path, capsys: pytest.Capt
     assert not any("PL14" in line for line in lines)
     assert main(["audit", str(tmp_path), "--all"]) == 1
     assert "  PL14 part (30 images) is contained in train" in capsys.readouterr().out.splitlines()
-
-
-def test_the_old_verb_names_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["audits", "lists", "--out", "x"]) == 2
-    assert "curation audit FOLDER --each" in capsys.readouterr().err
 
 
 def test_the_data_is_what_a_program_asks_for(tmp_path: Path) -> None:
