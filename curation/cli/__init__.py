@@ -63,6 +63,7 @@ GONE = {
     "duplicates": "similarity duplicates",
     "leaks": "similarity leaks",
     "hierarchy kin": "hierarchy related",
+    "identify --make-index": "identify FILE --lists DIR",
     "audit --labels": "audit --view ROLE=VIEW",
     "audit --leaks": "similarity leaks MANIFEST",
     "similarity duplicates --engine": "similarity duplicates --workers N",

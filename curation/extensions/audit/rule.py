@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -171,6 +171,21 @@ class Rule:
 def undecidable(about: str, need: str, text: str = "", examples: tuple[str, ...] = ()) -> Finding:
     """Return the finding that data are missing, with the way to give them."""
     return Finding("undecidable", about, 0, text, examples, need)
+
+
+def of_list(
+    verdict: Verdict, part: AuditedList, count: int, text: str, examples: Iterable[str] = (), **more: Any
+) -> Finding:
+    """Return a finding on one list."""
+    return Finding(verdict, part.name, count, text, tuple(examples), lists=(part.name,), **more)
+
+
+def of_pair(
+    verdict: Verdict, names: tuple[str, str], count: int, text: str, examples: Iterable[str] = (), **more: Any
+) -> Finding:
+    """Return a finding on two lists."""
+    about = more.pop("about", f"{names[0]} and {names[1]}")
+    return Finding(verdict, about, count, text, tuple(examples), lists=names, pairs=(names,), **more)
 
 
 def not_applicable(text: str) -> Outcome:

@@ -357,7 +357,7 @@ def read_index(path: Path) -> ListIndex:
         The file is not an index, or is damaged.
     """
     data = read_bytes(path, kind="index")
-    hint = "make it again: curation identify --make-index DIR --out FILE"
+    hint = "make it again with index_bytes(make_index(FOLDER).index)"
     if not data.startswith(MAGIC):
         raise SourceError(
             "The file is not an index of lists", where=str(path), expected=MAGIC.decode().strip(),

@@ -16,7 +16,7 @@ from curation.core.wording import counted
 from curation.extensions.audit.classes import fold, known_aliases
 from curation.extensions.audit.lists import AuditedList, ListSet, list_of
 from curation.extensions.audit.roles import read_role
-from curation.extensions.audit.rule import Finding, Verdict, joined
+from curation.extensions.audit.rule import Finding, Verdict, joined, of_list, of_pair
 from curation.extensions.audit.rules.lists import published_of
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.extensions.diagnosis.inspection import CocoFacts, read_coco_facts
@@ -81,10 +81,8 @@ def _two_labels(lists: ListSet, listed: AuditedList) -> Iterator[Finding]:
         examples.append(f"{lists.images.ids([row])[0]}: {' and '.join(labels)} (lines {where})")
     by_design = len(conflict) > max(_BY_DESIGN * len(listed.unique), _FEW)
     text = f"{counted(len(conflict), 'image')} with two labels{': apparently one line per label' * by_design}"
-    yield Finding(
-        "info" if by_design else "warn", listed.name, len(conflict), text, tuple(examples), of=len(listed.unique),
-        lists=(listed.name,), asked=0,
-    )  # fmt: skip
+    verdict: Verdict = "info" if by_design else "warn"
+    yield of_list(verdict, listed, len(conflict), text, examples, of=len(listed.unique), asked=0)
 
 
 def are_versions(first: str, second: str) -> bool:
@@ -104,11 +102,10 @@ def _between(lists: ListSet, first: AuditedList, second: AuditedList) -> Iterato
         return
     labelled = np.ones(len(left), np.bool_) if first.read.labels is None else (left >= 0) & (right >= 0)
     odd = np.flatnonzero((left != right) & labelled)
-    about, names = f"{first.name} and {second.name}", (first.name, second.name)
+    names = (first.name, second.name)
     if not len(odd):
         text = f"both hold {counted(len(shared), 'image')}, each with one label"
-        like = "images in both lists have one label"
-        yield Finding("pass", about, text=text, lists=names, pairs=(names,), like=like)
+        yield of_pair("pass", names, 0, text, like="images in both lists have one label")
     elif not are_versions(first.name, second.name):
         text = f"both hold {counted(len(shared), 'image')}, {len(odd):,} of them with different labels"
         yield _differing(lists, (first, second), text, odd, (left, right))
@@ -126,8 +123,7 @@ def _differing(
     ]
     images = lists.images.ids(shared[odd[:SHOWN_EXAMPLES]])
     examples = tuple(f"{image}: {left} and {right}" for image, left, right in zip(images, *cited, strict=True))
-    about = f"{names[0]} and {names[1]}"
-    return Finding("warn", about, len(odd), text, examples, of=len(shared), lists=names, pairs=(names,))
+    return of_pair("warn", names, len(odd), text, examples, of=len(shared))
 
 
 def _shifted(a: AuditedList, b: AuditedList) -> Iterator[Finding]:
@@ -137,15 +133,12 @@ def _shifted(a: AuditedList, b: AuditedList) -> Iterator[Finding]:
     first, second = (np.unique(labels[labels != NO_LABEL]) for labels in (a.read.labels, b.read.labels))
     step = next((step for step in (1, -1) if np.array_equal(first + step, second)), 0)
     if step and len(first) >= _LEAST_CLASSES:
-        names = (a.name, b.name)
         text = (
             f"classes are numbered {second[0]} to {second[-1]} in {b.name} and {first[0]} to {first[-1]} in {a.name}: "
             f"labels of the same class differ by {step:+d}"
         )
-        yield Finding(
-            "warn", f"{a.name} and {b.name}", len(second), text, lists=names, pairs=(names,), asked=0,
-            hint="number the classes alike in both lists",
-        )  # fmt: skip
+        hint = "number the classes alike in both lists"
+        yield of_pair("warn", (a.name, b.name), len(second), text, asked=0, hint=hint)
 
 
 def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
@@ -162,7 +155,7 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
             odd = np.flatnonzero((left != right) & (left != "") & (right != ""))
             if not len(odd):
                 text = f"the column {column} agrees for {counted(len(shared), 'file')}"
-                yield Finding("pass", f"{first.name} and {second.name}", text=text, lists=names, pairs=(names,))
+                yield of_pair("pass", names, 0, text)
                 continue
             text = f"the column {column} differs for {len(odd):,} of {counted(len(shared), 'file')}"
             yield _differing(lists, (first, second), text, odd, (left, right))
@@ -293,10 +286,8 @@ def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
             names = (list_of(first), list_of(second))
             categories = counted(len(moved), "category", "categories")
             text = f"{categories} with different numbers: a model trained on one mislabels the other"
-            yield Finding(
-                "fail", f"{first} and {second}", len(moved), text, tuple(moved[:SHOWN_EXAMPLES]),
-                of=len(numbers[first].keys() | numbers[second].keys()), lists=names, pairs=(names,),
-            )  # fmt: skip
+            every, about = numbers[first].keys() | numbers[second].keys(), f"{first} and {second}"
+            yield of_pair("fail", names, len(moved), text, moved[:SHOWN_EXAMPLES], of=len(every), about=about)
 
 
 def _broken(name: str, facts: CocoFacts) -> Iterator[Finding]:

@@ -19,7 +19,16 @@ from curation.core.tables import grouped
 from curation.core.wording import counted
 from curation.extensions.audit.groups import GroupResult, Groups
 from curation.extensions.audit.lists import AuditedList, ListSet
-from curation.extensions.audit.rule import Finding, Outcome, Verdict, joined, not_applicable, undecidable
+from curation.extensions.audit.rule import (
+    Finding,
+    Outcome,
+    Verdict,
+    joined,
+    not_applicable,
+    of_list,
+    of_pair,
+    undecidable,
+)
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget, ComparedPair
 from curation.sources.entries import NO_LABEL, ListDigests, OddLine
 from curation.sources.source import Bools, Int64s
@@ -67,7 +76,7 @@ def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
             # A number far from every count is not a count: 640 is a size.
             is_near = any(number <= 2 * count <= 4 * number for count in counts.values())
             verdict: Verdict = "fail" if empty else "warn" if is_near else "info"
-            yield Finding(verdict, listed.name, 1, text, lists=(listed.name,))
+            yield of_list(verdict, listed, 1, text)
     if agreed:
         yield Finding("pass", "names", text=f"{counted(agreed, 'count')} in names, each that of its list", asked=agreed)
 
@@ -136,14 +145,12 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
         yield undecidable("lists", ID_AND_OOD)
     for listed in lists.lists:
         if summary := _column_summary(listed):
-            yield Finding("info", listed.name, 0, summary, lists=(listed.name,), asked=0)
+            yield of_list("info", listed, 0, summary, asked=0)
         per = _per_class(listed, lists.files[listed.file].form)
         if per is not None and len(per) > 1:
             text = f"{len(listed):,} images in {len(per):,} classes, {per.min():,} to {per.max():,} each"
             brief = f"{listed.name}: {len(per):,} classes of {per.min():,} to {per.max():,}"
-            yield Finding(
-                "info", listed.name, len(listed), text, lists=(listed.name,), asked=0, like="sizes", brief=brief
-            )
+            yield of_list("info", listed, len(listed), text, asked=0, like="sizes", brief=brief)
 
 
 def _column_summary(listed: AuditedList) -> str:
@@ -272,7 +279,7 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
     if result.verdict == "disjoint":
         here, two = result.groups
         text = f"by {result.pattern}: {here:,} and {counted(two, result.noun)}, none on both sides{left_out}"
-        return Finding("pass", about, text=text, lists=names, pairs=(names,))
+        return of_pair("pass", names, 0, text, about=about)
     sides = " and ".join(
         f"{lines:,} of {n:,} lines of {name}" for lines, n, name in zip(result.lines, result.of, names, strict=True)
     )
@@ -281,10 +288,8 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
         text += "; these are other views of the same instant, not the same images"
     examples = tuple(f"{row.name}: {row.lines[0]:,} and {row.lines[1]:,} lines" for row in result.examples[:_SHOWN])
     hint = f"split by {result.noun}; if the same {several} in another modality or view are intended, document it"
-    return Finding(
-        "warn", about, result.both, text, examples, of=sum(result.groups) - result.both, lists=names, pairs=(names,),
-        hint=hint,
-    )  # fmt: skip
+    size = sum(result.groups) - result.both
+    return of_pair("warn", names, result.both, text, examples, of=size, hint=hint, about=about)
 
 
 def relations_are_noted(target: AuditTarget) -> Iterator[Finding]:
@@ -427,16 +432,11 @@ def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]
     """PL17: no image is in both an in-distribution list and an out-of-distribution list."""
     for inside, outside in product(target.with_role("id"), target.with_role("ood")):
         images = target.shared(inside, outside)
-        about = f"{outside.name} and {inside.name}"
         names = (outside.name, inside.name)
         if not len(images):
-            yield Finding(
-                "pass", about, text="no image is both in and out of distribution", lists=names, pairs=(names,)
-            )
+            yield of_pair("pass", names, 0, "no image is both in and out of distribution")
             continue
         text = f"{len(images):,} of {counted(len(outside.unique), 'out-of-distribution image')} also in-distribution"
         examples = target.examples(images, [outside, inside])
-        yield Finding(
-            "fail", about, len(images), text, examples, of=len(outside.unique), lists=names, pairs=(names,),
-            like="the lists share images",
-        )  # fmt: skip
+        like, size = "the lists share images", len(outside.unique)
+        yield of_pair("fail", names, len(images), text, examples, of=size, like=like)
