@@ -167,19 +167,6 @@ def test_hostile_file_names_do_not_steer_the_terminal(folder: Path, capsys: pyte
     assert "\x1b" not in capsys.readouterr().out
 
 
-def test_a_label_file_of_another_list_is_warned_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = folder.parent / "other.json"
-    coco(other, {native: TRAIN[native] for native in LISTS["t3-train"]})
-    assert main(arguments(folder, "--labels", f"t1_val={other}")) == 0
-    said = capsys.readouterr()
-    assert "warning: t1_val: label file other.json lacks its only image;" in said.err
-    assert "lacks its only image;" in said.out
-    assert main(arguments(folder, "--labels", f"t1_val={other}", "--json")) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert verdicts(json.dumps(data))["AS2"] == "undecidable"
-    assert len(data["warnings"]) == 1
-
-
 def test_what_needs_attention_is_printed_and_the_rest_is_counted(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -442,7 +442,7 @@ def _in_classes(source: Source, classes: Sequence[ClassEntry]) -> Source:
 
 
 def positions_of(images: Images, sources: Sequence[Source]) -> Int32s:
-    """Return the position of each id among the images of each source, -1 where it has none.
+    """Return the position of each id among the images of each source, -1 where it has none or two.
 
     Returns
     -------
@@ -451,17 +451,9 @@ def positions_of(images: Images, sources: Sequence[Source]) -> Int32s:
     positions = np.full((len(sources), len(images)), -1, np.int32)
     for number, source in enumerate(sources):
         rows = np.flatnonzero(images.may_be_of(source.namespace))
-        positions[number, rows] = positions_in(source, images.natives.take(rows).to_pylist())
+        resolved = source.image_index.resolve(images.natives.take(rows).to_pylist()).position
+        positions[number, rows] = np.maximum(resolved, -1)
     return positions
-
-
-def positions_in(source: Source, wanted: Sequence[str]) -> Int32s:
-    """Return the position of each id, name or path of a list among the images of a source, -1 where it has none or two.
-
-    See `curation.sources.identity` for the rule.
-    """
-    position: Int32s = np.maximum(source.image_index.resolve(list(wanted)).position, -1)
-    return position
 
 
 _EXCLUSIVE: tuple[tuple[Role, Role], ...] = (("train", "val"), ("train", "test"), ("val", "test"))

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.core.errors import UsageError
 from curation.extensions.audit.classes import tasks_of
-from curation.extensions.audit.lists import read_lists
 from curation.extensions.audit.run import run_audit
 from curation.extensions.audit.target import PRINCIPLE, AuditTarget, FolderOptions, folder_target
 from curation.manifest.header import TaskEntry
@@ -56,12 +54,6 @@ def test_roles_said_by_the_user_replace_guesses(tmp_path: Path) -> None:
     assert [(one.played, one.why) for one in target.used if one.name == "t1_train"] == [("", "said with --role")]
 
 
-@pytest.mark.parametrize("said", [{"other": "train:1"}, {"t1_train[1-9]": "train:1"}])
-def test_roles_of_lists_that_are_not_there_are_refused(said: dict[str, str], tmp_path: Path) -> None:
-    with pytest.raises(UsageError):
-        folder(tmp_path, {"t1_train": ["a1", "a2"]}, roles=said)
-
-
 def found(place: Path, texts: list[str], **sources: Source) -> list[list[int]]:
     target = folder_target(list_set(place, {"t1_train": texts}), tasks=tasks_of(ENTRIES), sources=sources)
     order = [target.ids.tolist().index(text) for text in texts]
@@ -74,19 +66,9 @@ def test_images_are_found_by_native_id_by_file_name_or_by_number(texts: list[str
     assert found(tmp_path, texts, mine=source) == [[0, 1]]
 
 
-def test_an_image_of_no_source_is_found_nowhere(tmp_path: Path) -> None:
-    source = make_source({"7": ["person"], "12": ["dog"]}, part="train")
-    assert found(tmp_path, ["7", "nowhere"], mine=source) == [[0, -1]]
-
-
 def test_voc_ids_are_not_taken_for_numbers_of_coco(tmp_path: Path) -> None:
     coco = make_source({f"{n:012d}": ["person"] for n in (1, 2, 3)}, dataset="coco", namespace="coco")
     assert found(tmp_path, ["000001", "000002"], coco=coco) == [[-1, -1]]
-
-
-def test_six_digits_may_be_any_dataset_but_coco(tmp_path: Path) -> None:
-    mine = make_source({"000001": ["person"]}, dataset="mine", namespace="mine")
-    assert found(tmp_path, ["000001", "000002"], mine=mine) == [[0, -1]]
 
 
 def test_an_id_that_two_datasets_hold_is_a_collision(tmp_path: Path) -> None:
@@ -97,17 +79,3 @@ def test_an_id_that_two_datasets_hold_is_a_collision(tmp_path: Path) -> None:
     lists = list_set(tmp_path, {"t1_train": ["000005"]})
     target = folder_target(lists, tasks=tasks_of(ENTRIES), sources=sources)
     assert run_audit(target).verdict("DS5") == "fail"
-
-
-def test_lines_are_those_of_the_file_blank_ones_counted(tmp_path: Path) -> None:
-    (tmp_path / "t1_train.txt").write_text("a1\n\na2\n")
-    (tmp_path / "t1_val.txt").write_text("v1\na2\n")
-    audit = run_audit(folder_target(read_lists(tmp_path)))
-    [overlap] = [
-        finding
-        for one in audit.results
-        if one.rule.name == "DS2"
-        for finding in one.outcome.findings
-        if finding.verdict == "fail"
-    ]
-    assert overlap.examples == ("a2 (t1_train line 3; t1_val line 2)",)

@@ -93,24 +93,6 @@ def test_an_id_is_told_by_its_form_where_lines_agree(lines: list[str], count: in
     assert len(images(tmp_path, lines)) == count
 
 
-def test_an_id_among_other_names_is_the_image_that_it_is_in_a_list_of_ids(tmp_path: Path) -> None:
-    names = ["000000000139", "coco:000000000285", *(f"img{n}" for n in range(9))]
-    found = images(tmp_path, ["000000000139", "000000000285"], names)
-    assert found.overlaps[0, 1] == 2
-
-
-def test_numbers_of_uneven_width_are_coco_s_where_somebody_says_so(tmp_path: Path) -> None:
-    lists = ["9", "1234", "581921"], ["000000000009"]
-    assert images(tmp_path, *lists).overlaps[0, 1] == 0
-    assert images(tmp_path, *lists, namespace="coco").overlaps[0, 1] == 1
-
-
-def test_frames_of_several_columns_are_one_image_each(tmp_path: Path) -> None:
-    lines = [f"2011_09_26/drive_{d:04}_sync {n} {side}" for d in range(3) for n in range(40) for side in "lr"]
-    found = images(tmp_path, lines)
-    assert len(found) == len(lines)
-
-
 PATHS = st.sampled_from([f"{a}/{b}{c}" for a in ("p", "q/r") for b in ("1", "01", "n") for c in (".jpg", ".png")])
 
 
@@ -152,12 +134,6 @@ def test_six_digits_in_folders_are_frames_unless_the_path_says_voc(namespace: st
     assert voc.overlaps.tolist() == [[1, 1], [1, 1]]
 
 
-def test_an_id_is_the_same_with_and_without_its_namespace() -> None:
-    found = of_lines(["000000000139", "voc2012:2008_000008"], ["coco:000000000139", "2008_000008", "coco:139"])
-    assert [one.tolist() for one in found.members] == [[0, 1], [0, 1, 0]]
-    assert len(found) == 2
-
-
 def test_a_written_id_among_paths_is_that_of_a_list_of_ids_and_a_path_where_there_is_none() -> None:
     few = [*(f"x/img_{n}.jpg" for n in range(9)), "coco:000000000139"]
     assert of_lines(few, ["000000000139"]).overlaps[0, 1] == 1
@@ -196,20 +172,6 @@ def test_bare_ids_take_the_namespace_that_the_user_names(namespace: str, text: s
     found = of_lines([text], namespace=namespace)
     assert found.ids() == [written]
     assert found.natives.to_pylist() == [written.partition(":")[2]]
-
-
-def test_the_own_namespace_is_taken_off_where_it_is_written() -> None:
-    for text in ("7", "img_7", "x" * 14):
-        found = of_lines([text], [f"mine:{text}"], namespace="mine")
-        assert [one.tolist() for one in found.members] == [[0], [0]]
-        assert found.natives.to_pylist() == [text]
-
-
-def test_numbering_keeps_every_line_and_orders_ids_before_paths() -> None:
-    lists = [["b.jpg", "a.jpg", "b.jpg"], ["coco:000000000002", "000000000001"], ["a.jpg", "c.jpg"]]
-    found = of_lines(*lists)
-    assert [found.ids(one) for one in found.members] == [lists[0], ["coco:000000000002", "coco:000000000001"], lists[2]]
-    assert found.ids() == ["coco:000000000001", "coco:000000000002", "a.jpg", "b.jpg", "c.jpg"]
 
 
 def test_namespaces_say_which_source_may_hold_an_image() -> None:
