@@ -173,14 +173,14 @@ def undecidable(about: str, need: str, text: str = "", examples: tuple[str, ...]
     return Finding("undecidable", about, 0, text, examples, need)
 
 
-def of_list(
+def list_finding(
     verdict: Verdict, part: AuditedList, count: int, text: str, examples: Iterable[str] = (), **more: Any
 ) -> Finding:
     """Return a finding on one list."""
     return Finding(verdict, part.name, count, text, tuple(examples), lists=(part.name,), **more)
 
 
-def of_pair(
+def pair_finding(
     verdict: Verdict, names: tuple[str, str], count: int, text: str, examples: Iterable[str] = (), **more: Any
 ) -> Finding:
     """Return a finding on two lists."""

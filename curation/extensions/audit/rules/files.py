@@ -16,7 +16,7 @@ from curation.core.wording import counted
 from curation.extensions.audit.classes import fold, known_aliases
 from curation.extensions.audit.lists import AuditedList, ListSet, list_of
 from curation.extensions.audit.roles import read_role
-from curation.extensions.audit.rule import Finding, Verdict, joined, of_list, of_pair
+from curation.extensions.audit.rule import Finding, Verdict, joined, list_finding, pair_finding
 from curation.extensions.audit.rules.lists import published_of
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.extensions.diagnosis.inspection import CocoFacts, read_coco_facts
@@ -82,7 +82,7 @@ def _two_labels(lists: ListSet, listed: AuditedList) -> Iterator[Finding]:
     by_design = len(conflict) > max(_BY_DESIGN * len(listed.unique), _FEW)
     text = f"{counted(len(conflict), 'image')} with two labels{': apparently one line per label' * by_design}"
     verdict: Verdict = "info" if by_design else "warn"
-    yield of_list(verdict, listed, len(conflict), text, examples, of=len(listed.unique), asked=0)
+    yield list_finding(verdict, listed, len(conflict), text, examples, of=len(listed.unique), asked=0)
 
 
 def are_versions(first: str, second: str) -> bool:
@@ -105,7 +105,7 @@ def _between(lists: ListSet, first: AuditedList, second: AuditedList) -> Iterato
     names = (first.name, second.name)
     if not len(odd):
         text = f"both hold {counted(len(shared), 'image')}, each with one label"
-        yield of_pair("pass", names, 0, text, like="images in both lists have one label")
+        yield pair_finding("pass", names, 0, text, like="images in both lists have one label")
     elif not are_versions(first.name, second.name):
         text = f"both hold {counted(len(shared), 'image')}, {len(odd):,} of them with different labels"
         yield _differing(lists, (first, second), text, odd, (left, right))
@@ -123,7 +123,7 @@ def _differing(
     ]
     images = lists.images.ids(shared[odd[:SHOWN_EXAMPLES]])
     examples = tuple(f"{image}: {left} and {right}" for image, left, right in zip(images, *cited, strict=True))
-    return of_pair("warn", names, len(odd), text, examples, of=len(shared))
+    return pair_finding("warn", names, len(odd), text, examples, of=len(shared))
 
 
 def _shifted(a: AuditedList, b: AuditedList) -> Iterator[Finding]:
@@ -138,7 +138,7 @@ def _shifted(a: AuditedList, b: AuditedList) -> Iterator[Finding]:
             f"labels of the same class differ by {step:+d}"
         )
         hint = "number the classes alike in both lists"
-        yield of_pair("warn", (a.name, b.name), len(second), text, asked=0, hint=hint)
+        yield pair_finding("warn", (a.name, b.name), len(second), text, asked=0, hint=hint)
 
 
 def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
@@ -155,7 +155,7 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
             odd = np.flatnonzero((left != right) & (left != "") & (right != ""))
             if not len(odd):
                 text = f"the column {column} agrees for {counted(len(shared), 'file')}"
-                yield of_pair("pass", names, 0, text)
+                yield pair_finding("pass", names, 0, text)
                 continue
             text = f"the column {column} differs for {len(odd):,} of {counted(len(shared), 'file')}"
             yield _differing(lists, (first, second), text, odd, (left, right))
@@ -287,7 +287,7 @@ def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
             categories = counted(len(moved), "category", "categories")
             text = f"{categories} with different numbers: a model trained on one mislabels the other"
             every, about = numbers[first].keys() | numbers[second].keys(), f"{first} and {second}"
-            yield of_pair("fail", names, len(moved), text, moved[:SHOWN_EXAMPLES], of=len(every), about=about)
+            yield pair_finding("fail", names, len(moved), text, moved[:SHOWN_EXAMPLES], of=len(every), about=about)
 
 
 def _broken(name: str, facts: CocoFacts) -> Iterator[Finding]:

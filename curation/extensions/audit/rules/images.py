@@ -28,10 +28,10 @@ from curation.extensions.audit.rule import (
     Verdict,
     cases,
     joined,
+    list_finding,
     missing_lists,
     not_applicable,
-    of_list,
-    of_pair,
+    pair_finding,
     undecidable,
     unlocated,
 )
@@ -261,7 +261,7 @@ def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
     for part in target.files:
         if part.stated_repeats and not part.available:
             text = f"{counted(part.stated_repeats, 'repeated line')}, as the manifest states"
-            yield of_list("fail", part, part.stated_repeats, text)
+            yield list_finding("fail", part, part.stated_repeats, text)
     sound = []
     for part in (known for known in target.files if known.available):
         if len(part.members) > len(part.unique) and (finding := _repeated(target, part)):
@@ -296,7 +296,7 @@ def _repeated(target: AuditTarget, part: AuditedList) -> Finding | None:
         lines = part.lines[part.members == image].tolist()
         examples.append(f"{target.ids[image]} ({part.whole} lines {', '.join(map(str, lines[:4]))})")
     like = "lines are repeated"
-    return of_list("fail", part, repeats, text, examples, of=len(rows), like=like)
+    return list_finding("fail", part, repeats, text, examples, of=len(rows), like=like)
 
 
 def _repeated_rows(part: AuditedList) -> Int64s:
@@ -358,7 +358,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         f"{counted(sizes[1], 'line')}"
     )
     hint = f"{_BOTH}; {_WHOLE_DOMAINS}" if len(images) == here[0] else _BOTH
-    finding = _of_pair(verdict, pair, len(images), text, target.examples(images, [first, second]), hint=hint)
+    finding = _shared_finding(verdict, pair, len(images), text, target.examples(images, [first, second]), hint=hint)
     finding = replace(finding, like="the lists share images")
     if _counted_anew(target, pair, images) and not _are_files_of_one_folder(target, pair, images):
         text = f"if the file name alone identifies the image, both hold {counted(len(images), 'image')}"
@@ -386,18 +386,18 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     return finding
 
 
-def _of_pair(
+def _shared_finding(
     verdict: Verdict, pair: ComparedPair, count: int, text: str, examples: Sequence[str], hint: str
 ) -> Finding:
     brief, size = pair.family.replace(" ", "_"), len(pair.second.unique)
-    return of_pair(verdict, pair.names, count, text, examples, about=pair.about, of=size, brief=brief, hint=hint)
+    return pair_finding(verdict, pair.names, count, text, examples, about=pair.about, of=size, brief=brief, hint=hint)
 
 
 def _by_evidence(shared: Shared, pair: ComparedPair, count: int, text: str, examples: Sequence[str]) -> Finding:
     """Return the finding on images that two lists share by a proof, or perhaps by a sign."""
     if shared.proven:
-        return _of_pair("fail", pair, count, text, examples, _BOTH)
-    return _of_pair("warn", pair, count, f"perhaps {text}", examples, _LOOK)
+        return _shared_finding("fail", pair, count, text, examples, _BOTH)
+    return _shared_finding("warn", pair, count, f"perhaps {text}", examples, _LOOK)
 
 
 def _by_annotations(target: AuditTarget, pair: ComparedPair, by_name: list[Finding]) -> list[Finding]:
@@ -535,7 +535,7 @@ def _perhaps(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
         for left, right in overlap.examples
     )
     text = f"if the file name alone identifies the image, both hold {counted(overlap.images, 'image')}"
-    return [_of_pair("warn", pair, overlap.images, text, examples, hint=_LOOK)]
+    return [_shared_finding("warn", pair, overlap.images, text, examples, hint=_LOOK)]
 
 
 def _allowed(target: AuditTarget) -> list[Finding]:

@@ -24,9 +24,9 @@ from curation.extensions.audit.rule import (
     Outcome,
     Verdict,
     joined,
+    list_finding,
     not_applicable,
-    of_list,
-    of_pair,
+    pair_finding,
     undecidable,
 )
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget, ComparedPair
@@ -76,7 +76,7 @@ def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
             # A number far from every count is not a count: 640 is a size.
             is_near = any(number <= 2 * count <= 4 * number for count in counts.values())
             verdict: Verdict = "fail" if empty else "warn" if is_near else "info"
-            yield of_list(verdict, listed, 1, text)
+            yield list_finding(verdict, listed, 1, text)
     if agreed:
         yield Finding("pass", "names", text=f"{counted(agreed, 'count')} in names, each that of its list", asked=agreed)
 
@@ -145,12 +145,12 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
         yield undecidable("lists", ID_AND_OOD)
     for listed in lists.lists:
         if summary := _column_summary(listed):
-            yield of_list("info", listed, 0, summary, asked=0)
+            yield list_finding("info", listed, 0, summary, asked=0)
         per = _per_class(listed, lists.files[listed.file].form)
         if per is not None and len(per) > 1:
             text = f"{len(listed):,} images in {len(per):,} classes, {per.min():,} to {per.max():,} each"
             brief = f"{listed.name}: {len(per):,} classes of {per.min():,} to {per.max():,}"
-            yield of_list("info", listed, len(listed), text, asked=0, like="sizes", brief=brief)
+            yield list_finding("info", listed, len(listed), text, asked=0, like="sizes", brief=brief)
 
 
 def _column_summary(listed: AuditedList) -> str:
@@ -279,7 +279,7 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
     if result.verdict == "disjoint":
         here, two = result.groups
         text = f"by {result.pattern}: {here:,} and {counted(two, result.noun)}, none on both sides{left_out}"
-        return of_pair("pass", names, 0, text, about=about)
+        return pair_finding("pass", names, 0, text, about=about)
     sides = " and ".join(
         f"{lines:,} of {n:,} lines of {name}" for lines, n, name in zip(result.lines, result.of, names, strict=True)
     )
@@ -289,7 +289,7 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
     examples = tuple(f"{row.name}: {row.lines[0]:,} and {row.lines[1]:,} lines" for row in result.examples[:_SHOWN])
     hint = f"split by {result.noun}; if the same {several} in another modality or view are intended, document it"
     size = sum(result.groups) - result.both
-    return of_pair("warn", names, result.both, text, examples, of=size, hint=hint, about=about)
+    return pair_finding("warn", names, result.both, text, examples, of=size, hint=hint, about=about)
 
 
 def relations_are_noted(target: AuditTarget) -> Iterator[Finding]:
@@ -434,9 +434,9 @@ def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]
         images = target.shared(inside, outside)
         names = (outside.name, inside.name)
         if not len(images):
-            yield of_pair("pass", names, 0, "no image is both in and out of distribution")
+            yield pair_finding("pass", names, 0, "no image is both in and out of distribution")
             continue
         text = f"{len(images):,} of {counted(len(outside.unique), 'out-of-distribution image')} also in-distribution"
         examples = target.examples(images, [outside, inside])
         like, size = "the lists share images", len(outside.unique)
-        yield of_pair("fail", names, len(images), text, examples, of=size, like=like)
+        yield pair_finding("fail", names, len(images), text, examples, of=size, like=like)
