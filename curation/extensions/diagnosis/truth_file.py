@@ -138,7 +138,7 @@ def renumber_data(data: bytes, where: str) -> Renumbered:
                 hint="renumber the files before they are joined",
             )
         for number, (of_run, rows) in enumerate(zip(images, annotations, strict=True), 1):
-            new_ids = {ids.images[row].id: row + 1 for row in of_run}
+            new_ids: dict[Any, int] = {ids.images[row].id: row + 1 for row in of_run}
             for row in rows:
                 annotation = ids.annotations[row]
                 if annotation.image_id not in new_ids:
