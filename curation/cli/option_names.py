@@ -22,6 +22,7 @@ _CORRECTED = "correct the annotations in FiftyOne or another tool, and give that
 RETIRED: Mapping[str, str] = {
     "added-boxes": _CORRECTED,
     "exhaustive-only": _CORRECTED,
+    "presence": "read the annotations as a source, or count rows of the table with pandas or pyarrow",
     "set seam": "leave it out: a sign across the seam of a panorama is left out and counted",
     "set wordnet": "leave it out: WordNet 3.0 is built in, and --edges reads another hierarchy",
     "engine": "leave it out: hotcoco computes COCO AP where it is installed (pip install 'curation[fast]'), else "

@@ -120,13 +120,6 @@ def test_a_folder_alone_is_undecidable_and_says_what_is_needed(
     }
 
 
-def test_label_files_beside_the_lists_are_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    coco(folder / "t1_train.json", {native: TRAIN[native] for native in LISTS["t1-train"]})
-    assert main(arguments(folder, "--json")) == 1
-    found = verdicts(capsys.readouterr().out)
-    assert found["CO2"] == "error"
-
-
 def test_reports_are_written_whole(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, out = tmp_path / "page.html", tmp_path / "out"
     assert main(arguments(folder, "--out", str(page), "--out", str(out))) == 0
@@ -172,19 +165,6 @@ def test_hostile_file_names_do_not_steer_the_terminal(folder: Path, capsys: pyte
     (folder / "a\x1b[31m.txt").write_text("1\n1\n")
     assert main(["audit", str(folder)]) == 1
     assert "\x1b" not in capsys.readouterr().out
-
-
-def test_a_label_file_of_another_list_is_warned_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = folder.parent / "other.json"
-    coco(other, {native: TRAIN[native] for native in LISTS["t3-train"]})
-    assert main(arguments(folder, "--labels", f"t1_val={other}")) == 0
-    said = capsys.readouterr()
-    assert "warning: t1_val: label file other.json lacks its only image;" in said.err
-    assert "lacks its only image;" in said.out
-    assert main(arguments(folder, "--labels", f"t1_val={other}", "--json")) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert verdicts(json.dumps(data))["AS2"] == "undecidable"
-    assert len(data["warnings"]) == 1
 
 
 def test_what_needs_attention_is_printed_and_the_rest_is_counted(

@@ -124,7 +124,7 @@ def shapes(folder: Path) -> None:
 
 
 def audited_lists(folder: Path) -> None:
-    """Draw a folder of lists with their labels, the sources that they come from, and the page's task file."""
+    """Draw a folder of lists, the sources that they come from, and the page's task file."""
     rng = random.Random(2)
     tasks = ("person", "dog"), ("truck", "bench")
     shown = {number: [rng.choice(tasks[number % 2])] for number in range(1, 701)}
@@ -136,9 +136,6 @@ def audited_lists(folder: Path) -> None:
     }  # fmt: skip
     for name, numbers in lists.items():
         write_lines(folder / "lists" / f"{name}.txt", [f"{number:012d}" for number in numbers])
-    for name, stem in (("t1_train", "t1_train"), ("test", "t2_test")):
-        written = {number: shown[number] for number in lists[name]}
-        write_coco(folder / "out" / f"{stem}.json", written, COCO_NUMBERS)
     (folder / "tasks.json").write_text(data_of("docs/audit.md", "json")[0])
     write_coco(folder / "instances_val2017.json", val2017(), COCO_NUMBERS)
 

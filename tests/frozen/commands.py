@@ -436,7 +436,6 @@ def audits(folder: Path) -> Iterator[str]:
             "--role mine=test --role extra=val:1 --role t1_val=none",
             f"{own} --exhaustive mine",
             f"{own} --view train=train --view finetune=finetune --view val=test",
-            f"{own} --labels t1_train=out/t1_train.json --labels test:t2=out/t2_test.json",
             "--rules DS --namespace coco",
         )
     ):

@@ -114,36 +114,6 @@ def test_every_evaluation_doubts_boxes_that_leave_their_images(layout: str, tmp_
     assert finding.mend == f"boxes={layout}"
 
 
-def test_a_layout_is_found_without_sizes_where_detections_show_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    truth, rows = world()
-    wrong = truth | {"annotations": laid_out(truth["annotations"], truth, "xyxy")}
-    wrong["images"] = [{"id": one["id"], "file_name": one["file_name"]} for one in truth["images"]]
-    paths = written(tmp_path, wrong, rows)
-    found = diagnose(*paths)
-    assert [(one.mend, one.side) for one in found.findings] == [("boxes=xyxy", "truth")]
-    assert "The truth's boxes are x1, y1, x2, y2" in evaluated(*paths).notes[0]
-    assert evaluated(*mended(found, paths))["AP"] == pytest.approx(average_precision(truth, rows), abs=1e-9)
-
-
-def test_few_boxes_that_leave_their_images_are_counted_and_named(tmp_path: Path) -> None:
-    truth, rows = world()
-    for at in (3, 50):
-        box = truth["annotations"][at]["bbox"]
-        box[2] = 1000 - box[0]
-    paths = written(tmp_path, truth, rows)
-    images = [truth["annotations"][at]["image_id"] for at in (3, 50)]
-    for text in (
-        evaluated(*paths).notes[0],
-        diagnose(*paths).findings[0].what,
-        curation.inspect(paths[0]).findings[0].what,
-    ):
-        assert "leave their images: 2 of 294 boxes" in text
-        assert all(f"image {image}" in text for image in images)
-
-
 def test_a_truth_of_crowds_alone_is_named_and_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     truth, rows = world()
@@ -175,15 +145,6 @@ def test_against_names_what_annotation_id_0_costs_in_pycocotools(tmp_path: Path)
     assert found.findings == ()
     assert "has id 0" in found.notes[0]
     assert "has id 0" in curation.inspect(paths[0]).notes[0]
-
-
-def test_one_file_under_two_ids_is_named(tmp_path: Path) -> None:
-    truth, rows = world()
-    one, two = truth["images"][4], truth["images"][9]
-    two["file_name"] = one["file_name"]
-    paths = written(tmp_path, truth, rows)
-    for text in (evaluated(*paths).notes[0], diagnose(*paths).findings[0].what):
-        assert f"1 file ({one['file_name']}: {one['id']} and {two['id']})" in text
 
 
 def damaged(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows, Truth, Rows]:
@@ -303,16 +264,6 @@ def test_a_sound_truth_is_not_doubted(seed: int, tmp_path: Path) -> None:
     assert evaluated(*paths).notes == ()
     assert diagnose(*paths).findings == ()
     assert curation.inspect(paths[0]).findings == ()
-
-
-@real_files("cases")
-def check_sound_truths_are_not_doubted(shared: Path) -> None:
-    data = shared / "data"
-    for name in (
-        "coco/mini/annotations/instances_val2017.json", "coco/mini/annotations/instances_train2017.json",
-        "coco/instances_val2017_rebuilt.json", "voc2007/test_with_difficult.json", "cases/36/truth.json",
-    ):  # fmt: skip
-        assert curation.inspect(data / name).findings == (), name
 
 
 CASES = {
