@@ -79,19 +79,27 @@ def text_evidence(
     return evidence
 
 
-def look_evidence(look: SetSimilarity, *, median: float, sigma: float, sigmas: Decimal) -> dict[str, Evidence]:
+def look_cut(median: float, sigma: float, sigmas: Decimal) -> Decimal:
+    """Return the similarity to an ID image from which an image is suspect: ``median + sigmas * sigma``, as printed.
+
+    Parameters
+    ----------
+    median, sigma : float
+        m0 and sigma0 of the leave-one-out similarities inside the ID sample (spec 3.3, step 1).
+    """
+    return Decimal(decimal_text(median + float(sigmas) * sigma))
+
+
+def look_evidence(look: SetSimilarity, cut: Decimal) -> dict[str, Evidence]:
     """Return the images that are as near to an ID image as ID images are to each other, by image id.
 
     Parameters
     ----------
     look : SetSimilarity
         The nearest ID image of each: s_j of FindMeIfYouCan (Section 3.1).
-    median, sigma : float
-        m0 and sigma0 of the leave-one-out similarities inside the ID sample (spec 3.3, step 1).
-    sigmas : Decimal
-        The cut is ``median + sigmas * sigma``.
+    cut : Decimal
+        See `look_cut`.
     """
-    cut = Decimal(decimal_text(median + float(sigmas) * sigma))
     return {
         image: Evidence(
             kind="image_image",

@@ -41,8 +41,6 @@ class Thresholds:
         A detection of an ID class counts from this confidence.
     agreeing : int
         So many kinds of suspicion propose removal; fewer leave an image undecided.
-    standard_errors : Decimal
-        A set is farther only if its mean similarity is lower by more than this many standard errors.
     """
 
     near_wup: Decimal = Decimal("0.82")
@@ -50,7 +48,6 @@ class Thresholds:
     look_sigma: Decimal = Decimal("0")
     detector_score: Decimal = Decimal("0.5")
     agreeing: int = 2
-    standard_errors: Decimal = Decimal("2")
 
     def as_texts(self) -> dict[str, str]:
         """Return every threshold as a decimal string."""
@@ -63,7 +60,6 @@ _BOUNDS: dict[str, tuple[int, int]] = {
     "look_sigma": (-100, 100),
     "detector_score": (0, 1),
     "agreeing": (1, 5),
-    "standard_errors": (0, 100),
 }
 
 
@@ -108,8 +104,7 @@ NOTE = "a proposal, not a decision: membership comes from replayed human decisio
 _HINT = "curation review propose … --out FILE"
 Form = TypeVar("Form")
 
-Verdict = Literal["remove", "near", "far", "farther", "undecided"]
-Group = Literal["near", "far", "all"]
+Verdict = Literal["remove", "near", "far", "undecided"]
 Judgement = Literal["overlap", "part", "broader", "near", "far", "unjudged"]
 
 KINDS: dict[str, str] = {
@@ -136,8 +131,6 @@ OVERLAPS = ("label_name", "label_alias", "label_synonym", "label_kind")
 """Kinds of which one is enough to propose that an image be removed."""
 SUSPICIONS = ("label_part", "detector", "image_text", "image_image", "label_broader")
 """Kinds of which several must agree: each alone is wrong too often."""
-SEEN_BY_MACHINE = ("detector", "image_text", "image_image")
-"""Kinds that come from pixels, not from annotations."""
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -175,7 +168,7 @@ class Proposal(_Record, frozen=True):
     ----------
     image_id : str
         ``namespace:native``.
-    proposal : {"remove", "near", "far", "farther", "undecided"}
+    proposal : {"remove", "near", "far", "undecided"}
     reason : str
         One short phrase, the same for images proposed for the same reason: ``"remove: cat"``. Review shows a view for
         each.
@@ -193,41 +186,6 @@ class Proposal(_Record, frozen=True):
     evidence: Annotated[tuple[Evidence, ...], msgspec.Meta(min_length=1)]
     rank: int
     pool: str = ""
-
-
-class SetProposal(_Record, frozen=True):
-    """How far a set of images lies from the ID images: a proposal, not a decision.
-
-    Attributes
-    ----------
-    name : str
-        ``POOL GROUP``.
-    group : {"near", "far", "all"}
-        The images that are near by their annotations, those that are far, or all that annotations do not propose for
-        removal. What detector and embeddings say does not count here: it would make the sets what they measure.
-    proposal : {"near", "far", "farther", "undecided"}
-    reason : str
-    images : int
-        With an embedding.
-    mean_similarity, standard_error : str or None
-        Of the cosine similarity s_j of each image to its nearest ID image, decimal strings; the standard error is the
-        sample deviation over the square root of the number. None without embeddings, or (error) with fewer than two.
-    mean_kinship : str or None
-        Mean over the set's annotated categories of the Wu-Palmer similarity to the nearest ID class; None where no
-        category has a synset.
-    encoder : str
-        Digest of the encoder: only sets with the same encoder may be compared. ``""`` without embeddings.
-    """
-
-    name: str
-    group: Group
-    proposal: Verdict
-    reason: str
-    images: int
-    mean_similarity: str | None = None
-    standard_error: str | None = None
-    mean_kinship: str | None = None
-    encoder: str = ""
 
 
 class Input(_Record, frozen=True):
@@ -283,7 +241,6 @@ class _Made(_Record, frozen=True, kw_only=True):
     thresholds: dict[str, str]
     inputs: tuple[Input, ...]
     categories: tuple[CategoryJudgement, ...] = ()
-    sets: tuple[SetProposal, ...] = ()
     reference: dict[str, str] = {}
     left_out: dict[str, int] = {}
     note: str = NOTE
@@ -291,7 +248,7 @@ class _Made(_Record, frozen=True, kw_only=True):
 
 class _Head(_Made, frozen=True, kw_only=True):
     format: Literal["curation-proposals"]
-    version: Literal[1]
+    version: Literal[2]
     count: int
 
 
@@ -305,7 +262,6 @@ class ProposalSet(_Made, frozen=True, kw_only=True, dict=True):
         Every number that was chosen, as decimal strings: see `Thresholds`.
     inputs : tuple of Input
     categories : tuple of CategoryJudgement
-    sets : tuple of SetProposal
     reference : dict of str to str
         Nearest-neighbour similarity of ID images among themselves: ``images``, ``median``, ``sigma``. Empty without
         embeddings.
@@ -322,7 +278,7 @@ class ProposalSet(_Made, frozen=True, kw_only=True, dict=True):
     def header(self) -> dict[str, Any]:
         """Return everything but the proposals as plain data: the first line of a file."""
         data = {name: msgspec.to_builtins(getattr(self, name)) for name in _Made.__struct_fields__}
-        return {"format": "curation-proposals", "version": 1, "count": len(self.proposals), **data}
+        return {"format": "curation-proposals", "version": 2, "count": len(self.proposals), **data}
 
     def lines(self) -> list[bytes]:
         """Return header and proposals as lines of JSON, keys sorted, without line feeds: the file's content."""
@@ -335,7 +291,7 @@ class ProposalSet(_Made, frozen=True, kw_only=True, dict=True):
         return sha256_of_bytes(b"\n".join([*self.lines(), b""]))
 
     def counts(self) -> dict[str, int]:
-        """Return the number of proposals by verdict, in the order remove, near, far, farther, undecided."""
+        """Return the number of proposals by verdict, in the order remove, near, far, undecided."""
         counts = Counter(proposal.proposal for proposal in self.proposals)
         return {verdict: counts[verdict] for verdict in get_args(Verdict)}
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from curation.cli.output import Answer, Line, Table, counted_examples
 from curation.cli.outputs import OUTPUT_FILE
 from curation.review.decisions.agreement import Kappa, ListCount, StageAgreement
-from curation.review.decisions.cleaned_lists import UNJUDGED, Coverage
+from curation.review.decisions.application import UNJUDGED, Coverage
 from curation.review.decisions.files import DecisionFile
 from curation.review.decisions.from_files import DecisionReport, report_decisions
 from curation.review.decisions.resolution import Conflict
@@ -50,7 +50,7 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
     if report.coverage:
         tables.append(coverage_table(report.coverage))
     elif any(file.codes for file in report.files):
-        tables.append(note_table(UNJUDGED, ["--manifest M, or a list of images, counts those that nobody judged."]))
+        tables.append(note_table(UNJUDGED, ["--manifest M counts those that nobody judged."]))
     if resolution.conflicts:
         tables.append(conflict_table(resolution.conflicts))
     tables += [_agreement_table(stage) for stage in report.agreement]
@@ -76,13 +76,13 @@ def _file_table(files: Sequence[DecisionFile]) -> Table:
             row.name,
             row.format,
             str(row.rows),
-            # Of other forms repeats are rows of a log, and those that differ are conflicts.
-            *(counted_examples(ids) if row.format == "table" else "-" for ids in (row.repeated, row.contradicted)),
+            # Of other forms repeats are rows of a log.
+            counted_examples(row.repeated) if row.format == "table" else "-",
             row.sha256[:19],
         )
         for row in files
     )
-    return Table("Files", ("file", "format", "rows", "images repeated", "judged differently", "digest"), rows)
+    return Table("Files", ("file", "format", "rows", "images repeated", "digest"), rows)
 
 
 def _code_table(files: Sequence[DecisionFile]) -> Table:
