@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,18 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from curation.core.errors import ReviewError
+from curation.core.errors import MissingFileError, ReviewError
 from curation.core.wording import counted
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
-from curation.review.app.bad_photos import check_photos
 from curation.review.proposals.evidence import nearest_id_image
 from curation.review.proposals.id_classes import name_key
 from curation.review.proposals.proposal import Proposal, ProposalSet
-from curation.sources.photos import PhotoFolder
+from curation.sources.photos import PhotoFolder, size_of_photo
 from curation.sources.source import Floats, Int32s, Source
-
-UNPROPOSED = "not proposed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ class ReviewImages:
     left_out : dict of str to int
         Images that are not shown, by reason; empty when none are.
     bad_photos : dict of str to list of str
-        Ids of images that are not shown since their photo cannot be, sorted, by a key of `BAD_PHOTOS`.
+        Ids of images that are not shown since their photo cannot be, sorted: ``missing`` or ``unreadable``.
     """
 
     ids: tuple[str, ...]
@@ -156,14 +154,13 @@ def arranged(
     proposals: Sequence[Proposal],
     *,
     batch_size: int,
-    only_proposed: bool = False,
     known: Collection[str] = (),
     id_photos: Mapping[str, PhotoFolder] | None = None,
 ) -> ReviewImages:
     """Return the images with their proposals, the highest-ranked first, cut into batches.
 
-    Images without a proposal follow in the order of their part, unless `only_proposed` leaves them out. Images whose
-    photo cannot be shown are left out and named.
+    Images without a proposal follow in the order of their part. Images whose photo cannot be shown are left out and
+    named.
 
     Parameters
     ----------
@@ -189,10 +186,9 @@ def arranged(
     last = max((proposal.rank for proposal in proposals), default=0) + 1
     ranks = np.array([last if proposal is None else proposal.rank for proposal in offered], np.int64)
     order = np.argsort(ranks, kind="stable")
-    if only_proposed:
-        order = order[ranks[order] < last]
-        images = _note(images, UNPROPOSED, [images.ids[row] for row in np.flatnonzero(ranks == last)])
-    images = _note(images, "proposed, but not among the images", sorted(set(by_id) - set(images.ids)))
+    if unmatched := by_id.keys() - set(images.ids):
+        left_out = {**images.left_out, "proposed, but not among the images": len(unmatched)}
+        images = replace(images, left_out=left_out)
     if not len(order) or (by_id and not any(offered)):
         reasons = ", ".join(f"{counted(count, 'image')}: {reason}" for reason, count in images.left_out.items())
         raise ReviewError("No image to review", where=next(iter(by_id), None), found=reasons)
@@ -215,17 +211,38 @@ def _with_good_photos(images: ReviewImages) -> ReviewImages:
     """Return the images whose photos can be shown, with sizes where the annotations state none."""
     checked = check_photos(images.paths)
     bad: dict[str, list[str]] = {}
-    for image, (why, _) in sorted(zip(images.ids, checked, strict=True)):
-        if why:
-            bad.setdefault(why, []).append(image)
-    good_rows = [row for row, (why, _) in enumerate(checked) if not why]
+    for image, path, size in sorted(zip(images.ids, images.paths, checked, strict=True)):
+        if size is None:
+            bad.setdefault("unreadable" if path else "missing", []).append(image)
+    good_rows = [row for row, size in enumerate(checked) if size is not None]
     if not good_rows:
         counts = ", ".join(f"{why}: {counted(len(ids), 'image')}" for why, ids in bad.items())
         raise ReviewError("No photo can be shown", found=counts, hint="check --photos")
-    photo_sizes = np.array([size for _, size in checked], np.int32).reshape(-1, 2)
+    photo_sizes = np.array([size or (0, 0) for size in checked], np.int32)
     lacking = (images.sizes <= 0).any(axis=1, keepdims=True)
     images = replace(images, sizes=np.where(lacking, photo_sizes, images.sizes), bad_photos=bad)
     return pick_images(images, good_rows)
+
+
+def check_photos(paths: Sequence[Path | None]) -> list[tuple[int, int] | None]:
+    """Return the size of each photo as shown, by its header; None for one that is missing or no picture.
+
+    A photo that is cut off is shown as far as it goes.
+
+    Raises
+    ------
+    MissingExtraError
+        Pillow is not installed.
+    """
+    from tqdm import tqdm
+
+    sizes: list[tuple[int, int] | None] = []
+    for path in tqdm(paths, desc="photos", unit=" photos", disable=None):
+        size = None
+        with suppress(MissingFileError, ReviewError):
+            size = path and size_of_photo(path, ReviewError)
+        sizes.append(size if size and all(size) else None)
+    return sizes
 
 
 def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> ReviewImages:
@@ -237,9 +254,7 @@ def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> R
         folder = folders.get(namespace, folders.get(""))
         nearest.append(nearest_id)
         paths.append(folder.find([native]) if folder is not None and native else None)
-    different = list(dict.fromkeys(path for path in paths if path is not None))
-    bad = {path for path, (bad, _) in zip(different, check_photos(different), strict=True) if bad}
-    return replace(images, nearest=tuple(nearest), nearest_paths=tuple(None if path in bad else path for path in paths))
+    return replace(images, nearest=tuple(nearest), nearest_paths=tuple(paths))
 
 
 def _part_group(manifest: Manifest, name: str, sources: Mapping[str, Source]) -> _Group:
@@ -368,11 +383,6 @@ def pick_images(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
 def _picked(record: object, columns: Sequence[str], rows: Sequence[int]) -> dict[str, Any]:
     """Return some rows of the columns of a record that are tuples."""
     return {name: tuple(getattr(record, name)[row] for row in rows) for name in columns}
-
-
-def _note(images: ReviewImages, reason: str, ids: Sequence[str]) -> ReviewImages:
-    """Return the images with a reason why others are left out, and their number; as they are for none."""
-    return replace(images, left_out={**images.left_out, reason: len(ids)}) if len(ids) else images
 
 
 def box_slices(images: ReviewImages) -> Iterator[slice]:

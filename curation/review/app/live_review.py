@@ -16,16 +16,13 @@ from threading import Lock
 from typing import Any
 
 from curation.core.errors import CurationError, ReviewError
-from curation.core.files import inside
 from curation.core.wording import counted
 from curation.review.app.dataset import OPEN_VIEW, READY, VERDICT_FIELDS, info_of
-from curation.review.app.progress import Progress, measure_progress, next_batch, progress_text
-from curation.review.app.review_folder import LOG_FILE, export_decisions, require_log
+from curation.review.app.review_folder import progress_text, require_log
 from curation.review.app.verdicts import UNDO, Key, Standing, VerdictBook, checked_reviewer
 from curation.review.decisions.decision import STAGES, Stage
 
 MOST_AT_ONCE = 100_000
-_LOGS = (LOG_FILE, "boxes.jsonl")
 _PATIENCE_S, _PATIENCE_AN_IMAGE_S = 5.0, 0.001
 """How long the database is waited for, whatever its address says; the page waits longer."""
 _OPEN: dict[tuple[str, str, str], LiveReview] = {}
@@ -62,7 +59,6 @@ class LiveReview:
         self.dataset = dataset
         # The App runs operators in threads, and two pages may be open.
         self._lock = Lock()
-        self._measured: tuple[Any, Progress] | None = None
         rows = zip(*dataset.values(["id", "pool", "image_id", "batch"]), strict=True)
         self._key_of: dict[str, Key] = {}
         self._samples_of: dict[Key, list[str]] = {}
@@ -127,33 +123,6 @@ class LiveReview:
         with self._lock:
             self.book.refresh()
             return progress_text(self.book.count_decided(reviewer), len(self.batch_of))
-
-    def progress(self) -> Progress:
-        """Return the progress of the review by the present log."""
-        with self._lock:
-            self.book.refresh()
-            if self._measured is None or self._measured[0] != self.book.seen:
-                self._measured = (self.book.seen, measure_progress(self.batch_of, self.book.all_standing()))
-            return self._measured[1]
-
-    def next_batch(self, *, reviewer: str = "", after: str = "") -> str | None:
-        """Return the next batch with an image that waits for a reviewer, None if no image waits."""
-        with self._lock:
-            self.book.refresh()
-            standing = self.book.all_standing()
-        return next_batch(self.batch_of, standing, reviewer=reviewer, after=after)
-
-    def export(self, name: str) -> Path:
-        """Write the standing decisions to a file of this name (.jsonl or .csv) in the log's folder; the path.
-
-        ``export.jsonl`` and ``export.csv`` are written again and again; another file that exists is refused.
-        """
-        if not isinstance(name, str) or Path(name).name != name or name.startswith(".") or name in _LOGS:
-            message = "The export needs a plain file name that is not the name of a log"
-            raise ReviewError(message, found=ascii(name)[:80], expected="such as verdicts.csv")
-        path = inside(self.book.path.parent, name)
-        export_decisions(self.book.path, path, guarded=path.stem != "export")
-        return path
 
     def replay(self) -> int:
         """Bring the samples up to the log and return how many changed; only those are written."""
@@ -234,11 +203,6 @@ def open_review(dataset: Any) -> LiveReview:
         manifest = info.get("manifest")
         _OPEN[known] = LiveReview(dataset, log, stage=stage, manifest=manifest if isinstance(manifest, str) else "")
     return _OPEN[known]
-
-
-def waiting_view(dataset: Any, batch: str, reviewer: str) -> Any:
-    """Return the view of the images of a batch that wait for a reviewer."""
-    return dataset.match({"batch": batch, "decided_by": {"$ne": reviewer}})
 
 
 def offer_own_view(dataset: Any, reviewer: str) -> str:

@@ -214,7 +214,7 @@ def checked_decision(fields: Any, where: str) -> Decision:
     return decision
 
 
-def write_decisions(path: Path, decisions: Iterable[Decision], *, guarded: bool = True) -> None:
+def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
     """Write decisions as JSON Lines or CSV, by the suffix, in the order given (see `curation.core.writing.replacing`).
 
     Raises
@@ -227,10 +227,10 @@ def write_decisions(path: Path, decisions: Iterable[Decision], *, guarded: bool 
         check_decision(row, where=f"decision {number}")
     match path.suffix.lower():
         case ".jsonl":
-            write_bytes(path, json_lines(rows), guarded=guarded)
+            write_bytes(path, json_lines(rows))
         case ".csv":
             data = as_csv(FIELDS, (tuple(row_of(row).values()) for row in rows)).encode()
-            write_bytes(path, data, guarded=guarded)
+            write_bytes(path, data)
         case _:
             raise _wrong_suffix(path, ".jsonl or .csv")
 

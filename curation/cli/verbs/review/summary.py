@@ -130,16 +130,19 @@ def _reasons(listed: ListCount) -> str:
 
 
 def _agreement_table(agreement: StageAgreement) -> Table:
-    rows = [(pair.first, pair.second, str(pair.images), str(pair.same), _kappa(pair.kappa)) for pair in agreement.pairs]
+    rows = [
+        (pair.first, pair.second, str(pair.images), str(pair.same), kappa_text(pair.kappa)) for pair in agreement.pairs
+    ]
     if agreement.fleiss is not None:
         fewest, most = agreement.fleiss.raters
         raters = f"Fleiss, {fewest} to {most} verdicts an image" if fewest != most else "Fleiss"
-        rows.append(("all", raters, str(agreement.fleiss.items), "-", _kappa(agreement.fleiss)))
+        rows.append(("all", raters, str(agreement.fleiss.items), "-", kappa_text(agreement.fleiss)))
     title = f"Agreement at stage {agreement.stage} (Cohen's kappa of two, Fleiss' of all)"
     return Table(title, ("reviewer", "reviewer", "images of both", "same", "kappa"), tuple(rows))
 
 
-def _kappa(kappa: Kappa) -> str:
+def kappa_text(kappa: Kappa) -> str:
+    """Return a kappa with three decimals, or why there is none."""
     return f"undefined: {kappa.reason}" if kappa.value is None else f"{kappa.value:.3f}"
 
 
