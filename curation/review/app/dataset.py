@@ -70,8 +70,6 @@ EVIDENCE_FIELDS = (
 
 VERDICT_FIELDS = (
     Field("verdict", "text", "keep, remove, near, far, unsure; conflict where reviewers disagree", indexed=True),
-    Field("verdict_reason", "text", "reason of the last verdict"),
-    Field("reviewer", "text", "who gave the last verdict"),
     Field("verdicts", "texts", "the standing verdict of each reviewer"),
     Field("decided_by", "texts", "reviewers with a current verdict", indexed=True),
 )
@@ -214,8 +212,6 @@ def _declare(fiftyone: Any, dataset: Any) -> None:
         fields[name] = create(
             name, fiftyone.EmbeddedDocumentField, embedded_doc_type=fiftyone.Detections, description=meaning
         )
-        fields[f"{name}.detections.role"] = create("role", fiftyone.StringField)
-        fields[f"{name}.detections.ignore"] = create("ignore", fiftyone.BooleanField)
     # All at once: FiftyOne loads the dataset anew after each call.
     dataset.add_dynamic_sample_fields(fields)
 
@@ -249,15 +245,14 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
 
 
 def _boxes(images: ReviewImages) -> Iterator[dict[str, list[dict[str, Any]]]]:
-    """Yield each image's boxes by field, as FiftyOne states them: relative ``x, y, w, h``, label, role, ignore."""
+    """Yield each image's boxes by field, as FiftyOne states them: relative ``x, y, w, h``, and label."""
     boxes = images.boxes
     relative = boxes.xywh / np.tile(np.maximum(images.sizes, 1), 2)[boxes.image]
     for among in box_slices(images):
         by_field: dict[str, list[dict[str, Any]]] = {name: [] for name in BOX_FIELDS}
-        columns = (column[among] for column in (boxes.labels, boxes.roles, boxes.ignore))
-        for box, label, role, ignore in zip(relative[among].tolist(), *columns, strict=True):
-            detection = {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
-            by_field[FIELD_OF_ROLE.get(role, OTHER)].append(detection)
+        columns = zip(relative[among].tolist(), boxes.labels[among], boxes.roles[among], strict=True)
+        for box, label, role in columns:
+            by_field[FIELD_OF_ROLE.get(role, OTHER)].append({"label": label, "bounding_box": box})
         yield by_field
 
 

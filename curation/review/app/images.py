@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -36,15 +35,12 @@ class Boxes:
     labels, roles : tuple of str
         Name of the class, and its role in the part; without a manifest ``known`` or ``unknown`` as the proposals' ID
         classes say, ``""`` where nothing says.
-    ignore : tuple of bool
-        The label view sets the box aside: neither right nor wrong.
     """
 
     image: Int32s
     xywh: Floats
     labels: tuple[str, ...]
     roles: tuple[str, ...]
-    ignore: tuple[bool, ...]
 
     def __len__(self) -> int:
         return len(self.image)
@@ -172,16 +168,13 @@ def arranged(
     Raises
     ------
     ReviewError
-        The batch size is not positive, an image has two proposals, or none of the images is left.
+        The batch size is not positive, or none of the images is left.
     MissingExtraError
         Pillow is not installed.
     """
     if batch_size < 1:
         raise ReviewError("A batch needs at least one image", found=str(batch_size), hint="--set batch_size=100")
     by_id = {proposal.image_id: proposal for proposal in proposals}
-    if len(by_id) < len(proposals):
-        repeated, _ = Counter(proposal.image_id for proposal in proposals).most_common(1)[0]
-        raise ReviewError("An image has two proposals", where=repeated[:200])
     offered = [by_id.get(image) for image in images.ids]
     last = max((proposal.rank for proposal in proposals), default=0) + 1
     ranks = np.array([last if proposal is None else proposal.rank for proposal in offered], np.int64)
@@ -283,13 +276,12 @@ def _source_group(name: str, source: Source) -> _Group:
     objects = source.require_pixels("Review")
     order = np.argsort(objects.image, kind="stable")
     labels = tuple(source.categories.names[code] for code in objects.category[order].tolist())
-    flags = tuple(objects.crowd[order].tolist())
-    return replace(group, boxes=Boxes(objects.image[order], objects.boxes[order], labels, ("",) * len(labels), flags))
+    return replace(group, boxes=Boxes(objects.image[order], objects.boxes[order], labels, ("",) * len(labels)))
 
 
 def _bare_group(name: str, ids: Sequence[str], folder: str) -> _Group:
     """Return images of which nothing but the id is known."""
-    no_boxes = Boxes(np.zeros(0, np.int32), np.zeros((0, 4)), (), (), ())
+    no_boxes = Boxes(np.zeros(0, np.int32), np.zeros((0, 4)), (), ())
     names: list[tuple[str, ...]] = [(image.partition(":")[2],) for image in ids]
     sizes = np.zeros((len(ids), 2), np.int32)
     return _Group(name, ids, names, [folder] * len(ids), sizes, [set() for _ in ids], no_boxes)
@@ -323,7 +315,6 @@ def _viewed_boxes(manifest: Manifest, objects: PartObjects, rows: np.ndarray) ->
         xywh=xywh,
         labels=tuple(names[label] for label in objects.label.tolist()),
         roles=tuple(ROLES[role] for role in objects.role.tolist()),
-        ignore=tuple(objects.ignore.tolist()),
     )
 
 
@@ -348,7 +339,6 @@ def _gathered(groups: Sequence[_Group], photos: Mapping[str, PhotoFolder], pool:
         xywh=np.concatenate([np.zeros((0, 4)), *(group.boxes.xywh for group in groups)]),
         labels=tuple(label for group in groups for label in group.boxes.labels),
         roles=tuple(role for group in groups for role in group.boxes.roles),
-        ignore=tuple(ignored for group in groups for ignored in group.boxes.ignore),
     )
     return ReviewImages(
         ids=tuple(str(image) for group in groups for image in group.ids),
@@ -372,7 +362,7 @@ def pick_images(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
         images.boxes,
         image=image[box_rows],
         xywh=images.boxes.xywh[box_rows],
-        **_picked(images.boxes, ("labels", "roles", "ignore"), box_rows.tolist()),
+        **_picked(images.boxes, ("labels", "roles"), box_rows.tolist()),
     )
     every = ("ids", "parts", "pools", "classes", "paths", "proposals", "batches", "nearest", "nearest_paths")
     columns = [name for name in every if getattr(images, name)]

@@ -22,7 +22,6 @@ from curation.review.app.review_folder import progress_text, require_log
 from curation.review.app.verdicts import UNDO, Key, Standing, VerdictBook, checked_reviewer
 from curation.review.decisions.decision import STAGES, Stage
 
-MOST_AT_ONCE = 100_000
 _PATIENCE_S, _PATIENCE_AN_IMAGE_S = 5.0, 0.001
 """How long the database is waited for, whatever its address says; the page waits longer."""
 _OPEN: dict[tuple[str, str, str], LiveReview] = {}
@@ -68,7 +67,7 @@ class LiveReview:
             self._key_of[sample] = key
             self._samples_of.setdefault(key, []).append(sample)
             self.batch_of.setdefault(key, batch)
-        self.book = VerdictBook(log, stage=stage, manifest=manifest, among=self.batch_of.keys())
+        self.book = VerdictBook(log, stage=stage, manifest=manifest)
 
     def decide(
         self, samples: Sequence[str], verdict: str, *, reason: str | None = None, reviewer: str | None
@@ -122,7 +121,7 @@ class LiveReview:
         """Return how many images a reviewer decided, in a sentence."""
         with self._lock:
             self.book.refresh()
-            return progress_text(self.book.count_decided(reviewer), len(self.batch_of))
+            return progress_text(sum(self.book.has_decided(key, reviewer) for key in self.batch_of), len(self.batch_of))
 
     def replay(self) -> int:
         """Bring the samples up to the log and return how many changed; only those are written."""
@@ -142,8 +141,6 @@ class LiveReview:
         if not isinstance(samples, Sequence) or isinstance(samples, str) or not samples:
             hint = "tick images in the grid (the box in the corner of each), then give the verdict again"
             raise ReviewError("No image is selected", hint=hint)
-        if len(samples) > MOST_AT_ONCE:
-            raise ReviewError("Too many images are selected", found=str(len(samples)), expected=str(MOST_AT_ONCE))
         if unmatched := [sample for sample in samples if not isinstance(sample, str) or sample not in self._key_of]:
             message = f"{len(unmatched)} of the {len(samples)} selected items are not images of this review"
             hint = "select whole images: leave views of patches or groups, and reload the page"
@@ -224,11 +221,8 @@ def offer_own_view(dataset: Any, reviewer: str) -> str:
 
 
 def _field_values(standing: Standing) -> tuple[Any, ...]:
-    last = standing.last
-    if last is None:
-        return None, None, None, None, None
     names = [verdict.reviewer for verdict in standing.verdicts]
-    return standing.verdict, last.reason or None, last.reviewer, standing.texts(), names
+    return standing.verdict, standing.texts() or None, names or None
 
 
 REVIEWER_VARIABLE = "CURATION_REVIEWER"

@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +15,7 @@ import msgspec
 
 from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_value
-from curation.core.errors import CurationError, CurationWarning, ReviewError, UsageError
+from curation.core.errors import CurationWarning, ReviewError, UsageError
 from curation.core.fiftyone_database import load_fiftyone
 from curation.core.wording import counted, examples
 from curation.manifest.locate import load_manifest
@@ -335,11 +334,9 @@ def _may_replace(info: Mapping[str, Any], name: str, log: Path, *, rebuild: bool
     if not info:
         message = "A dataset of this name exists that is not a review"
         raise ReviewError(message, where=name, hint="choose another --name")
-    theirs, reviewed = Path(str(info.get("log"))), None
+    theirs = Path(str(info.get("log")))
     # A folder that was moved away holds no review.
-    with suppress(CurationError, OSError, ValueError):
-        reviewed = read_record(theirs.parent).dataset
-    if theirs != log and reviewed == name:
+    if theirs != log and theirs.with_name(REVIEW).is_file():
         raise ReviewError(
             "A dataset of this name is the review of another folder",
             where=f"dataset {name}",

@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -522,7 +522,9 @@ class Application:
 
     Attributes
     ----------
-    manifest : Manifest
+    base, manifest : Manifest
+        Before and after.
+    resolution : Resolution
     changes : tuple of Change
         In the order of the parts; unchanged ones not among them.
     ineffective : tuple of Ineffective
@@ -534,12 +536,29 @@ class Application:
         How many images of each part that decisions speak of were judged, before anything was left out.
     """
 
+    base: Manifest
     manifest: Manifest
+    resolution: Resolution
     changes: tuple[Change, ...]
     ineffective: tuple[Ineffective, ...]
     staleness: Staleness
     shared: tuple[str, ...]
     coverage: tuple[Coverage, ...]
+
+    def data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "name": self.manifest.header.name,
+            "version": self.manifest.header.version,
+            "digest": self.manifest.digest,
+            "supersedes": {"version": self.base.header.version, "digest": self.base.digest},
+            "changes": msgspec.to_builtins(self.changes),
+            "ineffective": msgspec.to_builtins(self.ineffective),
+            "shared": list(self.shared),
+            "staleness": msgspec.to_builtins(self.staleness),
+            "coverage": {"note": UNJUDGED, "parts": [part.data() for part in self.coverage]},
+            "resolution": self.resolution.data(),
+        }
 
 
 def apply_decisions(
@@ -616,7 +635,7 @@ def apply_decisions(
         reviewers = sorted({row.reviewer for row in resolution.decisions if row.reviewer})
         made = as_cleaned(made, manifest, coverage, variant, name=name, reviewers=reviewers)
         check_header(made.header, where=made.header.name)
-    return Application(made, changes, tuple(work.ineffective), staleness, shared, coverage)
+    return Application(manifest, made, resolution, changes, tuple(work.ineffective), staleness, shared, coverage)
 
 
 def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness: Staleness) -> None:

@@ -1,7 +1,7 @@
 """Decisions on disk: JSON Lines, CSV, the authors' selection as YAML or JSON, and the append-only log.
 
-The authors' lists of image ids (``manual_selection`` of FindMeIfYouCan) become decisions without reviewer and date. In
-YAML an id without quotes can turn into a number (``0010e235`` is 0): the tag of every id is read before its value.
+The authors' lists of image ids (``manual_selection`` of FindMeIfYouCan) become decisions without reviewer and date.
+Every id of a YAML file is read as it is written, quoted or not: other readers make a number of ``0010e235``.
 """
 
 from __future__ import annotations
@@ -292,8 +292,6 @@ LISTS: dict[str, tuple[Stage, Action]] = {
 Ids = list[str | int]
 Selection = dict[str, dict[str, Ids | dict[str, Ids]]]
 _DEEPEST = 6
-_NEVER_TEXT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
-"""A number for readers of YAML 1.2 where it has no quotes, a text for ours, which reads YAML 1.1."""
 _ID_FORMS = {"coco": "[1-9][0-9]{0,11}|0", "openimages": "[0-9a-f]{16}"}
 
 
@@ -303,8 +301,7 @@ def parse_selection(data: bytes, name: str) -> list[Decision]:
     Raises
     ------
     DecisionError
-        It is not such a file (see `parse_tree`), or an id is unquoted and would be read as a number where texts are
-        expected. The message names the line of YAML, or the place in JSON.
+        It is not such a file (see `parse_tree`), or an id is not one of its data set.
     """
     layout = f"{CANDIDATES}, {', '.join(LISTS)}: each by data set, then ids, or ids by reason"
     try:
@@ -352,8 +349,8 @@ def parse_tree(data: bytes, name: str) -> Any:
     Raises
     ------
     DecisionError
-        It is neither, empty, too large or too deep; it uses anchors, aliases, tags or several documents; a key is
-        repeated or not a text; or a scalar without quotes is neither a text nor a plain whole number in every YAML.
+        It is neither, empty, too large or too deep; it uses anchors, aliases, tags or several documents; or a key is
+        repeated or not a text.
     """
     if len(data) > MAX_TREE_BYTES:
         message = "The file is too large to be a list of images"
@@ -397,23 +394,12 @@ def _refuse_tricks(text: str, name: str, loader: Any) -> None:
 def _plain(node: Any, name: str) -> Any:
     import yaml
 
-    where = f"{name}, line {node.start_mark.line + 1}"
     if isinstance(node, yaml.SequenceNode):
         return [_plain(child, name) for child in node.value]
     if isinstance(node, yaml.MappingNode):
         children = {key.value: _plain(value, name) for key, value in node.value if isinstance(key, yaml.ScalarNode)}
         if len(children) < len(node.value):
+            where = f"{name}, line {node.start_mark.line + 1}"
             raise DecisionError("Duplicate key, or a key that is not a text", where=where)
         return children
-    kind, text = node.tag.rpartition(":")[2], node.value
-    if kind == "int" and re.fullmatch("[1-9][0-9]*|0", text):
-        return int(text[:30])
-    if kind == "str" and (node.style or not _NEVER_TEXT.fullmatch(text)):
-        return text
-    raise DecisionError(
-        f"A value would be read as a number or another value ({kind})",
-        where=where,
-        expected="a text in quotes",
-        found=ascii(text)[:60],
-        hint=f'write "{text[:20]}"' if text.isalnum() else None,
-    )
+    return node.value

@@ -145,31 +145,6 @@ def _namespace_in(manifest: Manifest | None, dataset: str) -> str:
     return namespace_of_pool(dataset)
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedDecisions:
-    """Decisions applied to a manifest: the manifest before, what was done, and how conflicts were resolved."""
-
-    base: Manifest
-    applied: Application
-    resolution: Resolution
-
-    def data(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        made, applied = self.applied.manifest, self.applied
-        return {
-            "name": made.header.name,
-            "version": made.header.version,
-            "digest": made.digest,
-            "supersedes": {"version": self.base.header.version, "digest": self.base.digest},
-            "changes": msgspec.to_builtins(applied.changes),
-            "ineffective": msgspec.to_builtins(applied.ineffective),
-            "shared": list(applied.shared),
-            "staleness": msgspec.to_builtins(applied.staleness),
-            "coverage": {"note": UNJUDGED, "parts": [part.data() for part in applied.coverage]},
-            "resolution": self.resolution.data(),
-        }
-
-
 @checked
 def apply_from_files(
     manifest: str,
@@ -186,7 +161,7 @@ def apply_from_files(
     rule: ConflictRule | None = None,
     sources: Sources = NOTHING,
     reading: Reading | None = None,
-) -> AppliedDecisions:
+) -> Application:
     """Apply decisions to a manifest: a new version that records their digest.
 
     Parameters
@@ -244,16 +219,11 @@ def apply_from_files(
         reason=reason,
         strict=strict,
     )
-    for note in (*torn, *_doubts(base, applied)):
-        warnings.warn(note, CurationWarning, stacklevel=3)
-    return AppliedDecisions(base, applied, resolution)
-
-
-def _doubts(base: Manifest, applied: Application) -> list[str]:
-    """Return warnings about the result."""
-    notes = [*applied.staleness.notes(), *(row.text() for row in applied.ineffective)]
+    doubts = [*applied.staleness.notes(), *(row.text() for row in applied.ineffective)]
     if applied.shared:
-        notes.append(f"near and far share {len(applied.shared)} images, such as {applied.shared[0]}.")
+        doubts.append(f"near and far share {len(applied.shared)} images, such as {applied.shared[0]}.")
     if not applied.changes:
-        notes.append("no list changed.")
-    return notes
+        doubts.append("no list changed.")
+    for note in (*torn, *doubts):
+        warnings.warn(note, CurationWarning, stacklevel=3)
+    return applied

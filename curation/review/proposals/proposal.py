@@ -31,9 +31,6 @@ class Thresholds:
     ----------
     near_wup : Decimal
         A category is near if its Wu-Palmer similarity to the nearest ID class is at least this (0 to 1).
-    text_margin : Decimal
-        An image is suspect if its cosine similarity to the best ID prompt exceeds that to the best other prompt by at
-        least this (0 to 2).
     look_sigma : Decimal
         An image is suspect if its similarity to the nearest ID image is at least the median of ID images among
         themselves plus this many robust deviations (-100 to 100).
@@ -44,7 +41,6 @@ class Thresholds:
     """
 
     near_wup: Decimal = Decimal("0.82")
-    text_margin: Decimal = Decimal("0.01")
     look_sigma: Decimal = Decimal("0")
     detector_score: Decimal = Decimal("0.5")
     agreeing: int = 2
@@ -56,10 +52,9 @@ class Thresholds:
 
 _BOUNDS: dict[str, tuple[int, int]] = {
     "near_wup": (0, 1),
-    "text_margin": (0, 2),
     "look_sigma": (-100, 100),
     "detector_score": (0, 1),
-    "agreeing": (1, 5),
+    "agreeing": (1, 4),
 }
 
 
@@ -114,7 +109,6 @@ KINDS: dict[str, str] = {
     "label_kind": "an annotation is of a kind of an ID class",
     "label_part": "an annotation is of a part of an ID class",
     "detector": "a detector is confident of an ID class",
-    "image_text": "the image is nearer to the prompt of an ID class than to that of any other class",
     "image_image": "the image looks as like an ID image as ID images look like each other",
     "label_broader": "an annotation is of a class that an ID class is a kind of",
     "near_listed": "an annotation is of a category listed as near",
@@ -129,7 +123,7 @@ STRENGTH: dict[str, int] = {kind: number for number, kind in enumerate(KINDS)}
 
 OVERLAPS = ("label_name", "label_alias", "label_synonym", "label_kind")
 """Kinds of which one is enough to propose that an image be removed."""
-SUSPICIONS = ("label_part", "detector", "image_text", "image_image", "label_broader")
+SUSPICIONS = ("label_part", "detector", "image_image", "label_broader")
 """Kinds of which several must agree: each alone is wrong too often."""
 
 
@@ -212,8 +206,8 @@ class CategoryJudgement(_Record, frozen=True):
     Attributes
     ----------
     pool, category : str
-    images, objects : int
-        With an annotation of the category, crowd included; objects are 0 for a presence-only source.
+    images : int
+        With an annotation of the category, crowd included.
     judgement : {"overlap", "part", "broader", "near", "far", "unjudged"}
     reason : str
     id_class : str
@@ -228,7 +222,6 @@ class CategoryJudgement(_Record, frozen=True):
     pool: str
     category: str
     images: int
-    objects: int
     judgement: Judgement
     reason: str
     id_class: str = ""

@@ -22,14 +22,7 @@ from curation.review.proposals.categories import (
     label_evidence,
     nearest_classes,
 )
-from curation.review.proposals.evidence import (
-    detector_evidence,
-    digest_of,
-    look_cut,
-    look_evidence,
-    read_categories,
-    text_evidence,
-)
+from curation.review.proposals.evidence import detector_evidence, digest_of, look_cut, look_evidence, read_categories
 from curation.review.proposals.id_classes import IdClass, classes_of, read_id_classes, synsets_of
 from curation.review.proposals.proposal import (
     OVERLAPS,
@@ -202,7 +195,6 @@ def propose(
     pools: Sequence[OodPool],
     *,
     references: Embeddings | None = None,
-    prompts: Embeddings | None = None,
     thresholds: Thresholds | None = None,
     inputs: Iterable[Input] = (),
 ) -> ProposalSet:
@@ -215,8 +207,6 @@ def propose(
         Of different names, sharing no image.
     references : Embeddings, optional
         Of ID images.
-    prompts : Embeddings, optional
-        Of texts of ID and other classes.
     thresholds : Thresholds, optional
     inputs : iterable of Input
         Files that the caller read.
@@ -245,7 +235,7 @@ def propose(
             reference |= {"median": decimal_text(statistics.median), "sigma": decimal_text(statistics.sigma)}
             cut = look_cut(statistics.median, statistics.sigma, chosen.look_sigma)
     seen = [
-        _look_into(pool, classes, known, references, cut, prompts, chosen)
+        _look_into(pool, classes, known, references, cut, chosen)
         for pool in tqdm(pools, desc="looking into OOD sources", disable=None, leave=False)
     ]
     left_out = {"ID classes without a synset": len(classes) - len(known)}
@@ -267,7 +257,6 @@ def _look_into(
     id_synsets: Mapping[str, str],
     references: Embeddings | None,
     cut: Decimal | None,
-    prompts: Embeddings | None,
     thresholds: Thresholds,
 ) -> _Seen:
     source, names = pool.source, pool.source.categories.names
@@ -279,13 +268,9 @@ def _look_into(
     evidence = dict(zip(source.image_ids.tolist(), labels, strict=True))
     embeddings, left_out = _embeddings_of(pool, evidence)
     inputs: list[Input] = []
-    by_signal: list[Mapping[str, Evidence]] = []
-    if embeddings and prompts:
-        by_signal.append(text_evidence(embeddings, prompts, classes, margin=thresholds.text_margin))
     if embeddings and references and cut is not None:
-        by_signal.append(look_evidence(set_similarity(embeddings, references), cut))
-    for image, piece in (pair for by_image in by_signal for pair in by_image.items()):
-        evidence[image] = (*evidence[image], piece)
+        for image, piece in look_evidence(set_similarity(embeddings, references), cut).items():
+            evidence[image] = (*evidence[image], piece)
     if pool.detections is not None:
         detector = detector_evidence(
             pool.detections, source, pool.detector_classes, threshold=thresholds.detector_score, pool=pool.name
@@ -330,7 +315,6 @@ def propose_from_files(
     far_classes: Annotated[Mapping[str, str | Sequence[str]], "NAME=A,B"] = NOTHING,
     embeddings_id: Annotated[Path | None, "STORE"] = None,
     embeddings_ood: Annotated[Mapping[str, Path] | Path, "[NAME=]STORE"] = NOTHING,
-    texts: Annotated[Path | None, "STORE"] = None,
     detections: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE"] = NOTHING,
     detector_categories: Annotated[Path | None, "JSON"] = None,
     thresholds: Annotated[Mapping[str, str], "--set KEY=VALUE"] = NOTHING,
@@ -356,15 +340,13 @@ def propose_from_files(
         embedded ID images (curation similarity embed)
     embeddings_ood
         embedded images of an OOD source
-    texts
-        embedded prompts of ID and other classes
     detections
         COCO results of a detector of the ID classes on an OOD source
     detector_categories
         the detector's category numbers: an annotation file with categories (default: the numbers of the
         manifest's classes)
     thresholds
-        a threshold: near_wup (0.82), text_margin (0.01), look_sigma (0), detector_score (0.5), agreeing (2)
+        a threshold: near_wup (0.82), look_sigma (0), detector_score (0.5), agreeing (2)
     bad_boxes
         boxes that are not finite, negative or outside any image: refuse, or drop and count
     no_cache
@@ -377,16 +359,11 @@ def propose_from_files(
     """
     limits = thresholds_from(thresholds)
     classes, numbers, inputs = _classes(id_classes, manifest)
-    if embeddings_ood and not (embeddings_id or texts):
-        message = "There is nothing to compare the embedded OOD images with"
-        raise UsageError(message, where="--embeddings", hint="--embeddings id=STORE or --texts STORE")
-    if (embeddings_id or texts) and not embeddings_ood:
-        where = "--embeddings id=…" if embeddings_id else "--texts"
-        hint = "--embeddings STORE, made by curation similarity embed"
-        raise UsageError("There is nothing to compare: the OOD images are not embedded", where=where, hint=hint)
+    if bool(embeddings_ood) != bool(embeddings_id):
+        message = "There is nothing to compare: ID and OOD images must both be embedded"
+        raise UsageError(message, where="--embeddings", hint="--embeddings id=STORE --embeddings STORE")
     with stage("reading embeddings of the ID classes"):
         known_images = _embeddings(embeddings_id, "embeddings id", inputs) if embeddings_id else None
-        prompts = _embeddings(texts, "texts", inputs) if texts else None
     sources = _sources(ood, bad_boxes, no_cache=no_cache)
     near = _of_pools(near_classes, "--near", sources)
     far = _of_pools(far_classes, "--far", sources)
@@ -414,7 +391,7 @@ def propose_from_files(
                 detector_classes=numbers,
             )
         )
-    return propose(classes, pools, references=known_images, prompts=prompts, thresholds=limits, inputs=inputs)
+    return propose(classes, pools, references=known_images, thresholds=limits, inputs=inputs)
 
 
 def _classes(id_classes: Path | None, manifest: str | None) -> tuple[tuple[IdClass, ...], dict[int, str], list[Input]]:

@@ -9,12 +9,11 @@ from curation.cli.output import Answer, Line, Table, counted_examples
 from curation.cli.outputs import NEW_MANIFEST
 from curation.cli.verbs.review.summary import conflict_table, coverage_table, note_table
 from curation.manifest.manifest import write_manifest
-from curation.review.decisions.from_files import AppliedDecisions, apply_from_files
+from curation.review.decisions.application import Application
+from curation.review.decisions.from_files import apply_from_files
 
 
-def apply(
-    reviewed: Annotated[AppliedDecisions, apply_from_files], /, *, out: Annotated[Path, NEW_MANIFEST, "DIR"]
-) -> Answer:
+def apply(applied: Annotated[Application, apply_from_files], /, *, out: Annotated[Path, NEW_MANIFEST, "DIR"]) -> Answer:
     """Apply recorded decisions to a manifest: a new version that names their digest.
 
     Parameters
@@ -22,12 +21,12 @@ def apply(
     out
         folder of the new manifest
     """
-    write_manifest(reviewed.applied.manifest, out)
-    return Answer({**reviewed.data(), "out": str(out)}, _lines(reviewed, out))
+    write_manifest(applied.manifest, out)
+    return Answer({**applied.data(), "out": str(out)}, _lines(applied, out))
 
 
-def _lines(reviewed: AppliedDecisions, out: Path) -> list[Line]:
-    base, applied, resolution = reviewed.base, reviewed.applied, reviewed.resolution
+def _lines(applied: Application, out: Path) -> list[Line]:
+    base, resolution = applied.base, applied.resolution
     made = applied.manifest
     before = {part.name: part.images for part in base.header.parts}
     rows = tuple(
