@@ -3,6 +3,11 @@
 import random
 from pathlib import Path
 
+from curation.core.canonical import sha256_of_lines
+from curation.manifest.header import SCHEMA_VERSION, Header, LabelView, Paper, PartEntry, Rule, SourceEntry
+from curation.manifest.manifest import Manifest
+from curation.sources.datasets import licence_facts
+
 CLASSES = ("banded", "dotted", "woven")
 TEXTURES = [f"{name}/{name}_{number:04d}.jpg" for name in CLASSES for number in range(20)]
 SAID = ["i", "i", *"o" * 20, "u", "u", "u", *"o" * 5]
@@ -24,3 +29,42 @@ def lay(folder: Path) -> None:
     gone = "990,textures/images/bubbly/bubbly_0001.jpg,i"
     lines = ["index,image_location,decision", *rows, gone, "999,textures/images/woven/woven_0019.jpg,"]
     (folder / "textures.csv").write_text("".join(f"{line}\n" for line in lines))
+    textures_manifest().save(folder / "textures")
+
+
+def textures_manifest() -> Manifest:
+    """Return the list of textures as a manifest, in its order."""
+    ids, facts = tuple(f"dtd:{path.removesuffix('.jpg')}" for path in TEXTURES), licence_facts("dtd")
+    source = SourceEntry(
+        name="textures",
+        dataset="textures",
+        part="list",
+        namespace="dtd",
+        licence=facts.licence,
+        media_redistributable=facts.media_redistributable,
+        files=(),
+    )
+    part = PartEntry(
+        name="textures",
+        role="test",
+        sources=("textures",),
+        selection="The published list, in its order.",
+        view=LabelView(),
+        order="listed",
+        images=len(ids),
+        sha256=sha256_of_lines(ids),
+    )
+    header = Header(
+        schema_version=SCHEMA_VERSION,
+        name="textures",
+        version="1.0.0",
+        title="A list of textures",
+        paper=Paper(title="A list", authors="not stated", year=0, venue="not stated", bibtex=""),
+        taxonomy="OSC",
+        origin="as_published",
+        classes=(),
+        parts=(part,),
+        sources=(source,),
+        rule=Rule(protocol="as_published", algorithm_version=1, parameters={"textures": "test_textures.txt"}),
+    )
+    return Manifest(header, {"textures": ids})

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.review.decisions.agreement import agreement, cohen_kappa, fleiss_kappa
+from curation.review.decisions.agreement import agreement, cohen_kappa, count_lists, fleiss_kappa
 from curation.review.decisions.decision import Decision
 
 FLEISS = """
@@ -131,3 +131,17 @@ def test_agreement_by_stage_of_named_reviewers() -> None:
     (two,) = agreement(rows[:8])
     assert two.fleiss is None
     assert agreement(rows[:4]) == ()
+
+
+def test_lists_count_rows_images_and_repeats_of_one_reviewer() -> None:
+    rows = [
+        verdict(1, "anna", "keep"),
+        verdict(1, "ben", "keep"),
+        verdict(2, "anna", "keep"),
+        verdict(2, "anna", "keep"),
+    ]
+    rows += [verdict(3, "", "reject", "candidate"), verdict(3, "", "keep", "auto_override")]
+    lists = count_lists(rows)
+    assert [one.stage for one in lists] == ["auto_override", "manual", "candidate"]
+    assert (lists[1].listed, lists[1].unique, lists[1].repeated) == (4, 2, ("a:2",))
+    assert lists[1].reasons == {"": (4, 2)}
