@@ -80,45 +80,6 @@ def test_sums_over_fields_are_the_open_world_numbers(make: Any, result: Result, 
         assert sum(one.outcome == "true positive" and one.label == row["class"] for one in detections) == row["tp"]
 
 
-def test_matched_is_the_object_in_the_other_field(make: Any, result: Result) -> None:
-    dataset = make(result, "t2/clean")
-    result.to_fiftyone(dataset, "t2/clean", key="looked")
-    for found, objects in zip(*dataset.values(["looked.detections", "looked_objects.detections"]), strict=True):
-        held = {one.id: one for one in objects or []}
-        for one in found or []:
-            if one.outcome in ("true positive", "open-set error", "false positive"):
-                assert one.iou >= 0.5
-                assert held[one.matched].label == one.matched_class
-            if one.outcome == "open-set error":
-                assert held[one.matched].role == "unknown"
-                assert held[one.matched].outcome in ("found", "called known", "ignored")
-
-
-def test_boxes_and_scores_are_those_of_the_detector(make: Any, result: Result) -> None:
-    dataset = make(result, "t2/ore")
-    result.to_fiftyone(dataset, "t2/ore", key="ore")
-    (one,) = result.outcomes("t2/ore")
-    expected = sorted(
-        (one.truth.image_ids[image], score, *box)
-        for image, score, box in zip(
-            one.detections.image.tolist(), one.detections.scores.tolist(), one.detections.boxes.tolist(), strict=True
-        )
-    )
-    found = sorted(
-        (
-            f"coco:{number:012d}",
-            each.confidence,
-            *(a * b for a, b in zip(each.bounding_box, (640, 480) * 2, strict=True)),
-        )
-        for number, held in zip(*dataset.values(["coco_id", "ore.detections"]), strict=True)
-        for each in held or []
-    )
-    assert [row[:2] for row in found] == [row[:2] for row in expected]
-    assert found == [
-        tuple(pytest.approx(number) if k > 1 else number for k, number in enumerate(row)) for row in expected
-    ]
-
-
 def test_views_show_the_errors_the_most_first(make: Any, result: Result) -> None:
     dataset = make(result, "t2/clean")
     written = result.to_fiftyone(dataset, "t2/clean", key="k")

@@ -75,17 +75,6 @@ def test_ids_classes_and_boxes_are_those_of_the_file(dataset: Any) -> None:
     assert boxes_of(found) == boxes_of(file)
 
 
-def test_a_view_is_the_images_that_it_holds_and_keeps_their_ids(dataset: Any) -> None:
-    found = curation.open_source("shapes", dataset.limit(2).sort_by("filepath", reverse=True))
-    assert found.images.numbers.tolist() == [3, 7]
-    assert len(found.require_objects("A test")) == 2
-
-
-def test_the_order_of_a_view_has_no_say(dataset: Any) -> None:
-    shuffled = dataset.shuffle(seed=1)
-    assert curation.open_source("shapes", shuffled).files == curation.open_source("shapes", dataset).files
-
-
 def test_a_dataset_and_a_saved_view_go_by_name(dataset: Any, tmp_path: Path, capsys: Any) -> None:
     dataset = dataset.clone(persistent=True)
     dataset.save_view("two of them", dataset.limit(2))
@@ -155,13 +144,6 @@ def test_what_cannot_be_carried_is_an_error(dataset: Any, fiftyone: Any) -> None
     videos.add_sample(fiftyone.Sample(filepath="a.mp4"))
     with pytest.raises(UsageError, match="Samples of images"):
         curation.open_source("shapes", videos)
-
-
-def test_a_class_is_numbered_by_name_where_nothing_numbers_it(dataset: Any) -> None:
-    bare = dataset.clone()
-    bare.info.pop("categories")
-    found = curation.open_source("shapes", bare)
-    assert (found.categories.names, found.categories.numbers) == (("cup", "owl"), (1, 2))
 
 
 def test_attributes_that_the_reader_knows_are_kept(dataset: Any) -> None:
@@ -245,46 +227,6 @@ def test_real_photos_make_the_round_trip_to_the_same_manifest(shared: Path, fift
             if getattr(of_views.header, name) != getattr(of_files.header, name)} == {"sources"}  # fmt: skip
     for view in views.values():
         fiftyone.delete_dataset(view.name)
-
-
-def with_predictions(dataset: Any, fiftyone: Any, field: str = "predictions") -> Any:
-    """Return a clone whose boxes are there once more as predictions, shifted and with confidences."""
-    changed = dataset.clone()
-    for sample in changed:
-        boxes = [
-            fiftyone.Detection(label=box.label, bounding_box=box.bounding_box, confidence=0.5)
-            for box in (sample.ground_truth_detections or fiftyone.Detections()).detections
-        ]
-        sample[field] = fiftyone.Detections(detections=boxes)
-        sample.save()
-    return changed
-
-
-def test_a_field_of_predictions_is_never_ground_truth(dataset: Any, fiftyone: Any) -> None:
-    for field in ("predictions", "detections", "yolo"):
-        both = with_predictions(dataset, fiftyone, field)
-        assert boxes_of(curation.open_source("shapes", both)) == boxes_of(curation.open_source("shapes", dataset))
-        with pytest.raises(UsageError, match="predictions is no ground truth") as caught:
-            curation.open_source("shapes", both, label_field=field)
-        assert caught.value.expected == "label_field=ground_truth_detections"
-        both.delete_sample_field("ground_truth_detections")
-        with pytest.raises(UsageError, match="which field holds the boxes"):
-            curation.open_source("shapes", both)
-        checked = both.set_field(f"{field}.detections.confidence", None)
-        assert len(curation.open_source("shapes", checked, label_field=field).require_objects("A test")) == len(BOXES)
-
-
-def test_predictions_of_a_view_are_scored_against_its_annotations(dataset: Any, fiftyone: Any) -> None:
-    both = with_predictions(dataset, fiftyone)
-    assert curation.evaluate.voc(truth=both, detections=both)["mAP11"] == 100
-    # A dataset without listed ids names its classes alone.
-    both.info.pop("categories")
-    both.save()
-    assert curation.evaluate.voc(truth=both, detections=both)["mAP11"] == 100
-    rows = [{"image_id": 12, "category_id": 17, "bbox": [1, 2, 3, 4], "score": 0.5}]
-    with pytest.raises(CurationError, match=r"states no category ids[\s\S]*dataset.info\['categories'\]"):
-        curation.evaluate.voc(truth=both, detections=rows)
-    assert curation.evaluate.voc(truth=dataset, detections=rows)["mAP11"] > 0
 
 
 def test_a_sample_and_a_deleted_dataset_are_one_error(dataset: Any, fiftyone: Any) -> None:

@@ -137,14 +137,6 @@ def test_hostile_json_is_refused(text: str) -> None:
     assert "\x1b" not in str(caught.value)
 
 
-def test_bytes_that_are_no_text_and_large_files_are_refused() -> None:
-    for name in ("f.yaml", "f.json"):
-        with pytest.raises(DecisionError):
-            parse_tree(b"\xff", name)
-        with pytest.raises(DecisionError, match="too large"):
-            parse_tree(b" " * ((16 << 20) + 1), name)
-
-
 @real_files("decisions")
 def check_the_published_file_has_the_counts_of_the_specification(shared: Path) -> None:
     found = read_decisions(shared / "data/findmeifyoucan/manual_selection.json")

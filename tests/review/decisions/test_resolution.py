@@ -36,13 +36,6 @@ def actions(rows: tuple[Decision, ...]) -> list[tuple[int, str, str]]:
     return [(int(one.image_id[5:]), one.reviewer, one.action) for one in rows]
 
 
-def test_a_later_verdict_of_the_same_reviewer_replaces_the_earlier() -> None:
-    rows = [verdict(1, "remove", "anna"), verdict(1, "keep", "anna"), verdict(2, "remove", "anna")]
-    found = resolve(rows)
-    assert actions(found.decisions) == [(1, "anna", "keep"), (2, "anna", "remove")]
-    assert (found.superseded, found.conflicts) == (1, ())
-
-
 def test_dates_go_before_the_order_of_rows() -> None:
     rows = [
         verdict(1, "remove", "anna", "2025-03-02"),
@@ -51,21 +44,6 @@ def test_dates_go_before_the_order_of_rows() -> None:
     ]
     for order in (rows, rows[::-1]):
         assert actions(standing_verdicts(order)) == [(1, "anna", "remove")]
-
-
-def test_a_verdict_that_is_undone_has_no_effect() -> None:
-    rows = [verdict(1, "remove", "anna", "2025-03-01"), verdict(1, "unsure", "anna", "2025-03-02", reason="undo")]
-    found = resolve(rows)
-    assert actions(found.decisions) == [(1, "anna", "unsure")]
-    assert found.abstained == 1
-
-
-def test_the_same_verdict_given_again_later_stands_once() -> None:
-    rows = [verdict(1, one, "anna") for one in ("remove", "keep", "to_far")]
-    assert actions(standing_verdicts([*rows, verdict(2, "keep", "anna")])) == [
-        (1, "anna", "to_far"),
-        (2, "anna", "keep"),
-    ]
 
 
 def test_unnamed_verdicts_all_stand_and_may_conflict() -> None:

@@ -48,7 +48,15 @@ def test_lists_and_thresholds_of_the_user_count() -> None:
     pool = OodPool("coco", source, lists=Lists(near=("laptop",), far=("gadget",)))
     made = propose(CLASSES, [pool], thresholds=Thresholds(near_wup=Decimal("0.99")))
     found = {one.image_id[-1]: one.proposal for one in made.proposals}
-    assert found == {"1": "far", "2": "remove", "3": "undecided", "4": "near", "5": "remove", "6": "near", "7": "undecided"}
+    assert found == {
+        "1": "far",
+        "2": "remove",
+        "3": "undecided",
+        "4": "near",
+        "5": "remove",
+        "6": "near",
+        "7": "undecided",
+    }
     assert made.thresholds["near_wup"] == "0.99"
 
 
