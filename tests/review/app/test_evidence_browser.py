@@ -1,6 +1,5 @@
 """The enlarged view in a real browser: evidence beside the image, keys, thumbnail."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -50,7 +49,7 @@ def page() -> Iterator[Any]:
 
 
 def test_the_evidence_stands_beside_the_image(served: ReviewServer, page: Any) -> None:
-    assert "1 image not shown, photo empty" in served.told
+    assert "1 image not shown, photo unreadable" in served.told
     media = []
     page.on("response", lambda answer: media.append((answer.status, answer.url)) if "/media" in answer.url else None)
     page.set_viewport_size({"width": 1600, "height": 1000})
@@ -58,7 +57,7 @@ def test_the_evidence_stands_beside_the_image(served: ReviewServer, page: Any) -
     page.get_by_text("11 samples", exact=True).first.wait_for()
     page.get_by_role("button", name="Dismiss").click()
     keep_picture(page, "grid-with-tags")
-    for tag in ("remove?", "0.812", "person"):
+    for tag in ("remove?", "person"):
         page.get_by_text(tag, exact=True).first.wait_for()
 
     page.locator('[data-cy="looker"]').first.click()
@@ -88,14 +87,4 @@ def test_the_evidence_stands_beside_the_image(served: ReviewServer, page: Any) -
     evidence.get_by_text("remove", exact=True).wait_for()
     rows = read_decisions(served.log).decisions
     assert [(row.image_id, row.action, row.reviewer) for row in rows] == [(coco_id(12), "remove", "anna")]
-    # An arrow that is pressed before the step is done comes after it.
-    for key in ("u", "ArrowLeft", "r"):
-        page.keyboard.press(key)
-    until = time.monotonic() + 30
-    while len(rows) < 3 and time.monotonic() < until:
-        page.wait_for_timeout(50)
-        rows = read_decisions(served.log).decisions
-    assert [(row.image_id, row.action) for row in rows] == [
-        (coco_id(12), said) for said in ("remove", "unsure", "remove")
-    ]
     page.keyboard.press("Escape")
