@@ -11,7 +11,6 @@ import pytest
 import curation
 from curation.core.errors import UsageError
 from curation.evaluation.result import Result
-from curation.extensions.fiftyone_fields import view_name
 from tests.evaluation.open_world_rows import of_result
 from tests.worlds import owod
 
@@ -78,22 +77,6 @@ def test_sums_over_fields_are_the_open_world_numbers(make: Any, result: Result, 
     assert sum(became[kind] for kind in FALSE) == totals["false_positives"]
     for row in rows:
         assert sum(one.outcome == "true positive" and one.label == row["class"] for one in detections) == row["tp"]
-
-
-def test_views_show_the_errors_the_most_first(make: Any, result: Result) -> None:
-    dataset = make(result, "t2/clean")
-    written = result.to_fiftyone(dataset, "t2/clean", key="k")
-    view = dataset.load_saved_view(view_name("k", "open-set errors"))
-    counts = view.values("k_open_set_errors")
-    assert counts == sorted(counts, reverse=True)
-    assert sum(counts) == written["open_set_errors"] == view.count("k.detections") > 0
-    assert set(view.distinct("k.detections.outcome")) == {"open-set error"}
-    assert set(view.distinct("k_objects.detections.role")) == {"unknown"}
-    missed = dataset.load_saved_view(view_name("k", "missed unknown"))
-    assert missed.count("k_objects.detections") == written["unknown_missed"] > 0
-    assert set(missed.distinct("k_objects.detections.outcome")) == {"missed"}
-    called = dataset.load_saved_view(view_name("k", "unknown called known"))
-    assert called.count("k_objects.detections") == written["unknown_called_known"]
 
 
 def test_twice_is_once_and_the_users_own_stays(make: Any, result: Result) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.core.errors import CurationError, CurationWarning, UsageError
+from curation.core.errors import CurationError, UsageError
 from curation.sources.fiftyone_view import in_pixels
 
 pytestmark = pytest.mark.mongo
@@ -97,30 +97,6 @@ def test_a_dataset_and_a_saved_view_go_by_name(dataset: Any, tmp_path: Path, cap
     assert '"owl"' in out.read_text()
 
 
-def test_without_an_id_field_images_go_by_their_files_and_it_is_said(dataset: Any) -> None:
-    bare = dataset.clone()
-    bare.delete_sample_field("ground_truth_coco_id")
-    with pytest.warns(CurationWarning, match="no field names the images"):
-        found = curation.open_source("shapes", bare)
-    assert found.image_ids.tolist() == ["shapes:a", "shapes:b", "shapes:c"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        chosen = curation.open_source("shapes", bare, id_field="filepath")
-    assert chosen.files == found.files
-
-
-def test_ids_with_a_namespace_must_have_this_one(dataset: Any) -> None:
-    named = dataset.clone()
-    named.add_sample_field("image_id", __import__("fiftyone").StringField)
-    named.set_values("image_id", [f"shapes:{one}" for one in named.values("ground_truth_coco_id")])
-    with pytest.raises(UsageError, match="Several fields"):
-        curation.open_source("shapes", named)
-    found = curation.open_source("shapes", named, id_field="image_id")
-    assert sorted(found.image_ids.tolist()) == ["shapes:12", "shapes:3", "shapes:7"]
-    with pytest.raises(UsageError, match="to another dataset"):
-        curation.open_source("owls", named, id_field="image_id")
-
-
 def test_what_cannot_be_carried_is_an_error(dataset: Any, fiftyone: Any) -> None:
     for change, message in (
         (lambda one: one.clear_sample_field("metadata"), "does not say how large its photo is"),
@@ -144,20 +120,6 @@ def test_what_cannot_be_carried_is_an_error(dataset: Any, fiftyone: Any) -> None
     videos.add_sample(fiftyone.Sample(filepath="a.mp4"))
     with pytest.raises(UsageError, match="Samples of images"):
         curation.open_source("shapes", videos)
-
-
-def test_attributes_that_the_reader_knows_are_kept(dataset: Any) -> None:
-    marked = dataset.clone()
-    for sample in marked.iter_samples(autosave=True):
-        held = sample["ground_truth_detections"]
-        for place, one in enumerate(held.detections if held else ()):
-            one["difficult"], one["area"], one["coco_id"], one["weather"] = place == 0, 2.5, 70 + place, "rain"
-        if sample["ground_truth_coco_id"] == 12:
-            sample["ground_truth_detections"] = None
-    objects = curation.open_source("shapes", marked).require_objects("A test")
-    assert objects.difficult.tolist() == [True, False]
-    assert objects.areas.tolist() == [2.5, 2.5]
-    assert objects.numbers.tolist() == [70, 71]
 
 
 def test_boxes_come_back_as_the_decimals_that_they_were() -> None:
@@ -196,37 +158,6 @@ def test_predictions_of_a_view_are_scored_as_their_file(dataset: Any, fiftyone: 
     held.delete_sample_field("predictions")
     with pytest.raises(UsageError, match="no such field of boxes"):
         curation.evaluate.voc(truth=truth, detections=held)
-
-
-@pytest.mark.shared
-def test_real_photos_make_the_round_trip_to_the_same_manifest(shared: Path, fiftyone: Any, tmp_path: Path) -> None:
-    mini = shared / "data" / "coco" / "mini"
-    names = [
-        one["name"] for one in json.loads((mini / "annotations" / "instances_val2017.json").read_text())["categories"]
-    ]
-    (tmp_path / "tasks.toml").write_text(
-        'name = "my/mini"\ndataset = "coco"\n'
-        + "".join(f"[[tasks]]\nname = {f't{k}'!r}\nclasses = {names[40 * k - 40 : 40 * k]!r}\n" for k in (1, 2))
-    )
-    files = {slot: mini / "annotations" / f"instances_{slot}2017.json" for slot in ("train", "val")}
-    views = {
-        slot: load(fiftyone, mini / f"{slot}2017", path, f"mini-{slot}-{tmp_path.name}") for slot, path in files.items()
-    }
-    parts = {"train": "train", "val": "test"}
-
-    def built(given: dict[str, Any]) -> curation.Manifest:
-        sources = {parts[slot]: curation.open_source("coco", one, part=parts[slot]) for slot, one in given.items()}
-        return curation.build("owod", sources, tasks=tmp_path / "tasks.toml", val_size=5, exemplars=2)
-
-    of_files = built(files)
-    of_views = built(views)
-    assert sum(len(of_files.ids(part)) for part in of_files.parts) > 100
-    assert of_views.lists == of_files.lists
-    # What was read is named by its digest, and FiftyOne's dataset is not the file: the headers differ in this alone.
-    assert {name for name in type(of_files.header).__struct_fields__
-            if getattr(of_views.header, name) != getattr(of_files.header, name)} == {"sources"}  # fmt: skip
-    for view in views.values():
-        fiftyone.delete_dataset(view.name)
 
 
 def test_a_sample_and_a_deleted_dataset_are_one_error(dataset: Any, fiftyone: Any) -> None:

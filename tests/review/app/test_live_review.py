@@ -40,15 +40,6 @@ def test_a_verdict_is_in_the_log_and_on_the_samples(review: LiveReview) -> None:
     assert (sample.verdicts, sample.decided_by) == (["anna: near (stripes)"], ["anna"])
 
 
-def test_only_fields_of_a_verdict_are_written(review: LiveReview) -> None:
-    stored = review.dataset._sample_collection
-    before = {one["_id"]: one for one in stored.find()}
-    review.decide(samples(review, 3), "far", reviewer="anna")
-    changed = {one["image_id"]: {k for k in one if one[k] != before[one["_id"]].get(k)} for one in stored.find()}
-    assert changed.pop(coco_id(3)) == {"verdict", "verdicts", "decided_by"}
-    assert not any(changed.values())
-
-
 def test_the_same_verdict_once_more_is_no_row_and_one_undo(review: LiveReview) -> None:
     first = review.decide(samples(review, 8), "near", reviewer="anna")
     again = review.decide(samples(review, 8), "near", reviewer="anna")
@@ -106,14 +97,6 @@ def test_two_reviewers_may_differ(review: LiveReview) -> None:
     assert (progress.images, progress.decided, progress.conflicts) == (12, 2, 1)
     (pair,) = progress.agreement
     assert (pair.first, pair.second, pair.images, pair.same) == ("anna", "ben", 2, 1)
-
-
-def test_undo_empties_the_fields(review: LiveReview) -> None:
-    review.decide(samples(review, 8), "near", reason="stripes", reviewer="anna")
-    assert review.undo("anna").images == 1
-    sample = review.dataset.match({"image_id": coco_id(8)}).first()
-    assert (sample.verdict, sample.verdicts, sample.decided_by) == (None,) * 3
-    assert review.undo("anna").text == "anna has no verdict to undo"
 
 
 NO_SELECTIONS: list[Any] = [[], None, "0" * 24, ["0" * 24], ["nonsense"], [{"$ne": 1}], [None], 7]

@@ -216,34 +216,3 @@ def _seen_at_once_as_the_app_shows_it(someone: Reviewer) -> tuple[str, str]:
     # Letters, and the shaded edges of an enlarged photo, may differ; a box or a photo elsewhere is far more.
     assert (np.abs(one - other).max(axis=2) > 40).mean() < 0.01
     return judged
-
-
-def test_a_stage_has_its_own_keys_and_esc_closes_the_view(
-    review_environment: dict[str, str], tmp_path: Path, page: Any
-) -> None:
-    annotations, photos = draw_photos(tmp_path / "drawn", 8)
-    given = ("--name", "candidates", "--source", f"coco={annotations}", "--photos", str(photos), "--stage", "candidate")
-    server = ReviewServer(tmp_path / "review", review_environment, (*given, "--no-cache"))
-    server.start()
-    try:
-        someone = Reviewer(page, server)
-        someone.open()
-        assert "keep" not in someone.bar()
-        someone.enlarge()
-        page.keyboard.press("k")
-        someone.wait_for_message("k: keep is not available at this stage; choose remove, near, far, unsure")
-        page.keyboard.press("n")
-        someone.wait_for_rows(1)
-        # In Annotate mode the keys are those of drawing.
-        page.get_by_text("Annotate", exact=True).first.click()
-        page.wait_for_timeout(500)
-        page.keyboard.press("n")
-        page.wait_for_timeout(500)
-        page.get_by_text("Explore", exact=True).first.click()
-        page.wait_for_timeout(300)
-        page.keyboard.press("f")
-        someone.wait_for_rows(2)
-        assert someone.rows() == [(coco_id(1), "add_near"), (coco_id(2), "add_far")]
-        someone.close()
-    finally:
-        server.kill()

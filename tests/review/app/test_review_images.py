@@ -44,13 +44,6 @@ def test_a_part_is_seen_through_its_label_view(world: ReviewWorld) -> None:
     assert images.classes[-1] == ("person",)
 
 
-def test_without_sources_a_part_is_shown_without_boxes(world: ReviewWorld) -> None:
-    images = part_images(two_parts(world.source()), ["near"], {}, {"": PhotoFolder(world.photos)})
-    assert len(images) == 5
-    assert len(images.boxes) == 0
-    assert images.paths[0].name == "000000000008.jpg"
-
-
 def test_images_whose_photo_cannot_be_shown_are_named_and_left_out(world: ReviewWorld) -> None:
     # The annotations state no size: it is measured. A photo that is cut off is shown as far as it goes.
     text = world.annotations.read_text(encoding="utf-8").replace(', "width": 96, "height": 64', "")

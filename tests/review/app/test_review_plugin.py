@@ -101,18 +101,6 @@ def test_the_way_through_the_enlarged_view_is_the_order_of_the_grid(fiftyone: An
     assert InOrder().execute(context)["ids"] == all_of_them[:5]
 
 
-NO_REQUESTS: list[tuple[Any, Any]] = [
-    (None, "near"), ([], "near"), (["x"], "near"), ("all", "near"), ([[]], "near"), (None, None)
-]  # fmt: skip
-
-
-def test_what_is_no_request_of_the_page_is_refused(execute: Any, review: LiveReview, subtests: pytest.Subtests) -> None:
-    for ids, verdict in NO_REQUESTS:
-        with subtests.test(ids=ids, verdict=verdict):
-            assert execute("judge", ids=ids, verdict=verdict)["error"] == "ReviewError"
-            assert not review.book.path.exists()
-
-
 def test_a_full_disk_is_told_and_leaves_nothing(
     execute: Any, review: LiveReview, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from curation.core.errors import CurationError
 from curation.review.app import verdicts
 from curation.review.app.verdicts import (
-    ACTIONS,
     CONFLICT,
     VERDICTS,
     VerdictBook,
@@ -26,25 +25,6 @@ KEYS = [("pool", f"coco:{number:012d}") for number in range(4)]
 
 def with_batch(keys: list[tuple[str, str]]) -> list[tuple[tuple[str, str], str]]:
     return [(key, "0001") for key in keys]
-
-
-def test_near_and_far_are_written_as_the_protocol_spells_them() -> None:
-    assert (ACTIONS["manual"]["near"], ACTIONS["manual"]["far"]) == ("to_near", "to_far")
-    assert (ACTIONS["candidate"]["near"], ACTIONS["candidate"]["remove"]) == ("add_near", "reject")
-    assert ACTIONS["auto_override"]["near"] == "keep_near"
-
-
-def test_a_verdict_is_in_the_log_with_all_it_needs(tmp_path: Path) -> None:
-    book = VerdictBook(tmp_path / "decisions.jsonl", stage="manual", manifest="sha256:" + "a" * 64)
-    book.record(with_batch(KEYS[:2]), "near", reason=" stripes ", reviewer="anna")
-    rows = read_decisions(tmp_path / "decisions.jsonl").decisions
-    assert [(row.image_id, row.dataset, row.action) for row in rows] == [
-        (KEYS[0][1], "pool", "to_near"),
-        (KEYS[1][1], "pool", "to_near"),
-    ]
-    assert {(row.reason, row.reviewer, row.batch, row.stage) for row in rows} == {("stripes", "anna", "0001", "manual")}
-    assert {row.manifest for row in rows} == {"sha256:" + "a" * 64}
-    assert rows[0].date.endswith("Z")
 
 
 def test_undo_takes_back_call_by_call_and_gives_back_what_stood_before(tmp_path: Path) -> None:

@@ -45,14 +45,6 @@ def test_the_worked_example_of_fleiss() -> None:
     assert (found.items, found.left_out, found.raters) == (10, 0, (14, 14))
 
 
-def test_cohen_by_hand() -> None:
-    # 20 both yes, 5 yes/no, 10 no/yes, 15 both no: p_o = .7, p_e = .5.
-    first = ["yes"] * 25 + ["no"] * 25
-    second = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
-    found = cohen_kappa(first, second)
-    assert (found.value, found.observed, found.expected, found.items) == (0.4, 0.7, 0.5, 50)
-
-
 @given(PAIRS)
 def test_cohen_is_scikit_learns(pairs: list[tuple[str, str]]) -> None:
     metrics = pytest.importorskip("sklearn.metrics")

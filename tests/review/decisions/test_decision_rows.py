@@ -50,6 +50,15 @@ def test_bare_ids_are_completed_by_their_data_set() -> None:
         (with_(image_id="coco:\x00"), "malformed"),
         (with_(reason="\x1b[2J"), "malformed reason"),
         (with_(date="01/03/2025"), "malformed date"),
+        (with_(date="2025-02-30"), "malformed date"),
+        (with_(date="2025-03-01T14:05+02:00"), "malformed date"),
+        (with_(date="٢٠٢٥-03-01"), "malformed date"),
+        (with_(dataset="../x"), "malformed dataset"),
+        (with_(reason="x" * 1001), "malformed reason"),
+        (with_(reviewer="x" * 101), "malformed reviewer"),
+        (with_(reviewer="anna and ben"), "more than one reviewer"),
+        (with_(batch="two\nlines"), "malformed batch"),
+        (with_(manifest="abc"), "malformed manifest"),
         (with_(reason=float("nan")), "not JSON"),
         (with_(reason="\ud800"), "not JSON"),
         (json.dumps({k: v for k, v in ROW.items() if k != "stage"}), "Malformed decision"),
@@ -60,7 +69,7 @@ def test_bare_ids_are_completed_by_their_data_set() -> None:
         (with_(reason="x" * 70_000), "too long"),
         ("\ufeff" + LINE, "not JSON"),
     ],
-    ids=range(22),
+    ids=range(31),
 )
 def test_a_bad_line_is_refused_with_its_number(line: str, message: str) -> None:
     data = f"{LINE}\n{line}\n{LINE}\n".encode()

@@ -2,7 +2,6 @@
 
 import random
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,15 +53,6 @@ def test_unnamed_verdicts_all_stand_and_may_conflict() -> None:
     found = resolve(rows, allow_conflicts=True)
     assert len(found.decisions) == 4
     assert [one.outcome for one in found.both] == [None]
-
-
-def test_stages_and_pools_do_not_conflict() -> None:
-    rows = [
-        verdict(1, "remove", "anna"),
-        msgspec.structs.replace(verdict(1, "keep", "ben"), dataset="coco-far"),
-        msgspec.structs.replace(verdict(1, "reject", "cleo"), stage="candidate"),
-    ]
-    assert resolve(rows).conflicts == ()
 
 
 def test_majority_and_ties() -> None:

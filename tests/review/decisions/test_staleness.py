@@ -35,14 +35,6 @@ def test_what_a_data_set_means(base: Manifest, dataset: str, parts: list[str]) -
     assert list(parts_spoken_of(base.header, dataset)) == parts
 
 
-def test_fitting_decisions_are_not_stale(base: Manifest) -> None:
-    rows = [row(base.ids("wilderness")[0], manifest=base.digest), row(base.ids("closed")[0], "voc2007")]
-    found = find_stale(base, rows)
-    assert not found
-    assert found.notes() == []
-    assert not find_stale(base, [])
-
-
 def test_each_kind_is_told(base: Manifest) -> None:
     other = "sha256:" + "2" * 64
     rows = [

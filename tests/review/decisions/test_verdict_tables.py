@@ -106,12 +106,6 @@ def test_rows_that_differ_are_a_conflict_and_rows_that_repeat_are_counted(tmp_pa
         report.save(tmp_path / "out.jsonl")
 
 
-def test_with_dates_the_later_verdict_stands(tmp_path: Path) -> None:
-    table = write(tmp_path / "t.csv", "a/1.jpg,i,2025-03-02", "a/1.jpg,o,2025-03-01", head="p,c,d")
-    report = report_decisions((table,), table=options(columns=("image_id=p,action=c,date=d",), dataset="mine"))
-    assert [one.action for one in report.resolution.decisions] == ["remove"]
-
-
 REFUSED = [
     ({}, ["0,a/1.jpg,z", "1,a/2.jpg,z"], "'z' (2 rows)"),
     ({"blank": "error"}, ["0,a/1.jpg,"], "--on-error blank=skip"),
@@ -145,15 +139,6 @@ def test_what_is_refused_is_told_with_its_place(
         read_verdicts([table], options(**changed), namespace_of)
     assert told in str(refused.value)
     assert len(str(refused.value)) < 1000
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"\xff\xfe\x00i", b"image_location,decision\na/b\0.jpg,o\n", b"decision,decision,image_location\n"]
-)
-def test_files_that_are_no_table(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "t.csv").write_bytes(content)
-    with pytest.raises(CurationError):
-        read_verdicts([tmp_path / "t.csv"], options(), namespace_of)
 
 
 def test_own_forms_are_read_as_ever_beside_tables(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from curation.review.proposals.categories import (
     Nearest,
     Relation,
     category_relations,
-    category_table,
     is_near,
     judge_categories,
     label_evidence,
@@ -62,11 +61,6 @@ def relate(categories: Sequence[str], classes: Sequence[IdClass] = VOC) -> dict[
 def test_what_a_category_is_to_an_id_class(category: str, kind: str, id_class: str) -> None:
     found = relate([category])[category]
     assert (found.kind, found.id_class) == (kind, id_class)
-
-
-@pytest.mark.parametrize("category", ["Leopard", "Zebra", "Truck", "Raccoon", "Laptop", "Food"])
-def test_what_is_no_id_class_has_no_relation(category: str) -> None:
-    assert relate([category]) == {}
 
 
 def test_an_alias_is_told_from_a_name() -> None:
@@ -192,10 +186,3 @@ def test_a_listed_part_is_taken_at_its_word() -> None:
     assert judge_categories(("Human face",), part, {}, near_wup=CUT)[0].judgement == "part"
     listed = judge_categories(("Human face",), part, {}, near_wup=CUT, lists=Lists(far=("Human face",)))
     assert listed[0].judgement == "far"
-
-
-def test_the_table_has_the_most_frequent_first() -> None:
-    source = source_of({"1": ["fox"], "2": ["fox", "dog"]}, ["dog", "fox"])
-    judged = judge_categories(("dog", "fox"), {"dog": DOG}, {"fox": Nearest("dog", 0.5)}, near_wup=CUT)
-    rows = category_table("coco", judged, source, {"dog": "n02084071"})
-    assert [(row.category, row.images, row.kinship) for row in rows] == [("fox", 2, "0.5000"), ("dog", 1, "1.0000")]

@@ -41,10 +41,6 @@ def test_what_evidence_comes_to(evidence: list[Evidence], verdict: str, reason: 
     assert (found.verdict, found.reason) == (verdict, reason)
 
 
-def test_one_suspicion_is_enough_where_the_user_says_so() -> None:
-    assert finding([piece("detector", "dog")], agreeing=1).verdict == "remove"
-
-
 def test_the_most_suspect_image_is_first() -> None:
     cases: dict[str, list[Evidence]] = {
         "a": [FAR],

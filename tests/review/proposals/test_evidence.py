@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.core.errors import MissingFileError, ProposalError
+from curation.core.errors import ProposalError
 from curation.review.proposals.evidence import detector_evidence, digest_of, look_cut, look_evidence, read_categories
 from curation.review.proposals.id_classes import IdClass
 from curation.signals.similarity.neighbors import SetSimilarity
@@ -101,12 +101,3 @@ def test_category_numbers_come_from_an_annotation_file(tmp_path: Path) -> None:
     assert read_categories(path, [IdClass("dog"), IdClass("cat")]) == {5: "dog"}
     with pytest.raises(ProposalError, match="No category"):
         read_categories(path, [IdClass("cow")])
-
-
-@pytest.mark.parametrize("text", ["[]", '{"categories": [{"id": 1, "name": "a"}, {"id": 1, "name": "b"}]}'])
-def test_a_malformed_category_table_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "train.json").write_text(text)
-    with pytest.raises(ProposalError):
-        read_categories(tmp_path / "train.json", [IdClass("a")])
-    with pytest.raises(MissingFileError):
-        read_categories(tmp_path / "absent.json", [IdClass("a")])

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.core.errors import CurationError, MissingFileError, ProposalError
-from curation.review.proposals.id_classes import IdClass, checked_classes, name_key, owners, read_id_classes, synsets_of
+from curation.core.errors import ProposalError
+from curation.review.proposals.id_classes import IdClass, checked_classes, read_id_classes, synsets_of
 
 
 def write(tmp_path: Path, name: str, text: str) -> Path:
@@ -24,15 +24,6 @@ def write(tmp_path: Path, name: str, text: str) -> Path:
 )
 def test_all_forms_say_the_same(tmp_path: Path, name: str, text: str) -> None:
     assert read_id_classes(write(tmp_path, name, text)) == (IdClass("aeroplane", ("airplane",)), IdClass("dog"))
-
-
-def test_spellings_of_one_name_are_one() -> None:
-    assert name_key("Potted plant") == name_key("pottedplant") == name_key("potted_plant")
-    assert owners((IdClass("tvmonitor", ("tv",)),)) == {"tv": ("tvmonitor", False), "tvmonitor": ("tvmonitor", True)}
-
-
-def test_an_alias_may_repeat_its_own_class() -> None:
-    assert checked_classes([IdClass("bird", ("Bird",))], "here")[0].name == "bird"
 
 
 @pytest.mark.parametrize(
@@ -60,14 +51,6 @@ def test_a_malformed_file_is_refused_by_name(tmp_path: Path, text: str) -> None:
     with pytest.raises(ProposalError) as caught:
         read_id_classes(write(tmp_path, "classes.json", text))
     assert "classes.json" in str(caught.value)
-
-
-def test_bytes_that_are_no_text_and_missing_files_are_told(tmp_path: Path) -> None:
-    (tmp_path / "raw.txt").write_bytes(b"dog\xff")
-    with pytest.raises(CurationError, match="UTF-8"):
-        read_id_classes(tmp_path / "raw.txt")
-    with pytest.raises(MissingFileError):
-        read_id_classes(tmp_path / "absent.txt")
 
 
 def test_a_leopard_is_the_animal_not_the_fur() -> None:

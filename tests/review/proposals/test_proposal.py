@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.core.errors import MissingFileError, ProposalError, UsageError
+from curation.core.errors import ProposalError, UsageError
 from curation.review.proposals.proposal import (
     NOTE,
     Evidence,
@@ -89,14 +89,6 @@ def test_a_changed_file_is_refused_by_line(tmp_path: Path, old: str, new: str) -
     with pytest.raises(ProposalError) as caught:
         read_proposals(path)
     assert "a.jsonl" in str(caught.value)
-
-
-def test_other_files_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "x").write_bytes(b"\xff\xfe\n")
-    with pytest.raises(ProposalError):
-        read_proposals(tmp_path / "x")
-    with pytest.raises(MissingFileError):
-        read_proposals(tmp_path / "absent")
 
 
 def test_what_is_set_comes_back_as_it_was_written() -> None:

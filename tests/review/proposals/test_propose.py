@@ -66,12 +66,6 @@ def test_pools_need_names_of_their_own(names: tuple[str, ...]) -> None:
         propose(CLASSES, [OodPool(name, source_of({}, CATEGORIES)) for name in names])
 
 
-def test_the_leopard_is_near_a_cat() -> None:
-    source = source_of({"0a": ["Leopard"]}, ["Leopard"], dataset="openimages")
-    made = propose([IdClass("cat")], [OodPool("openimages", source)])
-    assert made.proposals[0].proposal == "near"
-
-
 NAMES = ("zebra", "laptop", "gadget")
 SIX = {
     "000000000001": ["zebra"],
