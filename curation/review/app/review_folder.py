@@ -205,7 +205,7 @@ def folder_progress(folder: Path) -> tuple[ReviewRecord, Progress]:
     book = VerdictBook(folder / LOG_FILE, stage=record.stage)
     book.refresh()
     decided = [standing for standing in book.all_standing().values() if standing.verdicts]
-    known = [one for one in decided if any(verdict.batch in record.batches for verdict in one.verdicts)]
+    known = [standing for standing in decided if any(row.batch in record.batches for row in standing.verdicts)]
     verdicts = Counter(standing.verdict for standing in known)
     by_reviewer = grouped((row for standing in known for row in standing.verdicts), lambda row: row.reviewer)
     words = {name: Counter(map(word_of, rows)) for name, rows in by_reviewer.items()}

@@ -1,7 +1,7 @@
 """Decisions on disk: JSON Lines, CSV, the authors' selection as YAML or JSON, and the append-only log.
 
 The authors' lists of image ids (``manual_selection`` of FindMeIfYouCan) become decisions without reviewer and date.
-Every id of a YAML file is read as it is written, quoted or not: other readers make a number of ``0010e235``.
+Ids of a YAML file are read as written, quoted or not; other readers turn ``0010e235`` into a number.
 """
 
 from __future__ import annotations

@@ -135,7 +135,11 @@ def _status_lines(progress: Progress) -> list[Line]:
         Table("Reviewers", ("reviewer", "images", "verdicts"), tuple(reviewers)),
         Table("Agreement", ("reviewers", "both", "same", "Cohen's kappa"), tuple(pairs)),
     ]
-    lines: list[Line] = [f"{decided}{f': {verdicts}' if verdicts else ''}", "", *(one for one in tables if one.rows)]
+    lines: list[Line] = [
+        f"{decided}{f': {verdicts}' if verdicts else ''}",
+        "",
+        *(table for table in tables if table.rows),
+    ]
     if progress.fleiss:
         lines.append(f"Fleiss' kappa of all reviewers: {kappa_text(progress.fleiss)}")
     if progress.strangers:
