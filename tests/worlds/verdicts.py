@@ -3,10 +3,7 @@
 import random
 from pathlib import Path
 
-from curation.core.canonical import sha256_of_lines
-from curation.manifest.header import SCHEMA_VERSION, Header, LabelView, Paper, PartEntry, Rule, SourceEntry
-from curation.manifest.manifest import Manifest
-from curation.sources.datasets import licence_facts
+from tests.worlds.listed_manifest import manifest_of_lists
 
 CLASSES = ("banded", "dotted", "woven")
 TEXTURES = [f"{name}/{name}_{number:04d}.jpg" for name in CLASSES for number in range(20)]
@@ -29,42 +26,6 @@ def lay(folder: Path) -> None:
     gone = "990,textures/images/bubbly/bubbly_0001.jpg,i"
     lines = ["index,image_location,decision", *rows, gone, "999,textures/images/woven/woven_0019.jpg,"]
     (folder / "textures.csv").write_text("".join(f"{line}\n" for line in lines))
-    textures_manifest().save(folder / "textures")
-
-
-def textures_manifest() -> Manifest:
-    """Return the list of textures as a manifest, in its order."""
-    ids, facts = tuple(f"dtd:{path.removesuffix('.jpg')}" for path in TEXTURES), licence_facts("dtd")
-    source = SourceEntry(
-        name="textures",
-        dataset="textures",
-        part="list",
-        namespace="dtd",
-        licence=facts.licence,
-        media_redistributable=facts.media_redistributable,
-        files=(),
-    )
-    part = PartEntry(
-        name="textures",
-        role="test",
-        sources=("textures",),
-        selection="The published list, in its order.",
-        view=LabelView(),
-        order="listed",
-        images=len(ids),
-        sha256=sha256_of_lines(ids),
-    )
-    header = Header(
-        schema_version=SCHEMA_VERSION,
-        name="textures",
-        version="1.0.0",
-        title="A list of textures",
-        paper=Paper(title="A list", authors="not stated", year=0, venue="not stated", bibtex=""),
-        taxonomy="OSC",
-        origin="as_published",
-        classes=(),
-        parts=(part,),
-        sources=(source,),
-        rule=Rule(protocol="as_published", algorithm_version=1, parameters={"textures": "test_textures.txt"}),
-    )
-    return Manifest(header, {"textures": ids})
+    ids = [f"dtd:{path.removesuffix('.jpg')}" for path in TEXTURES]
+    made = manifest_of_lists({"textures": ids}, name="textures", source="textures", namespace="dtd", order="listed")
+    made.save(folder / "textures")

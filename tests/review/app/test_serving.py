@@ -12,7 +12,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -36,40 +35,21 @@ LINUX = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="sockets a
 
 
 @contextmanager
-def listening(answer: bytes = b"") -> Iterator[int]:
-    """A program of somebody else at a port: it takes connections, and says something or nothing."""
+def listening() -> Iterator[int]:
+    """A program of somebody else at a port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        held: list[socket.socket] = []
-
-        def serve() -> None:
-            while True:
-                try:
-                    one, _ = server.accept()
-                except OSError:
-                    return
-                held.append(one)
-                with suppress(OSError):
-                    one.sendall(answer)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
         yield server.getsockname()[1]
-        # Closing alone does not wake whoever waits in accept.
-        server.shutdown(socket.SHUT_RDWR)
-        thread.join()
-        for one in held:
-            one.close()
 
 
-@pytest.mark.parametrize("answer", [b"", b"SSH-2.0-something\r\n", b"\xff" * 100_000])
-def test_a_port_in_use_is_one_error_at_once(answer: bytes) -> None:
-    with listening(answer) as port:
+def test_a_port_in_use_is_one_error_at_once() -> None:
+    with listening() as port:
         started = time.monotonic()
         with pytest.raises(ReviewError, match=f"Port {port} is not free") as caught:
             find_port(str(port))
         assert time.monotonic() - started < 30
     assert caught.value.found == "another program answers"
     assert "--port 0" in str(caught.value)
+    assert find_port(str(port)) == port
 
 
 @pytest.mark.parametrize("port", ["next", "-1", "65536", "http", "", "٣", "1e3", "9" * 5000])
