@@ -27,6 +27,11 @@ RETIRED: Mapping[str, str] = {
     "set wordnet": "leave it out: WordNet 3.0 is built in, and --edges reads another hierarchy",
     "engine": "leave it out: hotcoco computes COCO AP where it is installed (pip install 'curation[fast]'), else "
     "pycocotools",
+    "synset-map": "leave it out, and name the related categories by --near NAME=A,B",
+    "only-proposed": "leave it out: images without a proposal come last",
+    "lines": "leave it out: decisions apply to manifests, and `curation export` writes the parts of one",
+    "set text_margin": "leave it out: prompts are compared by `curation similarity neighbors`",
+    "set standard_errors": "leave it out: sets are compared by `curation similarity neighbors`",
 }
 """Options of earlier versions, or keys of them, that have no equivalent, without dashes, and what to do instead."""
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 FURTHER_SUFFIXES = (".gif", ".bmp", ".tif", ".tiff", ".jp2", ".avif", ".heic", ".heif", ".jxl", ".ppm", ".pgm")
-"""Of pictures that are counted but not read, except where people look at them."""
+"""Of pictures that are counted but not read."""
 PICTURES = SUFFIXES + FURTHER_SUFFIXES
 LARGEST_FILE = 512 << 20
 """Bytes of a photo file that are read at most."""

@@ -103,14 +103,6 @@ def test_doubts_are_told_and_strict_refuses_them(base: Path, tmp_path: Path, she
     assert not (tmp_path / "s").exists()
 
 
-def test_a_version_that_is_too_small_for_the_change_is_told(base: Path, tmp_path: Path, shell: Shell) -> None:
-    file = verdicts(base, tmp_path / "d.jsonl", (0, "remove", "anna"))
-    command = ["review", "apply", str(base), "--decisions", str(file), "--out", str(tmp_path / "m"), "--version"]
-    assert "deserves a major version" in shell.err(*command, "1.0.1", status=0)
-    for version in ("1.0.0", "two"):
-        assert main([*command, version]) == 2
-
-
 @pytest.mark.parametrize(
     "options",
     [["--near", "a=x", "--near", "a=y"], ["--near", "../x"], ["--note", "a\nb"], ["--decisions", "d.jsonl"]],

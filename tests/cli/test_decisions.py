@@ -56,7 +56,7 @@ def test_resolved_decisions_are_written_and_resolve_to_themselves(tmp_path: Path
 
 def test_bad_files_give_one_clear_message(tmp_path: Path, shell: Shell) -> None:
     bad = table(tmp_path / "d.csv", "1,coco,manual,explode,,anna,")
-    assert "d.csv, line 2" in shell.err("review", "summary", bad)
+    assert "d.csv, row 2" in shell.err("review", "summary", bad)
     assert main(["review", "summary", str(tmp_path / "none.csv")]) == 2
     good = table(tmp_path / "good.csv", "1,coco,manual,keep,,anna,")
     assert main(["review", "summary", good, good]) == 2

@@ -33,18 +33,17 @@ def folder(tmp_path: Path) -> Path:
 def test_status_needs_no_database(folder: Path, shell: Shell) -> None:
     text = shell.out("review", "status", "--folder", folder)
     assert "4 of 8 images decided: near 3, conflict 1" in text
-    assert "0002   0 of 4" in text
     assert "anna, ben" in text
 
 
 def test_status_names_photos_that_cannot_be_looked_at(tmp_path: Path, shell: Shell) -> None:
-    bad = {"missing": ["coco:000000000009"], "truncated": [f"coco:{number:012d}" for number in range(7)]}
+    bad = {"missing": ["coco:000000000009"], "unreadable": [f"coco:{number:012d}" for number in range(7)]}
     record = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="", batches={"0001": 8}, bad_photos=bad)
     write_record(tmp_path, record)
     text = shell.out("review", "status", "--folder", tmp_path)
     assert "Photos that cannot be shown" in text
     assert re.search(r"missing +1 +coco:000000000009\n", text)
-    assert re.search(r"truncated +7 +coco:000000000000, coco:000000000001, coco:000000000002, …", text)
+    assert re.search(r"unreadable +7 +coco:000000000000, coco:000000000001, coco:000000000002, …", text)
     assert shell.data("review", "status", "--folder", tmp_path, "--json")["bad_photos"] == bad
 
 
@@ -57,9 +56,6 @@ def test_status_counts_images_that_are_not_shown(folder: Path, shell: Shell) -> 
     assert re.search(r"missing +1 +coco:000000000009\n", text)
     data = shell.data("review", "status", "--folder", folder, "--json")
     assert data["left_out"] == left_out
-    (folder / "boxes.jsonl").write_text("{}\n")
-    warned = shell.err("review", "status", "--folder", folder, status=0)
-    assert "boxes.jsonl is not read any more: correct the annotations" in warned
 
 
 def test_a_record_of_the_version_before_is_read(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from curation.evaluation.problem import Bools, Floats, Int64s, Stray
 from curation.evaluation.score_files import IMAGES, LABELS, PREDICTIONS, Keys, open_columns
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.review.decisions.cleaned_lists import judged_counts
+from curation.review.decisions.application import judged_counts
 from curation.review.decisions.files import read_decisions
 from curation.review.decisions.resolution import standing_verdicts
 from curation.signals.hierarchy.class_lists import class_in

@@ -6,38 +6,27 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table, counted_examples
-from curation.cli.outputs import NEW_MANIFEST, OUTPUT_FILE
+from curation.cli.outputs import NEW_MANIFEST
 from curation.cli.verbs.review.summary import conflict_table, coverage_table, note_table
-from curation.core.writing import write_bytes
 from curation.manifest.manifest import write_manifest
-from curation.review.decisions.from_files import AppliedDecisions, apply_from_files
+from curation.review.decisions.application import Application
+from curation.review.decisions.from_files import apply_from_files
 
 
-def apply(
-    reviewed: Annotated[AppliedDecisions, apply_from_files],
-    /,
-    *,
-    out: Annotated[Path, NEW_MANIFEST, "DIR"],
-    lines: Annotated[Path | None, OUTPUT_FILE] = None,
-) -> Answer:
+def apply(applied: Annotated[Application, apply_from_files], /, *, out: Annotated[Path, NEW_MANIFEST, "DIR"]) -> Answer:
     """Apply recorded decisions to a manifest: a new version that names their digest.
 
     Parameters
     ----------
     out
         folder of the new manifest
-    lines
-        write a published list again, without the lines of removed images
     """
-    remaining_lines = None if lines is None else reviewed.lines()
-    write_manifest(reviewed.applied.manifest, out)
-    if lines is not None and remaining_lines is not None:
-        write_bytes(lines, remaining_lines)
-    return Answer({**reviewed.data(), "out": str(out)}, _lines(reviewed, out))
+    write_manifest(applied.manifest, out)
+    return Answer({**applied.data(), "out": str(out)}, _lines(applied, out))
 
 
-def _lines(reviewed: AppliedDecisions, out: Path) -> list[Line]:
-    base, applied, resolution = reviewed.base, reviewed.applied, reviewed.resolution
+def _lines(applied: Application, out: Path) -> list[Line]:
+    base, resolution = applied.base, applied.resolution
     made = applied.manifest
     before = {part.name: part.images for part in base.header.parts}
     rows = tuple(

@@ -10,7 +10,7 @@ from typing import Annotated
 from curation.cli.output import Answer, Line, Table, counted_examples
 from curation.cli.outputs import OUTPUT_FILE
 from curation.review.decisions.agreement import Kappa, ListCount, StageAgreement
-from curation.review.decisions.cleaned_lists import UNJUDGED, Coverage
+from curation.review.decisions.application import UNJUDGED, Coverage
 from curation.review.decisions.files import DecisionFile
 from curation.review.decisions.from_files import DecisionReport, report_decisions
 from curation.review.decisions.resolution import Conflict
@@ -50,7 +50,7 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
     if report.coverage:
         tables.append(coverage_table(report.coverage))
     elif any(file.codes for file in report.files):
-        tables.append(note_table(UNJUDGED, ["--manifest M, or a list of images, counts those that nobody judged."]))
+        tables.append(note_table(UNJUDGED, ["--manifest M counts those that nobody judged."]))
     if resolution.conflicts:
         tables.append(conflict_table(resolution.conflicts))
     tables += [_agreement_table(stage) for stage in report.agreement]
@@ -76,13 +76,13 @@ def _file_table(files: Sequence[DecisionFile]) -> Table:
             row.name,
             row.format,
             str(row.rows),
-            # Of other forms repeats are rows of a log, and those that differ are conflicts.
-            *(counted_examples(ids) if row.format == "table" else "-" for ids in (row.repeated, row.contradicted)),
+            # Of other forms repeats are rows of a log.
+            counted_examples(row.repeated) if row.format == "table" else "-",
             row.sha256[:19],
         )
         for row in files
     )
-    return Table("Files", ("file", "format", "rows", "images repeated", "judged differently", "digest"), rows)
+    return Table("Files", ("file", "format", "rows", "images repeated", "digest"), rows)
 
 
 def _code_table(files: Sequence[DecisionFile]) -> Table:
@@ -130,16 +130,19 @@ def _reasons(listed: ListCount) -> str:
 
 
 def _agreement_table(agreement: StageAgreement) -> Table:
-    rows = [(pair.first, pair.second, str(pair.images), str(pair.same), _kappa(pair.kappa)) for pair in agreement.pairs]
+    rows = [
+        (pair.first, pair.second, str(pair.images), str(pair.same), kappa_text(pair.kappa)) for pair in agreement.pairs
+    ]
     if agreement.fleiss is not None:
         fewest, most = agreement.fleiss.raters
         raters = f"Fleiss, {fewest} to {most} verdicts an image" if fewest != most else "Fleiss"
-        rows.append(("all", raters, str(agreement.fleiss.items), "-", _kappa(agreement.fleiss)))
+        rows.append(("all", raters, str(agreement.fleiss.items), "-", kappa_text(agreement.fleiss)))
     title = f"Agreement at stage {agreement.stage} (Cohen's kappa of two, Fleiss' of all)"
     return Table(title, ("reviewer", "reviewer", "images of both", "same", "kappa"), tuple(rows))
 
 
-def _kappa(kappa: Kappa) -> str:
+def kappa_text(kappa: Kappa) -> str:
+    """Return a kappa with three decimals, or why there is none."""
     return f"undefined: {kappa.reason}" if kappa.value is None else f"{kappa.value:.3f}"
 
 
