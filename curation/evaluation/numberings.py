@@ -97,37 +97,6 @@ def _names_photos(data: bytes) -> bool:
     )
 
 
-def other_numbering(
-    records: Records, label: Int32s, truth: GroundTruth, other: Mapping[int, str], *, from_truth: bool
-) -> str | None:
-    """Return what to try where ids do not fit the numbering in use, but fit the other one; None where they do not.
-
-    Ids alone do not tell: 1, 2 and 4 are ids of the dataset, and indices of the manifest. All of them are ids of the
-    other numbering, and more detections lie on objects of their class under it.
-
-    Parameters
-    ----------
-    label : ndarray of int32, shape (n,)
-        Position of each record's class under the numbering in use, negative for none.
-    other : mapping of int to str
-        The class of each id of the other numbering.
-    from_truth : bool
-        Whether the numbering in use is the truth file's, and the other one the manifest's; else the other way round.
-    """
-    # -1 is unknown in every numbering, and tells nothing.
-    used = records.used_ids - {-1}
-    if not used or not used <= other.keys():
-        return None
-    classes = {name: position for position, name in enumerate(truth.classes)}
-    numbers = replace(records, categories=[])
-    read = numbers.labels({number: classes.get(name, -1) for number, name in other.items()})
-    position = truth.resolve(records.image_ids, records.file_names).position
-    if _on_their_class(records, position, read, truth) <= _on_their_class(records, position, label, truth):
-        return None
-    owner, option = ("the manifest", "manifest") if from_truth else ("the truth file", "truth")
-    return f"all ids of the file are ids of {owner}: --category-ids {option} reads them so"
-
-
 def _on_their_class(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> int:
     """Return how many detections overlap an object of their class by half (IoU)."""
     rows = (position >= 0) & (label >= 0) & (np.abs(records.boxes) <= MAX_COORDINATE).all(axis=1)

@@ -20,7 +20,7 @@ from curation.core.wording import warn_of_near_names
 from curation.evaluation.conventions import LAYOUTS, VALUES, boxes_in_pixels
 from curation.evaluation.detection_files import is_yolo_results, read_other_form
 from curation.evaluation.doubts import doubt, stray_hint
-from curation.evaluation.numberings import ids_from_zero, other_numbering
+from curation.evaluation.numberings import ids_from_zero
 from curation.evaluation.problem import (
     MAX_COORDINATE,
     UNKNOWN,
@@ -83,8 +83,6 @@ class Accepted(NamedTuple):
         Detections without scores: theirs are NaN.
     other_classes : bool
         Detections of classes that a federated truth lacks, each such class with its own negative label.
-    folded : bool
-        Class names that differ in case and surrounding blanks alone, and any other class: it has a negative label.
     boxes : str
         ``LAYOUT`` or ``LAYOUT:UNIT`` of `curation.evaluation.conventions`.
     bounded : bool
@@ -93,7 +91,6 @@ class Accepted(NamedTuple):
 
     scoreless: bool = False
     other_classes: bool = False
-    folded: bool = False
     boxes: str = LAYOUTS[0]
     bounded: bool = False
 
@@ -274,12 +271,9 @@ def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted:
     names, used = set(records.categories), records.used_ids
     table |= {name: position for position, name in enumerate(truth.classes) if name in names}
     table |= {number: position for position, number in enumerate(truth.class_numbers) if number in used}
-    if accepted.folded:
-        labels = {name.strip().lower(): position for position, name in enumerate(truth.classes)}
-        table |= {name: labels[key] for name in names if name and (key := name.strip().lower()) in labels}
     label = records.labels(table)
     strange = np.flatnonzero(label == STRANGE)
-    if accepted.folded or (accepted.other_classes and truth.federated is not None and (label >= 0).any()):
+    if accepted.other_classes and truth.federated is not None and (label >= 0).any():
         others: dict[str, int] = {}
         label[strange] = [
             DISAGREEING - 1 - others.setdefault(records.named(row), len(others)) for row in strange.tolist()
@@ -293,7 +287,6 @@ def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted:
         truth=truth,
         expected=f"category_id of a known class: {_list(truth)}; or unknown "
         f"({', '.join(map(str, truth.unknown_numbers))})",
-        hint=lambda: other_numbering(records, label, truth, truth.other_numbers, from_truth=truth.ids_from_truth),
     )
     return label
 
@@ -307,7 +300,6 @@ def _require_classes(
     other_classes: Stray,
     truth: GroundTruth,
     expected: str,
-    hint: Callable[[], str | None],
     task: str = "",
     names: Mapping[int, str] | None = None,
 ) -> None:
@@ -328,7 +320,8 @@ def _require_classes(
         STRANGE: "A detection has a category that " + (f"task {task} does not name" if task else "is not known"),
         DISAGREEING: "A detection's category and category_id name different classes",
     }[int(labels[row])]
-    advice = "curation inspect TRUTH --detections FILE looks for another numbering or spelling"
+    advice = "curation inspect TRUTH --detections FILE looks for another numbering or spelling; with a manifest, "
+    advice += "--category-ids says whose ids they are"
     if labels[row] != DISAGREEING and not strange.all():
         advice = f"--on-error classes=drop leaves out detections of such classes, and counts them; {advice}"
     if labels[row] == _UNKNOWN:
@@ -340,7 +333,7 @@ def _require_classes(
         where=columns.at(row),
         expected=expected,
         found=f"{records.named(row)}{f' ({name})' if name else ''}; such detections: {int(refused.sum())}",
-        hint=hint() or advice,
+        hint=advice,
     )
 
 
@@ -687,7 +680,6 @@ def _task_labels(records: Records, columns: RawColumns, truth: TaskTruth, source
         task=task.name,
         names={number: name for name, number in numbers.items()},
         expected=f"unknown ({' or '.join(unknown)}), or a known class: {_list(truth.truth)}",
-        hint=lambda: other_numbering(records, labels, truth.truth, task.other_numbers, from_truth=task.numbers is None),
     )
     return labels
 

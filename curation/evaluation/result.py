@@ -287,7 +287,7 @@ class Result:
             for measure, row in values_of(scored, self.report.measures)
         ]  # fmt: skip
         names = (*PLACES, "measure", "parameters", "value", "unit", "better", "n", "undefined")
-        return Table("measures", tuple(map(Column, names)), rows, file=bool(self.report.tidy))
+        return Table("measures", tuple(map(Column, names)), rows, file=True)
 
     @property
     def measures(self) -> pd.DataFrame:
@@ -396,7 +396,6 @@ class Result:
         left_out = inputs.lines(width) if any(row[-1] for row in inputs.all_rows()) else []
         more = "--all prints every measure, and the tables of classes and inputs"
         tables = [_measures_table(self, chosen), *_undefined_table(self, chosen)]
-        tables += [table for table in self._tidy(lambda tidy: tidy.always) if table.title]
         return [*left_out, *(line for table in tables for line in table.lines(width)), more]
 
     def json_data(self) -> dict[str, Any]:

@@ -123,7 +123,6 @@ def evaluate(
         inputs.about | {"difficult": "ignore", "n_images": both[0].n_images, "definitions": DEFINITIONS},
         scored=[inputs.scored("voc", _measured(numbers), {"iou": ">= 0.5"})],
         columns=lambda: precision_recall(both[0].classes, both[1], assign(*both, VOC)),
-        notes=inputs.notes,
         outcomes=lambda: {"voc": [outcomes_by_class(*both, VOC)]},
     )
 

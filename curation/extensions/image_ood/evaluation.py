@@ -11,16 +11,14 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from curation.core.arguments import Replicates, Seed
 from curation.core.errors import EvaluationError, UsageError
 from curation.core.files import missing_path
 from curation.core.process import stage
 from curation.evaluation.inputs import manifest_record
 from curation.evaluation.measures import Measured, Number, Scored, Value
 from curation.evaluation.problem import Bools, Floats, Int64s
-from curation.evaluation.resample import Resampled, resample, settings_of, tail_of
 from curation.evaluation.result import Report, Result
-from curation.evaluation.score_files import Keys, unlike_precision
+from curation.evaluation.score_files import Keys
 from curation.evaluation.separability import sign_doubt
 from curation.evaluation.variants import offer, select
 from curation.extensions.image_ood.images import (
@@ -55,11 +53,6 @@ PUBLISHED = "published"
 """Name of the results on all images, with nothing left out."""
 CLASSES = "classes"
 """The group of the per-class sets of `OodSets.by_class`."""
-DEFINITION = (
-    "Percentile bootstrap over images. Each replicate draws as many images of every set as it has, with replacement, "
-    "the sets apart. Images that are left out stay out of a replicate too, so that a difference is that of paired "
-    "values: the same draw with and without them. The mean of a group is taken in every replicate."
-)
 _NOTHING: Mapping[str, Path | LeftOut] = MappingProxyType({})
 
 
@@ -118,9 +111,8 @@ class Run:
         return [left.kept_rows(scored, is_ood=scored.name in self.oods) for scored in self.all]
 
     def notes(self, rules: Sequence[OodRules]) -> list[str]:
-        """Return notes on scores that are not finite, are all equal, or are stored with different precision."""
-        stored = {scored.name: (scored.file["stored"], scored.scores) for scored in self.all}
-        notes = [*(require_usable(scored, rules) for scored in self.all), unlike_precision(stored)]
+        """Return notes on scores that are not finite, are all equal, or are those of another set."""
+        notes = [require_usable(scored, rules) for scored in self.all]
         same: dict[bytes, str] = {}
         for scored in self.all:
             if len(scored) > 1 and (scored.scores == scored.scores[0]).all():
@@ -145,9 +137,6 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         label_key: Annotated[str | None, "KEY"] = None,
         image_key: Annotated[str | None, "KEY"] = None,
         stray: Literal["error", "drop"] = "error",
-        bootstrap: Replicates = 0,
-        seed: Seed = 0,
-        confidence: Annotated[str, "C"] = "0.95",
     ) -> Result:
         """Score image-level OOD detection: AUROC, AUPR with ID and with OOD positive, FPR95, accuracy.
 
@@ -172,12 +161,6 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             column or array, where it has another name than the usual ones
         stray : {"error", "drop"}
             scores of images that a set lacks: refuse, or leave out and report
-        bootstrap : int
-            replicates of confidence intervals over images; of a list without images also of the difference, paired
-        seed : int
-            of the bootstrap
-        confidence : str
-            of the intervals
 
         Raises
         ------
@@ -185,7 +168,6 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             Options do not fit together; a file is not there, or does not hold what it should.
         """
         rules = select(benchmark.variants, variant)
-        tail_of(confidence)
         loaded = load_manifest(manifest) if isinstance(manifest, str) else manifest
         reader = _Reader(benchmark, loaded, lists, Keys(score_key, label_key, image_key), stray)
         with stage("reading scores"):
@@ -216,7 +198,6 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             "groups": next(iter(measured.values())).groups,
             "shifted": list(first.shifted),
             "lists": records,
-            "bootstrap": None if not bootstrap else settings_of(DEFINITION, "image count", bootstrap, seed, confidence),
         }
         with stage("evaluating"):
             scored = list(_scored(measured, about))
@@ -387,9 +368,6 @@ def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iter
     """Yield the results of each run, and the mean over several runs, by list, setting, variant and row."""
     results = {name: {which: run.rows(which) for which in run.masks} for name, run in measured.items()}
     several = len(results) > 1
-    intervals = {}
-    if about["bootstrap"] is not None:
-        intervals = {name: _intervals(name, run, results[name], about["bootstrap"]) for name, run in measured.items()}
     if several:
         first = next(iter(results.values()))
         results["mean"] = {
@@ -402,14 +380,13 @@ def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iter
             record = about["lists"][which]
             for key, row in rows.items():
                 setting, variant, name = key
-                tables = {"intervals": intervals[method][which, key]} if method in intervals else {}
                 yield Scored(
                     part=name,
                     case=name,
                     task=setting,
                     split="" if which == PUBLISHED else which,
                     variant=variant,
-                    found=Measured(row.values(), tables),
+                    found=Measured(row.values(), {}),
                     truth={"images": record["images"], "left_out": record.get("file", {}).get("sha256", "")},
                     predictions=about["inputs"][run_name],
                     settings={
@@ -453,7 +430,7 @@ class _Column:
     right: Bools | None
     classes: Int64s | None = None
 
-    def take(self, rows: Any) -> _Column:
+    def take(self, rows: Bools) -> _Column:
         right, classes = (None if column is None else column[rows] for column in (self.right, self.classes))
         return _Column(self.scores[rows], right, classes)
 
@@ -484,23 +461,12 @@ class _Measured:
         self.masks: dict[str, list[Bools] | None] = {PUBLISHED: None}
         self.masks |= {name: run.kept_by(left) for name, left in left_out.items()}
 
-    def rows(self, which: str, drawn: Sequence[Int64s] | None = None) -> dict[RowKey, Row]:
-        """Return the numbers by setting, variant and row.
-
-        Parameters
-        ----------
-        which : str
-            Name of a list; the images that it leaves out are ignored.
-        drawn : sequence of ndarray of int64, optional
-            Positions of the images drawn of each set; all of them by default.
-        """
+    def rows(self, which: str) -> dict[RowKey, Row]:
+        """Return the numbers by setting, variant and row, without the images that a list leaves out."""
         masks = self.masks[which]
-        columns = {}
-        for number, (name, column) in enumerate(self.sets.items()):
-            rows: Any = slice(None) if drawn is None else drawn[number]
-            if masks is not None:
-                rows = masks[number] if drawn is None else rows[masks[number][rows]]
-            columns[name] = column.take(rows)
+        columns = self.sets
+        if masks is not None:
+            columns = {name: column.take(mask) for (name, column), mask in zip(columns.items(), masks, strict=True)}
         return {
             (setting, variant, name): row
             for setting, ids in self.ids.items()
@@ -550,38 +516,3 @@ def _over_runs(rows: Sequence[Row]) -> Row:
         mean[name] = float(np.mean(values)) if defined else None  # type: ignore[arg-type]
         std[f"{name}_std"] = float(np.std(values)) if defined else None  # type: ignore[arg-type]
     return Row({**mean, **std}, {**rows[0].n, "runs": len(rows)}, rows[0].undefined)
-
-
-def _intervals(
-    name: str, run: _Measured, rows: Mapping[str, Mapping[RowKey, Row]], bootstrap: Mapping[str, Any]
-) -> dict[tuple[str, RowKey], dict[str, list[Any]]]:
-    """Return the intervals of every number of a run, and of the difference to `PUBLISHED` of every other list."""
-
-    def cells(rows_by_key: Mapping[RowKey, Row]) -> Floats:
-        return np.array([[row.numbers[key] for key in NUMBERS] for row in rows_by_key.values()], np.float64)
-
-    resampled = resample(
-        lambda drawn: {which: cells(run.rows(which, drawn)) for which in run.masks},
-        [len(column.scores) for column in run.sets.values()],
-        replicates=bootstrap["replicates"],
-        seed=bootstrap["seed"],
-        label=f"bootstrap {name[:20]}",
-    )
-    others = [which for which in run.masks if which != PUBLISHED]
-    gaps = Resampled(
-        {which: resampled.estimate[which] - resampled.estimate[PUBLISHED] for which in others},
-        {which: resampled.samples[which] - resampled.samples[PUBLISHED] for which in others},
-    )
-    tail = tail_of(bootstrap["confidence"])
-    columns = {}
-    for which, row_keys in rows.items():
-        kinds = [("", resampled.intervals(which, tail))]
-        kinds += [(PUBLISHED, gaps.intervals(which, tail))] if which in others else []
-        for number, row_key in enumerate(row_keys):
-            records = [
-                {"compared_with": other, "measure": key, **cell}
-                for other, table in kinds
-                for key, cell in zip(NUMBERS, table[number], strict=True)
-            ]
-            columns[which, row_key] = {key: [record[key] for record in records] for key in records[0]}
-    return columns
