@@ -59,7 +59,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "OodOptions.threshold": OptionName("set", "threshold"),
     "evaluate.queries": OptionName("set", "queries"),
     "evaluate.id_classes": OptionName("set", "id_classes"),
-    "evaluate.boxes": OptionName("set", "boxes"),
     # One word an idea.
     "profile": OptionName("variant"),
     "grid": OptionName("variant"),

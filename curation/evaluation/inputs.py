@@ -283,8 +283,6 @@ class OnePart:
     about : dict
     frequencies : dict of str to str
         How often training images show each class, where the truth states it.
-    form : str
-        Of the boxes in the file of detections.
     """
 
     part: Part
@@ -292,7 +290,6 @@ class OnePart:
     about: dict[str, Any]
     name: str = "test"
     frequencies: dict[str, str] = field(default_factory=dict)
-    form: str = ACCEPTED.boxes
 
     @classmethod
     def of(
@@ -321,7 +318,7 @@ class OnePart:
         inputs = {"test": {"truth": part.file, "detections": read.file}}
         record = manifest_record(opened, part=name)
         facts = about(known, inputs, manifest=record, option_files={"classes": classes})
-        return cls(part, read, facts, name or source.part, frequencies, accepted.boxes)
+        return cls(part, read, facts, name or source.part, frequencies)
 
     def scored(self, variant: str, found: Measured, operating_point: dict[str, str]) -> Scored:
         """Return what was measured with what tells whether another result is comparable."""

@@ -505,7 +505,7 @@ def settings_of(rules: Rules) -> dict[str, str]:
 
 
 def _drawings(result: Result) -> Iterator[Figure]:
-    from curation.evaluation.open_world_figures import impact_figure, unknown_figure
+    from curation.evaluation.figures import impact_figure, unknown_figure
 
     for variant in dict.fromkeys(scored.variant for scored in result.scored):
         tasks = {

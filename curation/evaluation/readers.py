@@ -17,10 +17,8 @@ from curation.core.errors import MissingFileError, PredictionError
 from curation.core.files import missing_path
 from curation.core.reading import InputFile
 from curation.core.wording import warn_of_near_names
-from curation.evaluation.conventions import LAYOUTS, VALUES, boxes_in_pixels
 from curation.evaluation.detection_files import is_yolo_results, read_other_form
 from curation.evaluation.doubts import doubt, stray_hint
-from curation.evaluation.numberings import ids_from_zero
 from curation.evaluation.problem import (
     MAX_COORDINATE,
     UNKNOWN,
@@ -32,7 +30,7 @@ from curation.evaluation.problem import (
     Int64s,
     Stray,
 )
-from curation.evaluation.result_records import DISAGREEING, STRANGE, Records, read_records
+from curation.evaluation.result_records import DISAGREEING, STRANGE, Records, ids_from_zero, read_records
 from curation.evaluation.truth import TaskTruth
 from curation.sources.identity import AMBIGUOUS
 from curation.sources.source import Source
@@ -75,7 +73,7 @@ class Policy:
 
 
 class Accepted(NamedTuple):
-    """What a variant reads that all others refuse, and the form of the file's boxes.
+    """What a variant reads that all others refuse.
 
     Attributes
     ----------
@@ -83,16 +81,10 @@ class Accepted(NamedTuple):
         Detections without scores: theirs are NaN.
     other_classes : bool
         Detections of classes that a federated truth lacks, each such class with its own negative label.
-    boxes : str
-        ``LAYOUT`` or ``LAYOUT:UNIT`` of `curation.evaluation.conventions`.
-    bounded : bool
-        Boxes are held against the sizes of the truth's images.
     """
 
     scoreless: bool = False
     other_classes: bool = False
-    boxes: str = LAYOUTS[0]
-    bounded: bool = False
 
 
 ACCEPTED = Accepted()
@@ -216,8 +208,6 @@ def _read_json(
     columns = RawColumns(records.boxes, records.scores, at, records.background)
     label = labels_of(records, columns)
     position, is_known, disagreeing = locate(records.image_ids, truth, at, records.file_names)
-    if accepted.bounded:
-        columns = _in_pixels(columns, position, is_known, accepted.boxes, truth.stated_sizes)
     negative = check_values(columns, policy, scoreless=accepted.scoreless)
     if not is_known.all() and policy.stray == "error":
         references = records.references
@@ -240,25 +230,6 @@ def _lie_on(truth: GroundTruth, records: Records, rows: Bools) -> bool:
     """Return whether some records all name images of a truth."""
     position = truth.resolve(records.image_ids, records.file_names).position[rows]
     return bool((position >= 0).all())
-
-
-def _in_pixels(columns: RawColumns, position: Int32s, is_known: Bools, form: str, sizes: Floats) -> RawColumns:
-    """Return columns with boxes as ``x, y, w, h`` in pixels; refuse a form under which most leave their images."""
-    of_image = np.where(is_known[:, None], sizes[position], np.nan)
-    boxes = boxes_in_pixels(columns.boxes, form, np.where(is_known[:, None], of_image, 1.0))
-    lost = is_known & ~np.isfinite(boxes).all(axis=1)
-    beyond = (boxes[:, :2] < -1) | (boxes[:, :2] + boxes[:, 2:] > of_image + 1) | (boxes[:, 2:] < 0)
-    has_size, outside = np.isfinite(of_image).all(axis=1), beyond.any(axis=1)
-    if lost.any() or 2 * int((has_size & outside).sum()) > int(has_size.sum()):
-        row = int(np.argmax(lost if lost.any() else has_size & outside))
-        raise PredictionError(
-            "The truth does not state the size of an image" if lost.any() else "Most boxes reach beyond their images",
-            where=columns.at(row),
-            expected=f"boxes as {form}, one form for the whole file, held against the width and height of the images",
-            found=f"{columns.boxes[row].tolist()} on an image of {of_image[row].tolist()} pixels",
-            hint=f"--set boxes=FORM, FORM being {VALUES['boxes']}; curation inspect TRUTH --detections FILE finds it",
-        )
-    return replace(columns, boxes=boxes)
 
 
 def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted: Accepted, policy: Policy) -> Int32s:

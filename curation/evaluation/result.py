@@ -159,7 +159,7 @@ class Result:
     >>> result = Result(Report("none", (), lambda result: ()), {})
     >>> result
     <Result of none: 0 numbers>
-    >>> result.flat()
+    >>> result.numbers()
     {}
     """
 
@@ -303,30 +303,6 @@ class Result:
     def numbers(self) -> dict[str, Number | None]:
         """Return every declared number by what was scored and its key, ``t1/clean/UR``; None where undefined."""
         return {f"{label}/{key}".lstrip("/"): value for label, key, value in self._numbers()}
-
-    def flat(self) -> dict[str, float]:
-        """Return every number that is defined by a name that loggers take, ``t1_clean_UR``.
-
-        Names hold letters, digits and underscores alone, as Weights & Biases and MLflow accept them: ``@`` is ``_at_``.
-        `settings` says what the numbers rest on.
-
-        Raises
-        ------
-        UsageError
-            Two numbers would have one name.
-        """
-        values = self.numbers()
-        names: dict[str, str] = {}
-        for key in values:
-            if (other := names.setdefault(_legal(key), key)) != key:
-                raise UsageError(
-                    "Two numbers have one name for loggers",
-                    where=_legal(key)[:200],
-                    found=f"{other} and {key}"[:200],
-                    hint="take them from result.measures",
-                )
-        chosen = {name: values[key] for name, key in names.items()}
-        return {name: float(value) for name, value in chosen.items() if value is not None}
 
     def settings(self) -> dict[str, str]:
         """Return what the numbers rest on, as texts by names that loggers take: digests, versions, settings."""

@@ -13,12 +13,11 @@ from curation.core.errors import UsageError
 from curation.core.process import stage
 from curation.core.wording import counted as counted_words
 from curation.evaluation.coco_precision import CocoEvaluation, labelled, library, with_classes_in_use
-from curation.evaluation.conventions import VALUES, is_form
 from curation.evaluation.inputs import LISTED, POLICY, READING, Listed, OnePart, Policy, Reading, Truth
 from curation.evaluation.measures import Measured, Scored, Value, definitions, percent
 from curation.evaluation.outcomes import Outcomes, outcomes_by_class
 from curation.evaluation.problem import Detections, GroundTruth
-from curation.evaluation.readers import ACCEPTED, Accepted
+from curation.evaluation.readers import Accepted
 from curation.evaluation.result import Column, Report, Result, Tidy
 from curation.evaluation.variants import Rules
 from curation.extensions.detection_ap import federated
@@ -63,7 +62,6 @@ def evaluate(
     variant: tuple[Variant, ...] | Variant = (),
     image_limit: int = 300,
     class_limit: int = 10_000,
-    boxes: str = ACCEPTED.boxes,
     reading: Reading = READING,
     policy: Policy = POLICY,
     listed: Listed = LISTED,
@@ -87,8 +85,6 @@ def evaluate(
         of variant lvis: detections of an image that count
     class_limit : int
         of variant lvis-fixed: detections of a class that count
-    boxes : str
-        form of all boxes of the detections: LAYOUT or LAYOUT:UNIT, such as xyxy or xyxy:0-1000
     reading : Reading
     policy : Policy
     listed : Listed
@@ -101,16 +97,11 @@ def evaluate(
         Options do not fit together.
     """
     requested = (variant,) if isinstance(variant, str) else variant or ("",)
-    if min(image_limit, class_limit) < 1 or not is_form(boxes):
-        raise UsageError(
-            "Invalid setting", where="--set", expected=f"limits of at least 1; boxes={VALUES['boxes']}", found=boxes
-        )
+    if (least := min(image_limit, class_limit)) < 1:
+        raise UsageError("Invalid setting", where="--set", expected="limits of at least 1", found=str(least))
     is_scoreless = requested in (("all",), (SCORE_FREE,))
     accepted = Accepted(
-        scoreless=is_scoreless,
-        other_classes="all" in requested or any(name in _LIMITED for name in requested),
-        boxes=boxes,
-        bounded=is_scoreless or boxes != ACCEPTED.boxes,
+        scoreless=is_scoreless, other_classes="all" in requested or any(name in _LIMITED for name in requested)
     )
     inputs = OnePart.of(
         truth, detections, classes=classes, reading=reading, policy=policy, listed=listed, accepted=accepted
@@ -168,7 +159,7 @@ def _scored(inputs: OnePart, name: str, limit: Limit | None) -> tuple[Scored, di
     truth, detections = inputs.part.truth, inputs.read.detections
     if name == SCORE_FREE:
         measured = score_free(truth, detections)
-        settings = {"iou": ">= 0.5", "matching": MATCHING, "boxes": inputs.form}
+        settings = {"iou": ">= 0.5", "matching": MATCHING}
         n_scored = int(np.isfinite(detections.scores).sum())
         note = f"variant {name} passes over the scores that {n_scored} of {len(detections)} detections state"
         measured = measured._replace(notes=[note] if n_scored else [])

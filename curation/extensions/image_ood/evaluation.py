@@ -431,8 +431,8 @@ class _Column:
     classes: Int64s | None = None
 
     def take(self, rows: Bools) -> _Column:
-        right, classes = (None if column is None else column[rows] for column in (self.right, self.classes))
-        return _Column(self.scores[rows], right, classes)
+        right = None if self.right is None else self.right[rows]
+        return _Column(self.scores[rows], right, None if self.classes is None else self.classes[rows])
 
 
 class _Measured:
