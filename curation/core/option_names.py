@@ -74,7 +74,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "val_part": OptionName("part", "val"),
     "wilderness_part": OptionName("part", "wilderness"),
     "id_scores": OptionName("scores"),
-    "without_kin": OptionName("without", "related"),
     "duplicates.images": OptionName("photos"),
     "evaluate.images": OptionName("lists"),
     "kin.images": OptionName("lists"),

@@ -20,14 +20,7 @@ from curation.evaluation.problem import (
     classes_of_manifest,
     classes_of_source,
 )
-from curation.evaluation.readers import (
-    ACCEPTED,
-    Accepted,
-    ReadDetections,
-    is_voc_results,
-    read_coco_results,
-    read_voc_results,
-)
+from curation.evaluation.readers import ACCEPTED, Accepted, ReadDetections, read_detections
 from curation.evaluation.readers import Policy as Policy
 from curation.evaluation.result import stem_of, truth_digests
 from curation.evaluation.truth import Part, ground_truth, viewed
@@ -257,7 +250,7 @@ def require_manifest_for_ids(category_ids: CategoryIds | None, *, manifest: obje
 def detections_of(
     path: Path, part: Part, policy: Policy, *, other: Part | None = None, accepted: Accepted = ACCEPTED
 ) -> ReadDetections:
-    """Return detections on a part, from COCO results or a folder of VOC results.
+    """Return detections on a part.
 
     Parameters
     ----------
@@ -266,10 +259,8 @@ def detections_of(
     accepted : Accepted
         Of COCO results.
     """
-    if is_voc_results(path):
-        return read_voc_results(path, part.truth, policy)
     others = None if other is None else other.truth
-    return read_coco_results(path, part.truth, policy, others=others, accepted=accepted)
+    return read_detections(path, part.truth, policy, others=others, accepted=accepted)
 
 
 @dataclass(frozen=True, slots=True)

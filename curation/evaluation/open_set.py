@@ -194,12 +194,6 @@ class RecallPoints:
         is_below = np.abs(self.recall[below] - recall) <= np.abs(self.recall[above] - recall)
         return np.searchsorted(self.recall, self.recall[np.where(is_below, below, above)])
 
-    def as_lists(self) -> dict[str, list[Any]]:
-        """Return the columns as equally long lists, by name."""
-        names = ("rank", "score", "recall", "kept", "kept_closed", "on_unknown")
-        columns = {name: getattr(self, name).tolist() for name in names}
-        return columns if self.n_positive else columns | {"recall": [None] * len(self.rank)}
-
 
 def recall_points(
     found: Outcomes, n_known: int, *, without_objects: bool = False, added: float = 0.0

@@ -1,9 +1,7 @@
-"""Detections from files: COCO results in JSON or JSON lines, or VOC results; one policy for what does not belong."""
+"""Detections of files, whatever their form, and one policy for what does not belong."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -12,12 +10,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from curation.core.canonical import sha256_of_lines
-from curation.core.errors import MissingFileError, PredictionError
-from curation.core.files import missing_path
+from curation.core.errors import PredictionError
 from curation.core.reading import InputFile
-from curation.core.wording import warn_of_near_names
-from curation.evaluation.detection_files import is_yolo_results, read_other_form
+from curation.evaluation.detection_files import read_other_form
 from curation.evaluation.doubts import doubt, stray_hint
 from curation.evaluation.problem import (
     MAX_COORDINATE,
@@ -144,7 +139,7 @@ class RawColumns:
     background: Floats | None = None
 
 
-def read_coco_results(
+def read_detections(
     path: Path,
     truth: GroundTruth,
     policy: Policy | None = None,
@@ -154,10 +149,11 @@ def read_coco_results(
 ) -> ReadDetections:
     """Return the detections of a COCO results file: records of ``image_id``, class, ``bbox`` and ``score``.
 
-    A ``file_name`` may replace or accompany the id (see `curation.sources.identity`). Records form a list,
-    or have a line each (JSON lines); the file may be compressed by gzip. The class is ``category_id`` as in the truth,
-    or ``category``, a name. Detections called ``unknown`` are left out and counted: the measures are about known
-    classes, for which these detections are neither right nor wrong.
+    Or of a file in another form (`curation.evaluation.detection_files.read_other_form`). A ``file_name`` may replace or
+    accompany the id (see `curation.sources.identity`). Records form a list, or have a line each (JSON lines); the file
+    may be compressed by gzip. The class is ``category_id`` as in the truth, or ``category``, a name. Detections called
+    ``unknown`` are left out and counted: the measures are about known classes, for which these detections are neither
+    right nor wrong.
 
     Parameters
     ----------
@@ -178,7 +174,7 @@ def read_coco_results(
         finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
         an image that is not in the ground truth. The message names the record.
     """
-    return _read_json(
+    return _read(
         path,
         truth,
         policy or Policy(),
@@ -188,7 +184,7 @@ def read_coco_results(
     )
 
 
-def _read_json(
+def _read(
     path: Path,
     truth: GroundTruth,
     policy: Policy,
@@ -471,123 +467,6 @@ def _list(truth: GroundTruth) -> str:
     return text if len(text) <= 4 * _SHOWN else text[: 4 * _SHOWN] + "…"
 
 
-VOC_FILE = re.compile(r"comp[0-9]+_det_[^_]+_(?P<name>.+)\.txt\Z")
-_FIELDS = 6
-_LONGEST = (255, 64)
-"""Characters of an image name, and of a number: one endless token would cost its length in every row."""
-
-
-def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = None) -> ReadDetections:
-    """Return the detections of a VOC results folder (``comp4_det_test_CLASS.txt``) or of a single such file.
-
-    Each line is ``image score x1 y1 x2 y2`` with 1-based inclusive corners; the box becomes
-    ``x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1``. Files are read in the order of the classes; a class without a file
-    has no detections.
-
-    Parameters
-    ----------
-    truth : GroundTruth
-        The part they belong to; the lines name its images by the names of their files.
-    policy : Policy, optional
-
-    Raises
-    ------
-    MissingFileError
-        No such file or folder, or no results file in it.
-    PredictionError
-        As `read_coco_results`, and for a file of a class that is not known. The message names the line.
-    """
-    policy = policy or Policy()
-    label_of = {name: number for number, name in enumerate(truth.classes)}
-    parts, digests = list[Detections](), list[str]()
-    rows, left_out = 0, Counter[str]()
-    for name, file in _files_by_class(path, truth).items():
-        input_file = InputFile(file, kind="results file")
-        digests.append(f"{input_file.sha256.removeprefix('sha256:')}  {file.name}")
-        if name not in label_of:
-            if name != UNKNOWN and "drop" not in (policy.stray, policy.other_classes):
-                raise PredictionError(
-                    "A results file names no known class",
-                    where=str(file),
-                    expected="one file a class of: " + ", ".join(truth.classes)[: 4 * _SHOWN],
-                    found=name[:_SHOWN],
-                    hint="--on-error classes=drop leaves it out and reports how many detections it holds",
-                )
-            lines = sum(1 for line in input_file.data.splitlines() if line.strip())
-            left_out["unknown" if name == UNKNOWN else "stray"] += lines
-            rows += lines
-            continue
-        images, columns = _parse(input_file.data, file)
-        left_out["negative"] += check_values(columns, policy)
-        position, there, _ = locate(None, truth, columns.at, images)
-        if not there.all() and policy.stray == "error":
-            first = images[int(np.argmin(there))][:_SHOWN]
-            raise stray_error(columns, there, f"image {first!r}", truth)
-        label = np.full(len(images), label_of[name], np.int32)
-        parts.append(take_rows(columns, position, label, there))
-        left_out["stray"] += int((~there).sum())
-        rows += len(images)
-
-    digest = f"sha256:{digests[0].split()[0]}" if path.is_file() else sha256_of_lines(sorted(digests))
-    counts = report(stray=left_out["stray"], negative=left_out["negative"], unknown=left_out["unknown"])
-    return ReadDetections(Detections.joined(parts), path.name, digest, rows, counts)
-
-
-def is_voc_results(path: Path) -> bool:
-    """Return whether a path is a folder, but for one of YOLO's, or a text file named as VOC results are."""
-    return (path.is_dir() and not is_yolo_results(path)) or VOC_FILE.match(path.name) is not None
-
-
-def _files_by_class(path: Path, truth: GroundTruth) -> dict[str, Path]:
-    """Return the results file of each class, known classes first in their order."""
-    if not path.exists():
-        raise missing_path("The detections do not exist", path)
-    files: dict[str, Path] = {}
-    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
-        match = VOC_FILE.match(file.name)
-        if match is None:
-            continue
-        if match["name"] in files:
-            raise PredictionError(
-                "Two results files name one class",
-                where=str(file),
-                expected="files of one competition and one image set",
-                found=f"{files[match['name']].name} and {file.name}",
-            )
-        files[match["name"]] = file
-    if not files:
-        raise MissingFileError(
-            "No VOC results files found",
-            where=str(path),
-            expected="comp4_det_test_CLASS.txt, one a class; or labels/STEM.txt and data.yaml, as YOLO has them",
-        )
-    known = set(truth.classes)
-    others = [name for name in files if name not in known]
-    warn_of_near_names(str(path), others, truth.classes)
-    order = [name for name in truth.classes if name in files]
-    return {name: files[name] for name in (*order, *others)}
-
-
-def _parse(data: bytes, path: Path) -> tuple[list[str], RawColumns]:
-    lines = data.decode("utf-8", errors="replace").splitlines()
-    while lines and not lines[-1].strip():
-        lines.pop()
-    fields = [line.split() for line in lines]
-    numbers = np.empty((len(fields), _FIELDS - 1), np.float64)
-    for row, entries in enumerate(fields):
-        try:
-            if len(entries) != _FIELDS or len(entries[0]) > _LONGEST[0] or max(map(len, entries[1:])) > _LONGEST[1]:
-                raise ValueError
-            numbers[row] = [float(entry) for entry in entries[1:]]
-        except ValueError:
-            message, expected = "A line of the results file cannot be read", "image score x1 y1 x2 y2"
-            where, row_text = f"{path}: line {row + 1}", repr(lines[row][:_SHOWN])
-            raise PredictionError(message, where=where, expected=expected, found=row_text) from None
-    x1, y1, x2, y2 = numbers[:, 1:].T
-    boxes = np.stack([x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1], axis=1)
-    return [entries[0] for entries in fields], RawColumns(boxes, numbers[:, 0], lambda row: f"{path}: line {row + 1}")
-
-
 def read_task_detections(
     path: Path, truth: TaskTruth, source: Source, policy: Policy | None = None, *, accepted: Accepted = ACCEPTED
 ) -> ReadDetections:
@@ -620,17 +499,14 @@ def read_task_detections(
         ground truth.
     """
     policy = policy or Policy()
-    if is_voc_results(path):
-        read = read_voc_results(path, replace(truth.truth, classes=_spelled(path, truth)), policy)
-    else:
-        read = _read_json(
-            path,
-            truth.truth,
-            policy,
-            lambda records, columns: _task_labels(records, columns, truth, source, policy),
-            uncounted="left out: detections of classes that are unknown in this task",
-            accepted=accepted,
-        )
+    read = _read(
+        path,
+        truth.truth,
+        policy,
+        lambda records, columns: _task_labels(records, columns, truth, source, policy),
+        uncounted="left out: detections of classes that are unknown in this task",
+        accepted=accepted,
+    )
     return _once_a_line(read, truth)
 
 
@@ -677,14 +553,6 @@ def _label_table(truth: TaskTruth, source: Source, numbers: Mapping[str, int]) -
         table[name] = label
     table |= {alias: table[name] for alias, name in task.aliases.items() if name in table}
     return table
-
-
-def _spelled(path: Path, truth: TaskTruth) -> tuple[str, ...]:
-    """Return the class names as the files of a results folder spell them (``aeroplane`` where that file exists)."""
-    files = [path] if path.is_file() else list(path.iterdir()) if path.is_dir() else []
-    present = {match["name"] for file in files if (match := VOC_FILE.match(file.name))}
-    spelled = {name: alias for alias, name in truth.task.aliases.items() if alias in present}
-    return tuple(name if name in present else spelled.get(name, name) for name in truth.truth.classes)
 
 
 def _once_a_line(read: ReadDetections, truth: TaskTruth) -> ReadDetections:

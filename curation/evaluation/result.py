@@ -430,11 +430,10 @@ class Result:
         append_rows(Path(file), self.rows(name))
 
     @checked
-    def save(self, folder: Path | str, *, figures: bool = False, outcomes: bool = False) -> list[Path]:
+    def save(self, folder: Path | str, *, figures: bool = False) -> list[Path]:
         """Write the tables, those of figures among them, and ``results.json`` (see `curation.core.writing`).
 
-        With `figures` these are drawn too, as PNG and SVG. With `outcomes`, ``outcomes.csv`` and ``objects.csv`` have a
-        row each detection and each object, of an evaluation that matches boxes.
+        With `figures` these are drawn too, as PNG and SVG.
 
         Files that exist are replaced by ``--force`` alone; those that an earlier ``results.json`` there calls its own
         are then removed where this result has no such file.
@@ -456,7 +455,7 @@ class Result:
             written = [
                 path.name for drawing in self.drawings if drawing.draw for path in drawing.draw(new / drawing.name)
             ]
-            for table in (*self.tables, *(self._outcome_tables() if outcomes else ())):
+            for table in self.tables:
                 if table.file:
                     written.append(f"{table.name}.csv")
                     write_text(new / written[-1], table.csv())
@@ -468,14 +467,6 @@ class Result:
     def _warn(self, text: str) -> None:
         self.warnings = tuple(dict.fromkeys((*self.warnings, text)))
         warn_caller(text, ResultWarning)
-
-    def _outcome_tables(self) -> Iterator[Table]:
-        from curation.evaluation.outcomes import frames_of
-
-        if not self._all_outcomes:
-            raise UsageError(_NO_OUTCOMES, where=self.report.protocol, expected=_MATCHES)
-        for name, frame in frames_of(self._all_outcomes).items():
-            yield Table(name, list(frame), frame.itertuples(index=False), file=True)
 
     def _tables_by_name(self, name: str) -> list[Table]:
         tables = [table for table in self.tables if table.name == name]

@@ -174,7 +174,7 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 def read_rows(path: Path) -> tuple[InputFile, list[Row]]:
-    """Return a COCO results file and its records (see `read_coco_results` for the errors)."""
+    """Return a COCO results file and its records (see `curation.evaluation.readers.read_detections` for the errors)."""
     file = InputFile(path, kind="detections file")
     return file, _rows(file, path)
 

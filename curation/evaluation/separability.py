@@ -5,7 +5,7 @@ A higher score means "more ID". ID is the positive class of every number here, e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,32 +45,18 @@ class RankedScores:
         """OOD scores."""
         return len(self.oods)
 
-    def _blocks(self) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
-        """Yield the positions of some thousand ID scores, the OOD scores below each, and up to it.
-
-        What is searched for a block fits into the processor's cache.
-        """
-        for low in range(0, self.n_id, _BLOCK):
-            ids = self.ids[low : low + _BLOCK]
-            start, stop = self.oods.searchsorted(ids[0]), self.oods.searchsorted(ids[-1], side="right")
-            oods = self.oods[start:stop]
-            below = oods.searchsorted(ids)
-            up_to = below.copy()
-            tied = np.flatnonzero(oods.take(below, mode="clip") == ids) if len(oods) else below[:0]
-            up_to[tied] = oods.searchsorted(ids[tied], side="right")
-            yield np.arange(low, low + len(ids)), below + start, up_to + start
-
     @cached_property
-    def _steps(self) -> Int64s:
-        """Of each distinct ID score, ascending: its first position, the OOD scores below it, and up to it; (3, k)."""
-        first = np.append(True, self.ids[1:] != self.ids[:-1])[: self.n_id]
-        steps = [np.stack(block)[:, first[block[0]]] for block in self._blocks()]
-        return np.concatenate([np.empty((3, 0), np.int64), *steps], axis=1)
+    def _steps(self) -> tuple[Int64s, Int64s, Int64s]:
+        """Of each distinct ID score, ascending: its first position, the OOD scores below it, and up to it."""
+        distinct, first = np.unique(self.ids, return_index=True)
+        return first, self.oods.searchsorted(distinct), self.oods.searchsorted(distinct, side="right")
 
     @property
     def twice_lost(self) -> int:
         """Twice the pairs whose OOD score is the higher, and once those of equal scores."""
-        return sum(2 * self.n_ood * len(below) - int(below.sum() + up_to.sum()) for _, below, up_to in self._blocks())
+        first, below, up_to = self._steps
+        counts = np.diff(first, append=self.n_id)
+        return int(2 * self.n_ood * self.n_id - np.dot(counts, below + up_to))
 
     @cached_property
     def id_at_least(self) -> Int64s:
@@ -86,9 +72,6 @@ class RankedScores:
     def ood_above(self) -> Int64s:
         """OOD scores > each distinct ID score, from the highest score down, shape (k,)."""
         return _from_above(self.n_ood, self._steps[2])
-
-
-_BLOCK = 1 << 15
 
 
 def _from_above(n: int, below: Int64s) -> Int64s:

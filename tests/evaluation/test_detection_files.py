@@ -14,7 +14,7 @@ import curation
 from curation.cli import main
 from curation.core.errors import CurationError, PredictionError
 from curation.evaluation.problem import classes_of_source
-from curation.evaluation.readers import Policy, read_coco_results
+from curation.evaluation.readers import Policy, read_detections
 from curation.evaluation.truth import ground_truth
 
 TRUTH: dict[str, Any] = {
@@ -78,7 +78,7 @@ def write_yolo(folder: Path, names: str = "names: [cat, potted plant]\n") -> Pat
 def same_as_coco_results(path: Path, tmp_path: Path) -> None:
     results = tmp_path / "results.json"
     results.write_text(json.dumps(FOUND))
-    expected, found = (read_coco_results(one, PART.truth).detections for one in (results, path))
+    expected, found = (read_detections(one, PART.truth).detections for one in (results, path))
 
     def rows(one: Any) -> list[tuple[Any, ...]]:
         return sorted(zip(one.image, one.label, *np.round(one.boxes, 9).T, one.scores, strict=True))
@@ -160,7 +160,7 @@ def test_a_wrong_table_is_one_error_that_names_its_row(text: str, words: str, tm
     path = tmp_path / "found.csv"
     path.write_text(text)
     with pytest.raises(CurationError) as refused:
-        read_coco_results(path, PART.truth)
+        read_detections(path, PART.truth)
     assert words in str(refused.value)
     assert "found.csv" in str(refused.value.where)
 
@@ -187,7 +187,7 @@ def test_a_wrong_line_is_one_error_that_names_it(line: str, words: str, tmp_path
     file = folder / "labels" / "test_0007.txt"
     file.write_text(file.read_text() + "\n" + line + "\n")
     with pytest.raises(CurationError) as refused:
-        read_coco_results(folder, PART.truth)
+        read_detections(folder, PART.truth)
     assert words in str(refused.value)
     assert str(refused.value.where).endswith("test_0007.txt: line 3")
 
@@ -215,9 +215,9 @@ def test_an_id_is_no_stem_of_another_file(tmp_path: Path) -> None:
         path.write_text("".join([HEADER.replace("image_id", column), *rows]))
         if column == "image_id":
             with pytest.raises(PredictionError, match=r"201.jpg\) or 201 \(7.jpg"):
-                read_coco_results(path, part)
+                read_detections(path, part)
             continue
-        found = read_coco_results(path, part).detections
+        found = read_detections(path, part).detections
         assert part.image_numbers[found.image].tolist() == [one["image_id"] for one in FOUND]
 
 
@@ -226,13 +226,13 @@ def test_a_wrong_folder_says_what_was_looked_for(tmp_path: Path) -> None:
     stray = folder / "labels" / "other.txt"
     stray.write_text("0 0.5 0.5 0.1 0.1 0.5\n")
     with pytest.raises(CurationError, match="not in the ground truth") as refused:
-        read_coco_results(folder, PART.truth)
+        read_detections(folder, PART.truth)
     assert "other" in str(refused.value)
-    assert len(read_coco_results(folder, PART.truth, Policy(stray="drop")).detections) == len(FOUND)
+    assert len(read_detections(folder, PART.truth, Policy(stray="drop")).detections) == len(FOUND)
     unsized = TRUTH | {"images": [{**one, "width": 0} for one in TRUTH["images"]]}
     truth = ground_truth(source := curation.open_source("coco", unsized), classes_of_source(source)).truth
     with pytest.raises(CurationError, match="does not state the size"):
-        read_coco_results(folder, truth, Policy(stray="drop"))
+        read_detections(folder, truth, Policy(stray="drop"))
     for names, words in {
         "names: [cat, lion]\n": "category 'lion'",
         "names: {0: cat, 2: potted plant}\n": "does not name the classes",
@@ -242,13 +242,13 @@ def test_a_wrong_folder_says_what_was_looked_for(tmp_path: Path) -> None:
     }.items():
         (folder / "data.yaml").write_text(names)
         with pytest.raises(CurationError) as refused:
-            read_coco_results(folder, PART.truth)
+            read_detections(folder, PART.truth)
         assert words in str(refused.value)
     (folder / "data.yaml").unlink()
     with pytest.raises(CurationError, match=r"data\.yaml"):
-        read_coco_results(folder, PART.truth)
+        read_detections(folder, PART.truth)
     (folder / "data.yaml").write_text("names: [cat]\n")
     for one in (folder / "labels").iterdir():
         one.unlink()
     with pytest.raises(CurationError, match=r"STEM\.txt"):
-        read_coco_results(folder, PART.truth)
+        read_detections(folder, PART.truth)

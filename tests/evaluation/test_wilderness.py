@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from curation.benchmarks.elephant.evaluation import evaluate_elephant
 from curation.evaluation.open_set import average_impact
 from curation.evaluation.problem import Detections, GroundTruth, Scene, classes_of_source
-from curation.evaluation.readers import read_coco_results
+from curation.evaluation.readers import read_detections
 from curation.evaluation.truth import ground_truth
 from curation.sources.coco import read_coco
 from tests.evaluation.elephant_rows import of_evaluated
@@ -90,7 +90,7 @@ def evaluated(files: dict[str, Path]) -> dict[str, Any]:
     sources = {part: read_coco(files[f"{part}-truth"]) for part in ("closed", "wilderness")}
     known = classes_of_source(sources["closed"])
     truths = {part: ground_truth(source, known).truth for part, source in sources.items()}
-    found = {part: read_coco_results(files[f"{part}-results"], truth) for part, truth in truths.items()}
+    found = {part: read_detections(files[f"{part}-results"], truth) for part, truth in truths.items()}
     return measures(
         (truths["closed"], found["closed"].detections, truths["wilderness"], found["wilderness"].detections)
     )

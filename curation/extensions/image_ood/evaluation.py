@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -22,13 +22,11 @@ from curation.evaluation.score_files import Keys
 from curation.evaluation.separability import sign_doubt
 from curation.evaluation.variants import offer, select
 from curation.extensions.image_ood.images import (
-    RELATED,
     SUFFIXES,
     UNJUDGED,
     LeftOut,
     ListedSet,
     ScoredSet,
-    kin_left_out,
     listed_set,
     read_image_scores,
     scored_set,
@@ -46,8 +44,6 @@ from curation.extensions.image_ood.measures import (
 )
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.signals.hierarchy.class_lists import read_class_sets
-from curation.signals.hierarchy.related_classes import Kin
 
 PUBLISHED = "published"
 """Name of the results on all images, with nothing left out."""
@@ -69,9 +65,6 @@ class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         Covariate-shifted ID sets: with them there is a second setting, ``fsood``, in which they are ID too.
     by_class : str
         The OOD set whose classes are also scored separately; ``classes`` is then the group of these per-class sets.
-    known : str
-        Classes of the ID set where no manifest names them, as `curation.signals.hierarchy.class_lists.read_class_sets`
-        takes them.
     algorithm : int
         Version of the results.
     variants : mapping of str to OodRules
@@ -82,7 +75,6 @@ class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     groups: dict[str, tuple[str, ...]] = {}
     shifted: tuple[str, ...] = ()
     by_class: str = ""
-    known: str = ""
     algorithm: int = 1
     variants: dict[str, OodRules]
 
@@ -132,7 +124,6 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         lists: Annotated[Path | None, "DIR"] = None,
         variant: str | tuple[str, ...] = next(iter(benchmark.variants)),
         without: Annotated[Mapping[str, Path | LeftOut], "NAME=LIST"] = _NOTHING,
-        without_kin: Kin | None = None,
         score_key: Annotated[str | None, "KEY"] = None,
         label_key: Annotated[str | None, "KEY"] = None,
         image_key: Annotated[str | None, "KEY"] = None,
@@ -143,8 +134,8 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         Parameters
         ----------
         scores : mapping of str to Path, or Path
-            a folder with one file a set, SET.csv, .npz or .npy, or one file that names all images; of several
-            training runs one each, and then mean and population standard deviation are given too; higher is more ID
+            a folder with one file a set, SET.csv, .npz or .npy; of several training runs one each, and then mean and
+            population standard deviation are given too; higher is more ID
         manifest : str or Manifest, optional
             its parts say which images each set has
         lists : Path, optional
@@ -154,9 +145,6 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         without : mapping of str to Path or LeftOut
             the numbers once more without some images, under a name of your own: the OOD images of a list, those that
             decisions remove (.jsonl or .csv), or those that a cleaned manifest lacks
-        without_kin : {"descendants", "all"}, optional
-            the numbers once more without OOD images of classes below a known class in WordNet, or also of those above
-            one; names and folders of images tell their classes
         score_key, label_key, image_key : str, optional
             column or array, where it has another name than the usual ones
         stray : {"error", "drop"}
@@ -178,8 +166,6 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         if PUBLISHED in without:
             raise UsageError("Reserved name of a list", where=f"--without {PUBLISHED}", hint="choose another name")
         left_out = {name: LeftOut.of(name, removed, sets) for name, removed in without.items()}
-        if without_kin is not None:
-            left_out |= _kin_left_out(benchmark, loaded, runs, without_kin, left_out)
         notes = [
             f"{name}: {note}" if len(runs) > 1 else note for name, run in runs.items() for note in run.notes(rules)
         ]
@@ -230,18 +216,6 @@ def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Res
     return evaluation_as(report, sets), report
 
 
-def _kin_left_out(
-    benchmark: OodSets, manifest: Manifest | None, runs: Mapping[str, Run], which: Kin, list_names: Collection[str]
-) -> dict[str, LeftOut]:
-    name, _ = RELATED[which]
-    if name in list_names:
-        raise UsageError("Duplicate name of a list", where=f"--without {name}", hint="choose another name")
-    known = () if manifest is None else [entry.name for entry in manifest.header.classes if entry.role == "known"]
-    if not known and benchmark.known:
-        known = [wnid for entry in read_class_sets(benchmark.known) for wnid in entry.classes]
-    return {name: kin_left_out([scored for run in runs.values() for scored in run.oods.values()], known, which)}
-
-
 def _require_same_sets(runs: Mapping[str, Run]) -> None:
     """Refuse runs that differ in their sets or numbers of images: their numbers have no meaningful mean."""
     sizes = {name: {scored.name: len(scored) for scored in run.all} for name, run in runs.items()}
@@ -263,7 +237,7 @@ def _require_same_sets(runs: Mapping[str, Run]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads the sets of a run, from a folder with a file each or from one file of all."""
+    """Reads the sets of a run from a folder with a file each."""
 
     benchmark: OodSets
     manifest: Manifest | None
@@ -272,10 +246,12 @@ class _Reader:
     stray: Literal["error", "drop"]
 
     def run(self, path: Path) -> Run:
-        """Return the sets of a run, read from a folder or a file."""
+        """Return the sets of a run."""
         if not path.exists():
-            raise missing_path("The scores do not exist", path, expected="a folder, or a file")
-        sets = dict(self._of_folder(path) if path.is_dir() else self._of_file(path))
+            raise missing_path("The scores do not exist", path, expected="a folder")
+        if not path.is_dir():
+            raise UsageError("The scores are not a folder", where=str(path), expected="a folder with one file a set")
+        sets = dict(self._of_folder(path))
         shifted = {name: sets.pop(name) for name in self.benchmark.shifted if name in sets}
         ids = sets.pop(self.benchmark.id, None)
         if ids is None or not sets:
@@ -318,19 +294,6 @@ class _Reader:
             paths[name] = path
         for name, path in paths.items():
             yield name, scored_set(name, read_image_scores(path, self.keys), self._listed(name), self.stray)
-
-    def _of_file(self, path: Path) -> Iterator[tuple[str, ScoredSet]]:
-        scores = read_image_scores(path, self.keys)
-        listed = {name: entry for name in self.benchmark.sets if (entry := self._listed(name)) is not None}
-        if scores.images is None or not listed:
-            raise UsageError(
-                "One file of all sets needs the set of each image",
-                where=str(path),
-                expected="image names in it, and --manifest MANIFEST or --lists DIR",
-                hint="or a folder with one file a set",
-            )
-        for name, entry in listed.items():
-            yield name, scored_set(name, scores, entry, "drop")
 
 
 RowKey = tuple[str, str, str]
