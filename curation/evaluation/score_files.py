@@ -311,6 +311,8 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> Arra
 
 def _array(stream: IO[bytes], where: str) -> Array:
     array: Array = np.lib.format.read_array(stream, allow_pickle=False, max_header_size=_LONGEST_ARRAY_HEADER)
+    if stream.read(1):
+        raise ValueError("there are more bytes than the header says")
     dtype = array.dtype
     too_exact = dtype.kind == "f" and dtype.itemsize > _DOUBLE.itemsize
     if dtype.kind not in "fiuU" or too_exact or array.ndim not in (1, 2):

@@ -79,7 +79,6 @@ class Lenient(Policy):
     """How VOC's evaluation code treats invalid detections."""
 
     stray: Stray = "drop"
-    other_classes: Stray = "drop"
     negative_sizes: Boxes = "empty"
 
 
