@@ -36,13 +36,6 @@ class Resampled:
     estimate: Statistics
     samples: Mapping[str, Floats]
 
-    def minus(self, other: Resampled) -> Resampled:
-        """Return the differences to other statistics of the same draws."""
-        return Resampled(
-            {name: value - other.estimate[name] for name, value in self.estimate.items()},
-            {name: values - other.samples[name] for name, values in self.samples.items()},
-        )
-
     def intervals(self, name: str, tail: float) -> Any:
         """Return the interval of a statistic: a dict, or an array of them of the shape of the statistic."""
         estimate, samples = np.asarray(self.estimate[name], np.float64), self.samples[name]
