@@ -10,7 +10,7 @@ from curation.benchmarks.verification import verify as verify
 from curation.core.errors import CurationError as CurationError
 from curation.extensions.audit.run import audit as audit
 from curation.extensions.diagnosis.diagnosis import inspect as inspect
-from curation.extensions.diff.run import diff as diff
+from curation.extensions.diff.results import diff as diff
 from curation.extensions.identify.run import identify as identify
 from curation.extensions.leaks.run import leaks as leaks
 from curation.manifest.manifest import Manifest as Manifest

@@ -25,6 +25,11 @@ RETIRED: Mapping[str, str] = {
     "presence": "read the annotations as a source, or count rows of the table with pandas or pyarrow",
     "set seam": "leave it out: a sign across the seam of a panorama is left out and counted",
     "set wordnet": "leave it out: WordNet 3.0 is built in, and --edges reads another hierarchy",
+    "against": "put the numbers side by side yourself: `evaluate` prints ours, --out writes them",
+    "bootstrap": "leave it out: evaluate elephant and findmeifyoucan alone draw images again",
+    "outcomes": "result.outcomes() in Python has each detection and object, and .frame() a table of them",
+    "set boxes": "curation inspect TRUTH --detections FILE --mend boxes=FORM --out MENDED.json writes them as xywh",
+    "without related": "--without NAME=LIST, with a list of the images of related classes",
     "engine": "leave it out: hotcoco computes COCO AP where it is installed (pip install 'curation[fast]'), else "
     "pycocotools",
     "synset-map": "leave it out, and name the related categories by --near NAME=A,B",

@@ -64,7 +64,7 @@ def output_folder(files: tuple[str, ...] = (), figures: tuple[str, ...] = (), *,
             from curation.benchmarks.registry import report_of
 
             report = report_of(benchmark)
-            stems = ("measures", "outcomes", "objects", *report.files)
+            stems = ("measures", *report.files)
             written, drawn = ("results.json", *(f"{stem}.csv" for stem in stems)), report.figures
         return (*written, *(f"{stem}{suffix}" for stem in drawn for suffix in FIGURE_SUFFIXES))
 

@@ -59,7 +59,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "OodOptions.threshold": OptionName("set", "threshold"),
     "evaluate.queries": OptionName("set", "queries"),
     "evaluate.id_classes": OptionName("set", "id_classes"),
-    "evaluate.boxes": OptionName("set", "boxes"),
     # One word an idea.
     "profile": OptionName("variant"),
     "grid": OptionName("variant"),
@@ -75,7 +74,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "val_part": OptionName("part", "val"),
     "wilderness_part": OptionName("part", "wilderness"),
     "id_scores": OptionName("scores"),
-    "without_kin": OptionName("without", "related"),
     "duplicates.images": OptionName("photos"),
     "evaluate.images": OptionName("lists"),
     "kin.images": OptionName("lists"),

@@ -42,7 +42,7 @@ def elephant(folder: Path, clock: Clock) -> None:
 def elephant_least(folder: Path, clock: Clock) -> None:
     """Read the same four files, and match the closed part once."""
     from curation.evaluation.problem import classes_of_source
-    from curation.evaluation.readers import read_coco_results
+    from curation.evaluation.readers import read_detections
     from curation.evaluation.truth import ground_truth
     from curation.sources.coco import read_coco
     from tests.evaluation.worlds import match
@@ -51,7 +51,7 @@ def elephant_least(folder: Path, clock: Clock) -> None:
         sources = {part: read_coco(_paths(folder, part)[0]) for part in PARTS}
         known = classes_of_source(sources["closed"])
         truths = {part: ground_truth(source, known).truth for part, source in sources.items()}
-        found = {part: read_coco_results(_paths(folder, part)[1], truth).detections for part, truth in truths.items()}
+        found = {part: read_detections(_paths(folder, part)[1], truth).detections for part, truth in truths.items()}
         match(truths["closed"], found["closed"])
 
 

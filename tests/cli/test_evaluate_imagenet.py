@@ -122,7 +122,6 @@ def test_kind_and_background_by_classifier(files: dict[str, Path], capsys: pytes
         (("--set", "queries=0.1,2"), "from 0 to 1"),
         (("--set", "queries="), "expected: Q,Q"),
         (("--key", "score=x"), "has no scores"),
-        (("--bootstrap", "-3"), "bootstrap"),
         (("--manifest", "nowhere"), "No such manifest"),
         (("--scores", "val=absent.npz"), "does not exist"),
         (("--labels", "val=l.npy"), "--scores val=soft=FILE"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from curation.cli import main
-from curation.extensions.image_ood.post_hoc.methods import METHODS, compute
+from curation.extensions.image_ood.post_hoc import METHODS, compute
 from tests.evaluation.ood_reference import EXAMPLE
 from tests.evaluation.ood_worlds import example_files, results_content, write
 from tests.extensions.image_ood.post_hoc_cases import drawn

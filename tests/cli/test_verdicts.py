@@ -107,7 +107,7 @@ def test_undecided_images_are_unsure(world: Path, shell: Shell) -> None:
 def test_the_score_on_the_published_and_on_the_cleaned_list(world: Path, shell: Shell) -> None:
     keep = ["review", "apply", "textures", "--decisions", "ninco.jsonl", "--cleaned", "judged-keep-only"]
     assert main([*keep, "--out", "kept"]) == 0
-    command = ["evaluate", "openood", "--scores", "scores", "--lists", "lists", "--bootstrap", "200"]
+    command = ["evaluate", "openood", "--scores", "scores", "--lists", "lists"]
     command += ["--without", "ninco=ninco.jsonl", "--without", "judged=kept"]
     told = shell.data(*command, "--json")
     rows = of_result(told)
@@ -123,16 +123,6 @@ def test_the_score_on_the_published_and_on_the_cleaned_list(world: Path, shell: 
     found = {name: rows["runs"]["scores"][name]["ood"]["exact"]["textures"] for name in chosen}
     assert {name: one["AUROC"] for name, one in found.items()} == pytest.approx(area, abs=1e-12)
     assert {name: one["n"]["ood"] for name, one in found.items()} == {"published": 60, "ninco": 58, "judged": 25}
-    drawn = rows["bootstrap"]["runs"]["scores"]
-    for name in ("ninco", "judged"):
-        cell = drawn["differences"][name]["ood"]["exact"]["textures"]["AUROC"]
-        assert cell["estimate"] == pytest.approx(area[name] - area["published"], abs=1e-12)
-        assert cell["low"] <= cell["estimate"] <= cell["high"]
-    # Paired: the difference of two lists that share 58 images is surer than either number.
-    widths = [one["high"] - one["low"] for one in (
-        drawn["differences"]["ninco"]["ood"]["exact"]["textures"]["AUROC"],
-        drawn["intervals"]["ninco"]["ood"]["exact"]["textures"]["AUROC"])]  # fmt: skip
-    assert widths[0] < widths[1] / 2
     assert {name: told["lists"][name]["judged"]["textures"] for name in ("ninco", "judged")} == {
         "ninco": 30, "judged": 30,
     }  # fmt: skip

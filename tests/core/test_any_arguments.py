@@ -273,7 +273,7 @@ def require_whole(result: Any, folder: Path) -> None:
             if one.suffix == ".csv":
                 head, *rows = csv.reader(one.read_text(encoding="utf-8").splitlines())
                 assert all(len(row) == len(head) for row in rows), one
-        assert result.flat() is not None
+        assert result.numbers() is not None
         assert repr(result)
     elif isinstance(result, Manifest):
         assert curation.load(result.save(folder)).digest == result.digest

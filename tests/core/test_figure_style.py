@@ -22,9 +22,8 @@ from curation.benchmarks.osod3.evaluation import threshold_figure
 from curation.cli import main
 from curation.core.figures import PAGE, SMALL, small_multiples
 from curation.evaluation.class_scores import class_scores
-from curation.evaluation.figures import precision_recall_curves
+from curation.evaluation.figures import impact_figure, precision_recall_curves, unknown_figure
 from curation.evaluation.measures import Measured
-from curation.evaluation.open_world_figures import impact_figure, unknown_figure
 from curation.evaluation.oscr import oscr_figure, score_histograms
 from curation.signals.cooccurrence.cut import matrix_figure, normalized_cut
 from curation.signals.cooccurrence.graph import ClassGraph

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from curation.benchmarks.registry import measures_of, protocols
-from curation.extensions.image_ood.post_hoc.methods import METHODS
+from curation.extensions.image_ood.post_hoc import METHODS
 from tests.docs.pages import text_of
 
 ROW = re.compile(r"^\| ((?:`[a-z0-9-]+`(?:, )?)+) \| .* \| (.*) \|$", re.MULTILINE)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.leaderboard import Leaderboard, ranked_groups, shown_value
+from curation.benchmarks.leaderboard import Leaderboard, ranked_groups
 from tests.evaluation.leaderboard_cases import MANIFEST, numbered, row_data
 
 HOSTILE = '</td><script>alert(1)</script><img src=x onerror="a()">\'&amp;'
@@ -85,27 +85,3 @@ def test_a_click_on_a_head_sorts_and_undefined_numbers_stay_last(tmp_path: Path,
     for width in (420, 1200):
         browser_page.set_viewport_size({"width": width, "height": 800})
         assert browser_page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_rank_and_numbers_stand_in_the_row_of_their_method(tmp_path: Path) -> None:
-    texts = page(tmp_path, row_data("a", 0.25), row_data("b", None)).texts
-    start = texts.index("a")
-    assert texts[start - 1] == "1"
-    assert texts[start + 1 : start + 3] == ["0.50", "0.2500"]
-    assert texts[texts.index("b") + 2] == "-"
-
-
-def test_an_empty_file_says_so(tmp_path: Path) -> None:
-    assert "The file holds no row." in page(tmp_path).texts
-
-
-def test_numbers_are_shown_by_unit() -> None:
-    assert [shown_value(*one) for one in ((50.0, "%"), (0.5, "share"), (7, "count"), (None, "%"))] == [
-        "50.00", "0.5000", "7", "-",
-    ]  # fmt: skip
-
-
-def test_what_an_evaluation_reported_is_said_in_its_own_words(tmp_path: Path) -> None:
-    reported = {"left out: strays": 3, "taken as empty: boxes": 2}
-    texts = page(tmp_path, row_data("a", operating_point={}, reported=reported)).texts
-    assert "left out: strays: 3; taken as empty: boxes: 2" in texts

@@ -256,7 +256,7 @@ def classifiers(folder: Path) -> Iterator[str]:
     """Every measure of a classifier on every grid: logits, probabilities, a background column, files of every kind."""
     class_scores(folder)
     both = "--scores S=s.npz --scores BG=bg.npz --background BG=last"
-    yield f"evaluate imagenet {both} --variant all --bootstrap 500 --json"
+    yield f"evaluate imagenet {both} --variant all --json"
     yield "evaluate imagenet --scores test.npy --labels gt.npy --kind logits --json"
     yield "evaluate imagenet --scores test.npy --labels gt.npy --kind real --set queries=0.01,0.2 --json"
     yield "evaluate imagenet --scores bg.npz --background removed --json"
@@ -268,7 +268,6 @@ def classifiers(folder: Path) -> Iterator[str]:
         words += f" --scores {name}={name}_test.csv --scores val:{name}={name}_val.csv"
     queries = ",".join(imagenet.QUERIES)
     more = f"--variant all --set queries={queries}"
-    more += " --bootstrap 30 --bootstrap seed=4 --bootstrap confidence=0.9"
     yield f"evaluate imagenet {words} {more} --out all --append rows.jsonl --json"
     for grid in ("exact", "paper", "comparison"):
         yield f"evaluate imagenet {words} --variant {grid} --json"

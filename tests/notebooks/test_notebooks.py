@@ -17,7 +17,6 @@ SMALLER = {
     "fifteen_lines": {'run_demo(Path("demo"))': 'run_demo(Path("demo"), sizes=(24, 20, 40))'},
     "imagenet": {
         "EPOCHS = len(protocol.known), 30": "EPOCHS = len(protocol.known), 2",
-        "bootstrap=500": "bootstrap=20",
         "sample(300,": "sample(60,",
     },
     "osod3": {

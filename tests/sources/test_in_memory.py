@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import curation
 from curation.core.errors import AnnotationFormatError, CurationError, UsageError
 from curation.evaluation.problem import classes_of_source
-from curation.evaluation.readers import read_coco_results
+from curation.evaluation.readers import read_detections
 from curation.evaluation.truth import ground_truth
 from curation.sources.in_memory import coco_bytes, encoded_json, results_bytes
 from curation.sources.source import Source
@@ -214,7 +214,7 @@ def detections_of(data: bytes, folder: Path) -> Any:
     truth = ground_truth(curation.open_source("coco", WORLD), classes_of_source(curation.open_source("coco", WORLD)))
     path = folder / "found.json"
     path.write_bytes(data)
-    read = read_coco_results(path, truth.truth).detections
+    read = read_detections(path, truth.truth).detections
     return {one.name: np.asarray(getattr(read, one.name)).tolist() for one in fields(read)}
 
 

@@ -13,10 +13,10 @@ import numpy as np
 from curation.core.errors import PredictionError, UsageError
 from curation.core.json_text import is_json_lines, json_rows, refuse_repeated_keys
 from curation.core.reading import InputFile
-from curation.evaluation.logit_scores import energy, generalized_entropy, max_softmax, softmax
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, GroundTruth, Int32s
 from curation.evaluation.readers import Policy, RawColumns, check_values, locate, report, stray_error
 from curation.evaluation.result_records import Int64, decoding
+from curation.evaluation.separability import energy, generalized_entropy, max_softmax, softmax
 
 UNNAMED = "ood_score"
 """Name of a score that a file gives without one."""

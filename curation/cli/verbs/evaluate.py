@@ -92,25 +92,21 @@ def command_of(protocol: str) -> Callable[..., Answer]:
             write results.json and CSV files
         figures
             with --out, draw the figures too, as PNG and SVG
-        outcomes
-            with --out, write what became of each detection and object too
         """
 
         out: Annotated[Path | None, folder, "DIR"] = None
         figures: bool = False
-        outcomes: bool = False
 
         def __post_init__(self) -> None:
             """Refuse files without a folder."""
-            for name in ("figures", "outcomes"):
-                if getattr(self, name) and not self.out:
-                    raise UsageError(f"--{name} are files", expected="--out DIR beside it")
+            if self.figures and not self.out:
+                raise UsageError("--figures are files", expected="--out DIR beside it")
 
     def run(result: Annotated[Any, score], /, *, rows: Rows, printed: amount, files: Files) -> Answer:
         written = []
         if files.out:
             with stage("writing"):
-                written = result.save(files.out, figures=files.figures, outcomes=files.outcomes)
+                written = result.save(files.out, figures=files.figures)
         report = result.lines(whole=printed.all)
         lines = [*report, *(f"wrote {path}" for path in written), *rows.add(result)]
         return Answer(result.json_data, lines)

@@ -22,9 +22,8 @@ from curation.core.wording import short_repr
 from curation.evaluation.conventions import Id, unique
 from curation.evaluation.detection_files import read_other_form
 from curation.evaluation.inputs import Reading
-from curation.evaluation.numberings import numbering_of
 from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s, classes_of_source
-from curation.evaluation.result_records import Records
+from curation.evaluation.result_records import Records, numbering_of
 from curation.evaluation.truth import Part, ground_truth
 from curation.extensions.diagnosis.inspection import Finding, Inspection, finding_lines, inspect_annotations
 from curation.extensions.diagnosis.mends import (
