@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from curation.core.arguments import Workers, checked
 from curation.core.canonical import sha256_of_lines
-from curation.core.engines.addresses import files_below
 from curation.core.engines.running import run_step
-from curation.core.engines.shards import Shards
-from curation.core.engines.step import Block, Step
+from curation.core.engines.shards import Block, Shards, Step
 from curation.core.errors import CurationError, UsageError
-from curation.core.files import missing_path
+from curation.core.files import files_below, missing_path
 from curation.extensions.audit.run import audit
 from curation.sources.published_list import LIST_SUFFIXES
 

@@ -15,11 +15,10 @@ import numpy as np
 
 from curation.core.arguments import checked
 from curation.core.columns import arrow_of, text_columns, values_of
-from curation.core.engines.addresses import files_below, last_name, opened, size_and_stamp
 from curation.core.engines.running import cores, run_step
-from curation.core.engines.shards import Entry, Shards
-from curation.core.engines.step import Block, Step
+from curation.core.engines.shards import Block, Entry, Shards, Step
 from curation.core.errors import AnnotationFormatError, UsageError
+from curation.core.files import files_below, opened, size_and_stamp
 from curation.core.reading import GZIP
 from curation.core.tables import csv_header
 
@@ -170,8 +169,8 @@ def annotation_blocks(address: str | Path) -> Iterator[Block]:
     block. The rows of an image are in one block if they are consecutive in the file.
     """
     text = str(address)
-    if PurePosixPath(last_name(text)).suffix.lower() in _SUFFIXES:
-        files = iter([(text, last_name(text), size_and_stamp(text)[1])])
+    if PurePosixPath(text).suffix.lower() in _SUFFIXES:
+        files = iter([(text, PurePosixPath(text).name, size_and_stamp(text)[1])])
     else:
         files = files_below(text, _SUFFIXES)
     has_files = False

@@ -63,7 +63,9 @@ class Leaks(Result):
         notes: Sequence[str] = (),
         shard: str | None = None,
     ) -> None:
-        alone = [f"of shard {shard} of the corpus alone: after all tasks, --shard merge reports on the whole"]
+        alone = [
+            f"of shard {shard} of the corpus alone: after all tasks, the command without --shard reports on the whole"
+        ]
         super().__init__(REPORT, data, scored=_scored(data), notes=[*notes, *(alone if shard else ())])
         self.shard = shard
         self.evidence = tuple(evidence)

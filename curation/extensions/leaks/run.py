@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 
 from curation.core.arguments import Workers, checked
-from curation.core.engines.running import MERGE, EngineName, run_step
+from curation.core.engines.running import EngineName, run_step
 from curation.core.engines.shards import Shards
 from curation.core.errors import MissingFileError, UsageError
 from curation.core.wording import counted
@@ -201,7 +201,7 @@ def leaks(
     engine: EngineName = "local",
     workers: Workers | None = None,
     evidence: Annotated[Path | None, "DIR"] = None,
-    shard: Annotated[str | None, "I/N|merge"] = None,
+    shard: Annotated[str | None, "I/N"] = None,
 ) -> Leaks:
     """Return which images of a benchmark are in a corpus, with the evidence and what the check may have missed.
 
@@ -210,8 +210,7 @@ def leaks(
     manifest : str, Path or Manifest
         a folder, or NAME@VERSION of an available manifest
     corpus : str, Path, or a sequence of these
-        tar shards of WebDataset, Parquet files with a column path or url, or folders of either or of photos; paths, or
-        addresses such as s3://…
+        tar shards of WebDataset, Parquet files with a column path or url, or folders of either or of photos
     root : str, optional
         base folder of the paths in Parquet files (default: the folder of the file)
     photos : Path, or mapping of str to Path
@@ -232,7 +231,7 @@ def leaks(
         keep what was found in each block: the same command resumes after an interruption
     shard : str, optional
         for a task of an array: every N-th block of the corpus from the I-th on, with --resume DIR of all tasks; after
-        them, merge reports on the whole corpus
+        them, the same command without --shard reports on the whole corpus
 
     Returns
     -------
@@ -261,7 +260,6 @@ def leaks(
     """
     if shard is not None and evidence is None:
         raise UsageError("--shard requires --resume DIR: a folder that all tasks of the array see", found=shard[:80])
-    is_task = shard not in (None, MERGE)
     loaded = manifest if isinstance(manifest, Manifest) else load_manifest(str(manifest))
     lists = _lists(loaded, [part] if isinstance(part, str) else part)
     images = {image for ids in lists.values() for image in ids}
@@ -289,7 +287,7 @@ def leaks(
         seen = _Findings()
         seen.add(shards)
         thumbnails = _thumbnails(shards, seen.evidence)
-    if seen.images == seen.n_unreadable and not is_task:
+    if seen.images == seen.n_unreadable and shard is None:
         raise MissingFileError(
             "No image of the corpus could be compared: nothing is known about leaks",
             where=_name(corpora),
@@ -321,11 +319,11 @@ def leaks(
             "plain": sum(all(photo.plain) for photo in prints.values()),
         },
         "parts": _by_part(lists, readable, seen.evidence),
-        "planted": planted(step, readable, plant) if plant and readable and not is_task else None,
+        "planted": planted(step, readable, plant) if plant and readable and shard is None else None,
     }  # fmt: skip
     return Leaks(
         data, evidence=seen.evidence, unreadable=seen.unreadable, photos=readable, thumbnails=thumbnails,
-        notes=_notes(data, broken), shard=shard if is_task else None,
+        notes=_notes(data, broken), shard=shard,
     )  # fmt: skip
 
 

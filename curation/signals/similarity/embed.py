@@ -19,8 +19,7 @@ import numpy as np
 
 from curation.core.canonical import sha256_of_bytes
 from curation.core.engines.running import EngineName, run_step
-from curation.core.engines.shards import Shards
-from curation.core.engines.step import Step
+from curation.core.engines.shards import Shards, Step
 from curation.core.errors import CurationError, DuplicateIdError, EmbeddingError, UsageError, WriteError
 from curation.core.ids import ImageId, native_of
 from curation.core.writing import write_text

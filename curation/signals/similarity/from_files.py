@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from curation.core.arguments import Workers, checked
-from curation.core.engines.running import MERGE, EngineName
+from curation.core.engines.running import EngineName
 from curation.core.engines.shards import SUMMARY, Shards, open_shards
 from curation.core.errors import CurationWarning, UsageError
 from curation.core.reading import read_plain
@@ -95,7 +95,7 @@ def embed(
     reading: Reading | None = None,
     engine: EngineName = "local",
     workers: Workers | None = None,
-    shard: Annotated[str | None, "I/N|merge"] = None,
+    shard: Annotated[str | None, "I/N"] = None,
 ) -> Embedded:
     """Embed photos or texts as vectors of an encoder, kept in a store that resumes.
 
@@ -108,7 +108,7 @@ def embed(
         below a folder, without annotations
     corpus
         photos of any number, into shards of Parquet instead of a store: a folder, tar shards or Parquet files with
-        paths; a path or an address
+        paths
     namespace
         of the ids of --photos without a source: NAME:PATH-BELOW-DIR
     texts
@@ -131,8 +131,8 @@ def embed(
     workers
         of --corpus: processes with an encoder each (one per core)
     shard
-        of --corpus, for a task of an array: every N-th block from the I-th on; after all tasks, merge makes the shards
-        of them one result
+        of --corpus, for a task of an array: every N-th block from the I-th on; after all tasks, the same
+        command without --shard makes their shards one result
 
     Raises
     ------
@@ -156,7 +156,7 @@ def embed(
         shards = embed_corpus(
             corpus, encoder, out, encoder=made, batch=batch, engine=engine, workers=workers, shard=shard
         )
-        return _embedded_corpus(shards, made, "shards" if shard in (None, MERGE) else f"shard {shard}")
+        return _embedded_corpus(shards, made, f"shard {shard}" if shard else "shards")
     if workers or shard or engine != "local":
         hint = "--corpus in place of --photos" if shard or engine != "local" else "--set threads=N"
         raise UsageError("--engine, --workers and --shard apply to --corpus", hint=hint)
@@ -354,7 +354,7 @@ def duplicates(
     Parameters
     ----------
     images
-        photos of a folder, in tar shards, or listed in Parquet files; a path or an address
+        photos of a folder, in tar shards, or listed in Parquet files
     against
         only pairs of a photo of --photos and one of this corpus
     distance

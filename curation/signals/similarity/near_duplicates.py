@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.core.engines.running import run_step
-from curation.core.engines.step import Step
+from curation.core.engines.shards import Step
 from curation.core.errors import MissingExtraError, UsageError
 from curation.signals.similarity.embeddings import Embeddings, require_same_encoder
 from curation.sources.corpus import corpus_blocks, listed_blocks, photo_data

@@ -20,8 +20,7 @@ import numpy as np
 
 from curation.core.canonical import sha256_of_file, sha256_of_lines
 from curation.core.engines.running import run_step
-from curation.core.engines.shards import STEP, SUMMARY, Entry, Shards, open_shards
-from curation.core.engines.step import Block, Step
+from curation.core.engines.shards import STEP, SUMMARY, Block, Entry, Shards, Step, open_shards
 from curation.core.errors import SimilarityError, UsageError
 from curation.core.figures import SERIES, bins_of, label_outer, plain, save_figure, set_title, small_multiples
 from curation.core.files import read_bytes

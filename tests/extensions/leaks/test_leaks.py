@@ -147,11 +147,11 @@ def test_tar_shards_and_workers_and_a_second_run_say_the_same(
 
 
 def test_tasks_of_an_array_say_the_same(world: Path, alone: Leaks, tmp_path: Path) -> None:
-    """Each task reports on its own blocks, and no block is left to the merge."""
+    """Each task reports on its own blocks, and no block is left to the last call."""
     tasks = [checked(world, world / "shards", evidence=tmp_path / "kept", shard=f"{number}/2") for number in (2, 1)]
     assert [task.data["planted"] for task in tasks] == [None, None]
     assert all("alone: after all tasks" in task.notes[-1] for task in tasks)
-    merged = checked(world, world / "shards", evidence=tmp_path / "kept", shard="merge")
+    merged = checked(world, world / "shards", evidence=tmp_path / "kept")
     assert merged.json_data() == alone.json_data()
     assert merged.evidence == alone.evidence
     both = [one for task in tasks for one in task.evidence]

@@ -447,7 +447,7 @@ def on_both(tmp_path: Path, photos: Path) -> None:
     engines: tuple[EngineName, ...] = ("local", "ray")
     made = [embed_corpus(photos, COLOUR, tmp_path / f"e-{one}", encoder=ColourEncoder(), engine=one) for one in engines]
     assert made[0].digest == made[1].digest
-    for task in ("2/2", "1/2", "merge"):
+    for task in ("2/2", "1/2", None):
         merged = embed_corpus(photos, COLOUR, tmp_path / "tasks", encoder=ColourEncoder(), shard=task)
     assert merged.digest == made[0].digest
 
