@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.signals.similarity.encoder import Encoder
+from curation.signals.similarity.encoder import EncoderOptions
 from tests.benchmarks.own_process import Clock
 
 QUERIES, REFERENCES, DIMENSION, NEAREST = 2_000, 60_000, 512, 50
@@ -129,15 +129,14 @@ def wu_palmer_nltk(folder: Path, clock: Clock) -> None:
             synset.wup_similarity(other)
 
 
-def _encoder(folder: Path) -> Encoder:
-    from curation.signals.similarity.open_clip import open_clip_encoder
+def _recipe(folder: Path) -> EncoderOptions:
     from tests.signals.similarity.clip_world import write_config
 
     layers = {"layers": 2, "width": 64}
     model = write_config(
         folder / "tiny", vision_cfg=layers | {"image_size": 64, "head_width": 32, "patch_size": 16}, embed_dim=64
     )
-    return open_clip_encoder(model, random_weights=0)
+    return EncoderOptions(model=model, random_weights=0)
 
 
 def _photo_paths(folder: Path) -> list[Path]:
@@ -153,12 +152,12 @@ def embed(folder: Path, clock: Clock) -> None:
 
     from curation.signals.similarity.embed import Photo, embed_photos
 
-    encoder = _encoder(folder)
+    recipe = _recipe(folder)
     photos = [Photo(f"bench:{number}", path) for number, path in enumerate(_photo_paths(folder))]
     with TemporaryDirectory() as store:
-        embed_photos(photos[:BATCH], encoder, Path(store) / "warm", batch=BATCH)
+        embed_photos(photos[:BATCH], recipe, Path(store) / "warm", batch=BATCH)
         with clock:
-            embed_photos(photos, encoder, Path(store) / "store", batch=BATCH)
+            embed_photos(photos, recipe, Path(store) / "store", batch=BATCH)
 
 
 def embed_on_one_core(folder: Path, clock: Clock) -> None:
@@ -167,7 +166,7 @@ def embed_on_one_core(folder: Path, clock: Clock) -> None:
     from curation.signals.similarity.encoder import one_core_each
     from curation.sources.photos import decode_photo
 
-    encoder, paths = _encoder(folder), _photo_paths(folder)
+    encoder, paths = _recipe(folder).open(), _photo_paths(folder)
     with one_core_each(encoder):
         encoder.encode_prepared([encoder.prepare(decode_photo(paths[0].read_bytes()))] * BATCH)
         with clock:

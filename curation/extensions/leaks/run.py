@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 
 from curation.core.arguments import Workers, checked
-from curation.core.engines.running import EngineName, run_step
+from curation.core.engines.running import EngineName, cores, run_step
 from curation.core.engines.shards import Shards
 from curation.core.errors import MissingFileError, UsageError
 from curation.core.wording import counted
@@ -39,7 +39,7 @@ from curation.extensions.leaks.step import (
 )
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.signals.similarity.embed import quiet, usual_threads
+from curation.signals.similarity.embed import quiet
 from curation.sources.corpus import corpus_blocks
 from curation.sources.photos import FILE_NAMES, BrokenPhotoError, find_photos, read_photo
 from curation.sources.source_specs import Sources
@@ -346,7 +346,7 @@ def _read(paths: Mapping[str, Path]) -> tuple[dict[str, Fingerprints], dict[str,
         except BrokenPhotoError as error:
             return str(error)
 
-    with quiet(), ThreadPoolExecutor(usual_threads()) as pool:
+    with quiet(), ThreadPoolExecutor(cores()) as pool:
         done = tqdm(pool.map(read, paths), "benchmark", len(paths), unit=" photos", disable=None)
         read_ones = dict(zip(paths, done, strict=True))
     readable = {name: result for name, result in read_ones.items() if not isinstance(result, str)}

@@ -15,15 +15,18 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from curation.core.arguments import Workers, checked
 from curation.core.engines.running import run_step
 from curation.core.engines.shards import Step
-from curation.core.errors import MissingExtraError, UsageError
-from curation.signals.similarity.embeddings import Embeddings, require_same_encoder
+from curation.core.errors import CurationWarning, MissingExtraError, UsageError
+from curation.core.wording import counted
+from curation.signals.similarity.embeddings import Embeddings, open_embeddings, require_same_encoder
+from curation.signals.similarity.neighbors import Pairs
 from curation.sources.corpus import corpus_blocks, listed_blocks, photo_data
 from curation.sources.photos import BrokenPhotoError, decode_photo
 from curation.sources.source import Int32s, Int64s
@@ -313,3 +316,91 @@ def look_duplicates(
                     hint="ask for a higher threshold",
                 )
     return sorted(pairs, key=lambda pair: pair[:2])
+
+
+@checked
+def duplicates(
+    *,
+    images: Annotated[str | Path | None, "CORPUS"] = None,
+    against: Annotated[str | Path | None, "CORPUS"] = None,
+    distance: Annotated[int, "BITS"] = 4,
+    embeddings: Annotated[Path | None, "STORE"] = None,
+    against_embeddings: Annotated[Path | None, "STORE"] = None,
+    threshold: Annotated[float, "COSINE"] = 0.95,
+    hashes: Annotated[Path | None, "DIR"] = None,
+    workers: Workers | None = None,
+) -> Pairs:
+    """Return photos that are the same, or nearly the same, under different names.
+
+    Parameters
+    ----------
+    images
+        photos of a folder, in tar shards, or listed in Parquet files
+    against
+        only pairs of a photo of --photos and one of this corpus
+    distance
+        of perceptual hashes (of 64 bits)
+    embeddings
+        in place of --photos: compare the embeddings of this store of curation similarity embed
+    against_embeddings
+        the same for --against
+    threshold
+        of --embeddings
+    hashes
+        keep what is computed of each photo: the same command resumes after an interruption
+    workers
+        processes that compute hashes (one per core)
+    """
+    if (images is None) == (embeddings is None):
+        raise UsageError("Nothing to compare", expected="--photos DIR, or --embeddings STORE")
+    for option, value, other, needed in (
+        ("--against ", against, images, "--photos"),
+        ("--embeddings against=", against_embeddings, embeddings, "--embeddings"),
+        ("--resume ", hashes, images, "--photos"),
+    ):
+        if value is not None and other is None:
+            raise UsageError(f"{option.rstrip(' =')} requires {needed}", where=f"{option}{value!s:.200}")
+    if images is None:
+        return _by_look(embeddings or Path(), against_embeddings, threshold)
+    corpora = {"images": images} | ({} if against is None else {"against": against})
+    hashed = [hash_photos(corpus, workers=workers, out=hashes and hashes / name) for name, corpus in corpora.items()]
+    return _by_pixels(hashed, distance)
+
+
+def _by_pixels(corpora: Sequence[PhotoHashes], distance: int) -> Pairs:
+    """Return pairs of equal pixels, and of perceptual hashes that differ in a few bits; of two sets, one of each."""
+    first = corpora[0]
+    hashes = PhotoHashes(
+        tuple(name for corpus in corpora for name in corpus.names),
+        tuple(digest for corpus in corpora for digest in corpus.pixels),
+        np.concatenate([corpus.perceptual for corpus in corpora]),
+        {name: why for corpus in corpora for name, why in corpus.failures.items()},
+    )
+    unreadable = sum(len(corpus.failures) for corpus in corpora)
+    if unreadable:
+        name, why = next(iter(hashes.failures.items()))
+        warnings.warn(
+            f"{counted(unreadable, 'photo')} cannot be read, such as {name}: {why}", CurationWarning, stacklevel=4
+        )
+    alike = alike_photos(hashes, distance)
+    rows: list[tuple[str, str, str, float]] = []
+    for i, j, bits, same in zip(
+        alike.first.tolist(), alike.second.tolist(), alike.distance.tolist(), alike.same_pixels.tolist(), strict=True
+    ):
+        if len(corpora) == 1 or i < len(first) <= j:
+            how = "same pixels" if same else "perceptual hash, bits"
+            rows.append((hashes.names[i], hashes.names[j], how, float(bits)))
+    return _duplicates(rows, {"images": len(hashes), "unreadable": unreadable})
+
+
+def _by_look(store: Path, against: Path | None, threshold: float) -> Pairs:
+    embeddings = open_embeddings(store)
+    other: Embeddings | None = open_embeddings(against) if against else None
+    pairs = look_duplicates(embeddings, other, threshold)
+    count = len(embeddings) + (len(other) if other is not None else 0)
+    rows = [(first, second, "embedding, cosine", score) for first, second, score in pairs]
+    return _duplicates(rows, {"images": count, "encoder": embeddings.encoder.digest, "threshold": threshold})
+
+
+def _duplicates(rows: Sequence[tuple[Any, ...]], facts: Mapping[str, Any]) -> Pairs:
+    return Pairs("duplicates", ("first", "second", "how", "value"), rows, facts)

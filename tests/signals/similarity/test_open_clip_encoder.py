@@ -12,6 +12,8 @@ import pytest
 
 from curation.core.errors import EncoderError, MissingFileError
 from curation.signals.similarity.embed import embed_photos, photos_of_folder
+from curation.signals.similarity.embeddings import open_embeddings
+from curation.signals.similarity.encoder import EncoderOptions, one_core_each
 from curation.signals.similarity.open_clip import (
     OpenClipEncoder,
     _checked_configuration,
@@ -54,21 +56,23 @@ def test_vectors_are_those_of_open_clips_own_code(config: str) -> None:
     assert encoder.dimension == expected.shape[1] == 24
 
 
-def test_threads_change_no_byte_and_the_callers_threads_stay(config: str, tmp_path: Path) -> None:
+def test_threads_change_no_vector_and_the_callers_threads_stay(
+    config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_photos(tmp_path / "p", 21)
     photos = photos_of_folder(PhotoFolder(tmp_path / "p"), "toy")
-    encoder = OpenClipEncoder(load_model(config, random_weights=3))
-    before = torch.get_num_threads()
-    stores = []
+    recipe = EncoderOptions(model=config, random_weights=3)
+    before, vectors = torch.get_num_threads(), []
     for threads in (1, 4):
-        out = tmp_path / str(threads)
-        embed_photos(photos, encoder, out, batch=4, threads=threads)
-        stores.append({path.name: path.read_bytes() for path in out.iterdir() if path.is_file()})
-        with encoder.one_core_each() as side_by_side:
+        monkeypatch.setattr("curation.signals.similarity.embed.cores", lambda threads=threads: threads)
+        embed_photos(photos, recipe, tmp_path / str(threads), batch=4)
+        vectors.append(open_embeddings(tmp_path / str(threads)).vectors)
+        encoder = recipe.open()
+        with one_core_each(encoder) as side_by_side:
             assert side_by_side
             assert torch.get_num_threads() == 1
         assert torch.get_num_threads() == before
-    assert stores[0] == stores[1]
+    np.testing.assert_array_equal(*vectors)
 
 
 def test_the_pooled_embedding_is_what_the_projection_takes(config: str) -> None:
