@@ -23,6 +23,7 @@ RETIRED: Mapping[str, str] = {
     "added-boxes": _CORRECTED,
     "exhaustive-only": _CORRECTED,
     "set seam": "leave it out: a sign across the seam of a panorama is left out and counted",
+    "set edits": "write the hierarchy's edges with the other parents to a file, and name it: --edges FILE",
     "set threads": "leave it out: all cores are used; --workers N starts N processes with one core each",
     "set wordnet": "leave it out: WordNet 3.0 is built in, and --edges reads another hierarchy",
     "engine": "leave it out: hotcoco computes COCO AP where it is installed (pip install 'curation[fast]'), else "

@@ -22,7 +22,7 @@ import msgspec
 from curation.core.errors import HierarchyError, UsageError
 from curation.core.files import read_bytes
 from curation.core.json_text import decode_json
-from curation.core.reading import read_declaration, utf8_text
+from curation.core.reading import utf8_text
 from curation.core.tables import csv_rows
 
 if TYPE_CHECKING:
@@ -95,7 +95,11 @@ def as_tree(graph: Graph, rule: ParentRule = "first", choices: Mapping[str, str]
         A choice names a node that does not exist, or a parent that the node does not have.
     """
     chosen = dict(choices or {})
-    _require_parents(graph, chosen.items())
+    for child, parent in chosen.items():
+        _require(graph, [child])
+        if parent not in graph.adj[child]:
+            expected = ", ".join(graph.adj[child]) or "none: it is a root"
+            raise HierarchyError("The node has no such parent", where=f"{child} -> {parent}", expected=expected)
     tree = graph.__class__(**graph.graph)
     tree.add_nodes_from(graph.nodes(data=True))
     for node in graph:
@@ -179,14 +183,6 @@ def _require(graph: Graph, nodes: Iterable[str]) -> None:
         )
 
 
-def _require_parents(graph: Graph, chosen: Iterable[tuple[str, str]]) -> None:
-    for child, parent in chosen:
-        _require(graph, [child])
-        if parent not in graph.adj[child]:
-            expected = ", ".join(graph.adj[child]) or "none: it is a root"
-            raise HierarchyError("The node has no such parent", where=f"{child} -> {parent}", expected=expected)
-
-
 def find_nodes(graph: Graph, word: str) -> list[str]:
     """Return the nodes that a word may mean, the likelier first.
 
@@ -237,66 +233,6 @@ def node_of(graph: Graph, text: str) -> str:
 
 def _plain(text: str) -> str:
     return text.strip().lower().replace(" ", "_")
-
-
-class ParentEdits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Other parents for some nodes.
-
-    Attributes
-    ----------
-    name, version : str
-        What to cite.
-    parents : mapping of str to tuple of str
-        The parents that a node is to have, in order. Each must be one that it has, so that an edit chooses or leaves
-        out; any other parent is an error unless the node is listed in `new`.
-    new : tuple of str
-        Nodes that are meant to get parents they did not have.
-    reason : str
-    """
-
-    name: str
-    version: str
-    parents: dict[str, tuple[str, ...]]
-    new: tuple[str, ...] = ()
-    reason: str = ""
-
-
-def read_edits(path: Path) -> ParentEdits:
-    """Return the edits of a TOML or JSON file.
-
-    Raises
-    ------
-    MissingFileError, HierarchyError
-        The file cannot be read, or is not such a file; nothing is edited; `new` names a node that is not edited.
-    """
-    edits = read_declaration(path, ParentEdits, HierarchyError)
-    unmatched = sorted(set(edits.new) - set(edits.parents))
-    if not edits.parents or unmatched:
-        expected = "parents of at least one node; new lists some of these nodes"
-        problem = ", ".join(unmatched)[:200] or "no parents"
-        raise HierarchyError("Inconsistent edits", where=str(path), expected=expected, found=problem)
-    return edits
-
-
-def edited(graph: Graph, edits: ParentEdits) -> Graph:
-    """Return the hierarchy with some edits, which are named in its ``origin``.
-
-    Raises
-    ------
-    HierarchyError
-        A node does not exist; a parent is neither one of the node nor listed as new; the edits create a cycle.
-    """
-    _require(graph, [node for child, new in edits.parents.items() for node in (child, *new)])
-    _require_parents(
-        graph, [(child, parent) for child, new in edits.parents.items() if child not in edits.new for parent in new]
-    )
-    result: Graph = graph.copy()
-    for child, new in edits.parents.items():
-        result.remove_edges_from([(child, parent) for parent in graph.adj[child]])
-        result.add_edges_from((child, parent) for parent in new)
-    require_acyclic(result, "the edits")
-    result.graph["origin"] = f"{graph.graph.get('origin', 'hierarchy')}, edits {edits.name} {edits.version}"
-    return result
 
 
 _MAX_BYTES = 256 << 20
