@@ -52,8 +52,7 @@ GROUPS: dict[str, dict[str, str]] = {
 OWN_VERBS = frozenset(verb for verbs in GROUPS.values() for verb in verbs)
 
 GONE = {
-    "audits": "audit FOLDER --each",
-    "presence": "inspect FILES --presence DIR",
+    "audits": "audit FOLDER",
     "renumber": "inspect FILE --renumber FILE",
     "completion": "--completion SHELL",
     "propose": "review propose",
@@ -64,8 +63,8 @@ GONE = {
     "duplicates": "similarity duplicates",
     "leaks": "similarity leaks",
     "hierarchy kin": "hierarchy related",
-    "audit --engine": "audit FOLDER --each --workers N",
-    "inspect --engine": "inspect FILES --presence DIR --workers N",
+    "audit --labels": "audit --view ROLE=VIEW",
+    "audit --leaks": "similarity leaks MANIFEST",
     "similarity duplicates --engine": "similarity duplicates --workers N",
     "similarity neighbors --engine": "similarity neighbors --workers N",
 }
@@ -88,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def work() -> int:
         _refuse_retired(" ".join(takewhile(lambda word: not word.startswith("-"), words[:2])), *words[:1])
-        parser = _parser(verb, command, each="--each" in words)
+        parser = _parser(verb, command)
         options = parser.parse_args(words)
         if options.verb is None:
             parser.print_help()
@@ -192,7 +191,7 @@ def _run(options: argparse.Namespace) -> int:
     return answer.status
 
 
-def _parser(verb: str | None, command: str = "", *, every: bool = False, each: bool = False) -> argparse.ArgumentParser:
+def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argparse.ArgumentParser:
     """Return the parser; only the module of the verb, and of the command in use, is imported: help stays instant."""
     names = sorted(OWN_VERBS | offered().keys())
     is_listed = every or verb not in names
@@ -225,7 +224,7 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
         if module is not None:
             try:
                 with loading(module.__name__, f"The command `curation {name}`"):
-                    _declare(child, module, command, every=every, each=each)
+                    _declare(child, module, command, every=every)
             except UsageError:
                 # Completion and the page of all commands have what can be used.
                 if not every:
@@ -273,7 +272,7 @@ def whole_parser() -> argparse.ArgumentParser:
     return _parser(None, every=True)
 
 
-def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, every: bool, each: bool) -> None:
+def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, every: bool) -> None:
     """Declare the options of a verb: those of its function ``run``, or of the one of its ``COMMANDS`` that is in use.
 
     A command is a function that returns an `Answer`, or an error where it cannot be loaded. A module whose commands
@@ -282,8 +281,7 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, ever
     from curation.cli.signature import add_arguments, summary_of
 
     if not (hasattr(module, "COMMANDS") or hasattr(module, "SUMMARIES")):
-        # `audit --each` has other options.
-        add_arguments(parser, module.run_each if each and hasattr(module, "run_each") else module.run)
+        add_arguments(parser, module.run)
         outputs.add_force(parser)
         return
     if hasattr(module, "SUMMARIES"):

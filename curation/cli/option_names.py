@@ -22,6 +22,7 @@ _CORRECTED = "correct the annotations in FiftyOne or another tool, and give that
 RETIRED: Mapping[str, str] = {
     "added-boxes": _CORRECTED,
     "exhaustive-only": _CORRECTED,
+    "presence": "read the annotations as a source, or count rows of the table with pandas or pyarrow",
     "set seam": "leave it out: a sign across the seam of a panorama is left out and counted",
     "set edits": "write the hierarchy's edges with the other parents to a file, and name it: --edges FILE",
     "set threads": "leave it out: all cores are used; --workers N starts N processes with one core each",

@@ -20,7 +20,7 @@ def audit(folder: Path, clock: Clock) -> None:
     """Read lists of a million lines and judge them by the audit's rules."""
     from curation.extensions.audit.lists import read_lists
     from curation.extensions.audit.run import run_audit
-    from curation.extensions.audit.targets import folder_target
+    from curation.extensions.audit.target import folder_target
 
     with clock:
         judged = run_audit(folder_target(read_lists(folder / "lists")))

@@ -78,10 +78,6 @@ def _build(benchmark: str, what: str, most: float) -> Row:
     return Row(what, work, {peer: Work(builds.decode)}, most, mib=1536, draw=Work(builds.draw))
 
 
-def _presence(rows: int, workers: int) -> Work:
-    return Work(steps.presence, (rows, workers))
-
-
 _LOADED = {
     "hotcoco": Work(coco_ap.loaded_by_hotcoco, (), "hotcoco"),
     "ultrafast-pycocotools": Work(coco_ap.loaded_by_ultrafast, (), "ultrafast_pycocotools"),
@@ -162,23 +158,6 @@ ROWS: dict[str, Row] = {
         {"scikit-learn's route": Work(scores.image_ood_sklearn, (), "sklearn")},
         least=5,
         agree=lambda ours, theirs: np.allclose(ours, theirs, rtol=0, atol=1e-12),
-    ),
-    "presence": Row(
-        "presence of 10 M rows, two workers",
-        _presence(steps.ROWS, 2),
-        {"one worker": _presence(steps.ROWS, 1)},
-        most=0.6,
-        draw=_STEPS,
-    ),
-    "presence-memory": Row(
-        "presence of 10 M rows: memory",
-        _presence(steps.ROWS, 1),
-        {"1 M rows": _presence(steps.TENTH, 1)},
-        memory=1.2,
-        scale=10,
-        repeats=1,
-        draw=_STEPS,
-        agree=lambda ours, theirs: ours == 10 * theirs,
     ),
     "open-images": Row(
         "reading 4 M box rows of Open Images, with digest",

@@ -1,33 +1,16 @@
-"""Steps past one machine's memory: presence of classes in ten million rows, by one worker or two; box CSV."""
+"""Reading a box CSV of Open Images."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import Any
 
 import numpy as np
 
 from curation.core.writing import replacing
 from tests.benchmarks.own_process import Clock
 
-ROWS, TENTH = 10_000_000, 1_000_000
 BOX_ROWS, BOX_IMAGES, CLASSES = 4_000_000, 440_000, 601
 _CHUNK = 1_000_000
-_GROUP = 100_000
-"""Rows of a row group of Parquet: a worker holds one of them."""
-
-
-def presence(folder: Path, clock: Clock, rows: int, workers: int) -> int:
-    """Return how many boxes of a Parquet file were counted by image and class."""
-    from curation.extensions.diagnosis.presence import presence as scan
-
-    out = Path(mkdtemp(dir=folder))
-    with clock:
-        counted = sum(scan(folder / f"{rows}.parquet", out=out / "out", workers=workers).boxes.values())
-    shutil.rmtree(out)
-    return counted
 
 
 def open_images(folder: Path, clock: Clock) -> int:
@@ -50,20 +33,7 @@ def open_images_pandas(folder: Path, clock: Clock) -> int:
 
 
 def draw(folder: Path, clock: Clock) -> None:
-    """Write detections as Parquet, of both sizes, and a box CSV of Open Images."""
-    import pyarrow
-    from pyarrow import parquet
-
-    def batch(start: int, stop: int) -> Any:
-        numbers = np.arange(start, stop)
-        scores = (numbers % 997 / 997).astype(np.float32)
-        return pyarrow.table({"image_id": numbers // 50, "category_id": numbers * 7919 % 80, "score": scores})
-
-    for rows in (TENTH, ROWS):
-        if not (path := folder / f"{rows}.parquet").exists():
-            with replacing(path) as partial, parquet.ParquetWriter(partial, batch(0, 1).schema) as writer:
-                for start in range(0, rows, _CHUNK):
-                    writer.write_table(batch(start, start + _CHUNK), row_group_size=_GROUP)
+    """Write a box CSV of Open Images."""
     if not (path := folder / "openimages" / "train-annotations-bbox.csv").exists():
         with replacing(path.with_name("class-descriptions-boxable.csv")) as partial:
             partial.write_text("".join(f"{_label(one)},Class {one}\n" for one in range(CLASSES)))

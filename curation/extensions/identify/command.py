@@ -21,7 +21,7 @@ def run(
     index: Path | None = None,
     make_index: Annotated[Path | None, "DIR"] = None,
     declaration: Path | None = None,
-    out: tuple[Annotated[Path, OUTPUT_FILE], ...] = (),
+    out: Annotated[Path | None, OUTPUT_FILE] = None,
 ) -> Answer:
     """Print what is known of each list; 1 where one is unknown, else 0.
 
@@ -39,7 +39,7 @@ def run(
         with --make-index: the TOML file that says whose lists they are (default: lists.toml of the folder, else every
         list is taken)
     out
-        with --make-index: the file of the index; of a name that ends in .csv, counts and digests of each list
+        with --make-index: the file of the index
     """
     if make_index is not None:
         if files or lists or index:
@@ -56,15 +56,14 @@ def run(
     return Answer(answer.data, answer.text().split("\n"), int(not answer.ok))
 
 
-def _made(folder: Path, declaration: Path | None, out: tuple[Path, ...]) -> Answer:
+def _made(folder: Path, declaration: Path | None, out: Path | None) -> Answer:
     from curation.core.writing import write_bytes
     from curation.extensions.identify.index import index_bytes, make_index
 
-    if not out:
-        raise UsageError("--make-index needs a file to write", expected="--out FILE, --out FILE.csv or both")
+    if out is None:
+        raise UsageError("--make-index needs a file to write", expected="--out FILE")
     made = make_index(folder, declaration)
-    for path in out:
-        write_bytes(path, made.digests.encode() if path.suffix.lower() == ".csv" else index_bytes(made.index))
+    write_bytes(out, index_bytes(made.index))
     data = {
         "lists": [{"name": known.name, "lines": known.lines, "images": known.images} for known in made.index.lists],
         "undeclared": list(made.undeclared),

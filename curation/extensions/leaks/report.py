@@ -12,8 +12,6 @@ from pathlib import Path
 import msgspec
 
 from curation.core.arguments import checked
-from curation.core.errors import UsageError
-from curation.core.files import read_bytes
 from curation.core.pages import page
 from curation.core.wording import counted
 from curation.core.writing import publishing_files, write_text
@@ -30,7 +28,6 @@ PAIRS_SHOWN = 60
 WHOLE = "benchmark"
 """Name of the entry for all parts together."""
 _PROTOCOL = "leaks"
-_LARGEST = 1 << 30
 _FACTS = tomllib.loads(files(__package__).joinpath("facts.toml").read_text(encoding="utf-8"))
 MEASURES = tuple(msgspec.convert(measure, Measure) for group in ("part", "check") for measure in _FACTS[group])
 
@@ -234,74 +231,3 @@ def _tables(result: Result) -> Iterator[Table]:
 
 _SHOWN = 20
 REPORT = Report(_PROTOCOL, MEASURES, _tables, files=("leaks", "unreadable"))
-
-
-class _Manifest(msgspec.Struct, frozen=True):
-    name: str
-    version: str
-    digest: str
-
-
-class _Part(msgspec.Struct, frozen=True):
-    images: int
-    compared: int
-    leaked: int | None
-    leaked_by: dict[str, int | None]
-    examples: tuple[str, ...]
-
-
-class _Planted(msgspec.Struct, frozen=True):
-    planted: int
-    found: int
-    low: float | None
-
-
-class _Copies(msgspec.Struct, frozen=True):
-    alterations: dict[str, _Planted]
-
-
-class _Corpus(msgspec.Struct, frozen=True):
-    name: str
-    images: int
-    unreadable: int
-
-
-class LeakFile(msgspec.Struct, frozen=True):
-    """Fields of ``leaks.json`` that an audit needs."""
-
-    protocol: str
-    manifest: _Manifest
-    corpus: _Corpus
-    parts: dict[str, _Part]
-    planted: _Copies | None = None
-
-    @property
-    def missed(self) -> str:
-        """Text on leaks that the check misses, to be appended to a sentence."""
-        if self.planted is None:
-            return "; no copies were planted, so what was missed is unknown"
-        counts = [
-            f"{name} {copy.found} of {copy.planted}" for name, copy in self.planted.alterations.items() if copy.planted
-        ]
-        return f"; planted copies found: {', '.join(counts)}" if counts else ""
-
-
-def read_leaks(target: Path) -> LeakFile:
-    """Return the outcome of a leak check from its folder or its ``leaks.json``.
-
-    Raises
-    ------
-    MissingFileError
-        The file does not exist.
-    UsageError
-        The file is not the output of a leak check.
-    """
-    path = target / JSON if target.is_dir() else target
-    hint = "curation similarity leaks MANIFEST --corpus SHARDS --photos DIR --out DIR writes it"
-    try:
-        outcome = msgspec.json.decode(read_bytes(path, kind="leak check", most=_LARGEST), type=LeakFile)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError("Not the output of a leak check", where=str(path), found=str(error)[:200], hint=hint) from None
-    if outcome.protocol != _PROTOCOL or WHOLE not in outcome.parts:
-        raise UsageError("Not the output of a leak check", where=str(path), found=outcome.protocol[:80], hint=hint)
-    return outcome

@@ -10,8 +10,7 @@ from curation.core.canonical import sha256_of_lines
 from curation.extensions.audit.lists import ListSet, read_lists
 from curation.extensions.audit.report import Report
 from curation.extensions.audit.rule import Finding
-from curation.extensions.audit.target import AuditTarget
-from curation.extensions.audit.targets import manifest_target
+from curation.extensions.audit.target import AuditTarget, manifest_target
 from curation.manifest.header import (
     ClassEntry,
     FileEntry,

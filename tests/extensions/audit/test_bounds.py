@@ -5,7 +5,7 @@ import pytest
 from curation.extensions.audit.classes import classes_of, read_tasks, tasks_of
 from curation.extensions.audit.report import Report
 from curation.extensions.audit.run import run_audit
-from curation.extensions.audit.targets import FolderOptions, folder_target
+from curation.extensions.audit.target import FolderOptions, folder_target
 from curation.manifest.header import LabelView, TaskEntry
 from tests.extensions.audit.benchmark_world import LISTS, TASKS, VIEWS, World, findings, list_set
 
@@ -104,7 +104,7 @@ def test_images_of_a_dataset_that_lacks_later_classes_may_hide_more_than_its_box
 
 
 def test_an_image_of_a_list_that_is_not_at_hand_is_not_called_left_out() -> None:
-    from curation.extensions.audit.targets import manifest_target
+    from curation.extensions.audit.target import manifest_target
     from curation.manifest.manifest import Manifest
 
     world = World()
@@ -119,7 +119,7 @@ def test_an_image_of_a_list_that_is_not_at_hand_is_not_called_left_out() -> None
 def test_a_source_that_is_not_given_may_hold_what_was_left_out() -> None:
     import msgspec
 
-    from curation.extensions.audit.targets import manifest_target
+    from curation.extensions.audit.target import manifest_target
     from curation.manifest.manifest import Manifest
 
     world = World()

@@ -9,8 +9,7 @@ from curation.core.errors import UsageError
 from curation.extensions.audit.classes import tasks_of
 from curation.extensions.audit.lists import read_lists
 from curation.extensions.audit.run import run_audit
-from curation.extensions.audit.target import PRINCIPLE, AuditTarget
-from curation.extensions.audit.targets import FolderOptions, folder_target
+from curation.extensions.audit.target import PRINCIPLE, AuditTarget, FolderOptions, folder_target
 from curation.manifest.header import TaskEntry
 from curation.sources.source import Source
 from tests.extensions.audit.benchmark_world import (

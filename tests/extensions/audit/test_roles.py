@@ -17,8 +17,7 @@ from curation.extensions.audit.roles import (
     task_roles,
     tasks_by_name,
 )
-from curation.extensions.audit.target import PRINCIPLE
-from curation.extensions.audit.targets import read_view, role_option
+from curation.extensions.audit.target import PRINCIPLE, read_view, role_option
 from curation.manifest.header import LabelView
 
 TASK_NAMES = ("t1", "t2", "t3", "t4")

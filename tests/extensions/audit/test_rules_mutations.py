@@ -257,7 +257,7 @@ def test_a_benchmark_without_tasks_is_not_asked_for_them() -> None:
         taxonomy="OSOD-I",
         parts=tuple(msgspec.structs.replace(part, task="") for part in manifest.header.parts),
     )
-    from curation.extensions.audit.targets import manifest_target
+    from curation.extensions.audit.target import manifest_target
 
     audit = run_audit(manifest_target(Manifest(header, manifest.lists), world.sources()))
     assert audit.verdict("TI1") == audit.verdict("CO2") == audit.verdict("LI1") == "not applicable"

@@ -18,7 +18,7 @@ from curation.benchmarks.registry import find_benchmark, find_recipe, recipes
 from curation.cli import main
 from curation.core.errors import DigestMismatchError, ProtocolError
 from curation.extensions.benchmarks.opendet import OTHERS
-from curation.extensions.diagnosis.renumbering import renumber
+from curation.extensions.diagnosis.truth_file import renumber
 from curation.manifest.header import Header, classes_in
 from curation.manifest.importing import LISTS, complete_lists, list_slices, pin_lists
 from curation.manifest.manifest import Manifest, read_manifest

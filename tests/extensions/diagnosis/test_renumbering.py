@@ -9,7 +9,7 @@ import pytest
 
 from curation.cli import main
 from curation.core.errors import AnnotationFormatError, DanglingIdError, DuplicateIdError
-from curation.extensions.diagnosis.renumbering import renumber
+from curation.extensions.diagnosis.truth_file import renumber
 from curation.sources.coco import read_coco
 from tests.real_files import real_files
 from tests.worlds.coco_file import write_json

@@ -13,8 +13,7 @@ import pytest
 import curation
 from curation.cli import main
 from curation.core.errors import AnnotationFormatError, MissingFileError, SourceError, UsageError
-from curation.extensions.identify.fingerprint import SKETCH
-from curation.extensions.identify.index import index_bytes, make_index, packaged_index, read_index
+from curation.extensions.identify.index import SKETCH, index_bytes, make_index, packaged_index, read_index
 from curation.extensions.identify.run import Identification, Identified, identify
 from curation.manifest.manifest import packaged_manifests
 from tests.real_files import real_files

@@ -15,19 +15,23 @@ import numpy as np
 from curation.core.columns import distinct
 from curation.core.errors import CurationError
 from curation.core.wording import counted
-from curation.extensions.audit.judgement import (
+from curation.extensions.audit.lists import AuditedList, list_of
+from curation.extensions.audit.roles import read_role
+from curation.extensions.audit.rule import (
     BOXES,
     COMPLETE,
     EXHAUSTIVE,
     SOURCES,
+    Finding,
     ListInTask,
+    Outcome,
     cases,
+    joined,
     missing_lists,
+    not_applicable,
+    undecidable,
     unlocated,
 )
-from curation.extensions.audit.lists import AuditedList, list_of
-from curation.extensions.audit.roles import read_role
-from curation.extensions.audit.rule import Check, Finding, Outcome, joined, not_applicable, undecidable
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditedSource, AuditTarget, ComparedPair
 from curation.manifest.disjoint import REASONS, ImageColumns, shared_images
 from curation.signals.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
@@ -226,15 +230,15 @@ def share_of_unknown(target: AuditTarget) -> Outcome:
 
 
 def _shares(case: ListInTask) -> list[Finding]:
-    target, labels, judged = case.target, case.labels, case.covered
-    if labels is None or not len(labels):
-        return case.uncovered_finding or unlocated(target, case.part)
+    target, labels, judged = case.target, case.labels, case.target.held(case.part)
+    if not len(labels):
+        return case.missing
     is_unknown = labels.label == target.unknown_label
     with_unknown, with_known = (target.where(labels.image[kind])[judged] for kind in (is_unknown, ~is_unknown))
     none, alone = int((~with_unknown).sum()), int((with_unknown & ~with_known).sum())
     left, size = len(case.part.unique) - len(judged), counted(len(judged), "image")
     rest = f"; nothing is known about {left:,} more" if left else ""
-    if case.file is None and target.tasks[case.task].unknown and target.incomplete(judged).any():
+    if target.tasks[case.task].unknown and target.incomplete(judged).any():
         # A table may miss an unknown object as well as a known one: the first number is a bound, the second nothing.
         text = f"no unknown box on at most {none:,} of {size} ({none / len(judged):.1%}), by a table of image and class"
     else:
@@ -527,15 +531,10 @@ def _perhaps(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
         f"{target.ids[left]} and {target.ids[right]} ({pair.first.line_of(left)}; {pair.second.line_of(right)})"
         for left, right in overlap.examples
     )
-    is_likely = overlap.strength == "likely"
-    if is_likely:
-        text = f"if the file name alone identifies the image, both hold {counted(overlap.images, 'image')}"
-    else:
-        names = counted(overlap.images, "common name")
-        text = f"{names}, {overlap.why}: perhaps the same photos, which names cannot prove"
+    text = f"if the file name alone identifies the image, both hold {counted(overlap.images, 'image')}"
     return [Finding(
-        "warn" if is_likely else "info", pair.about, overlap.images, text, examples, of=len(pair.second.unique),
-        lists=pair.names, pairs=(pair.names,), asked=int(is_likely), hint="look at the photos: --photos NAME=DIR (DS3)",
+        "warn", pair.about, overlap.images, text, examples, of=len(pair.second.unique), lists=pair.names,
+        pairs=(pair.names,), hint="look at the photos: --photos NAME=DIR (DS3)",
     )]  # fmt: skip
 
 
@@ -691,16 +690,3 @@ def _collisions(target: AuditTarget) -> Iterator[Finding]:
             text = f"{counted(len(images), 'id')} with an image in each"
             about = f"{first.name} and {second.name}"
             yield Finding("fail", about, len(images), text, target.examples(images, target.files))
-
-
-CHECKS: dict[str, Check] = {
-    "LI1": tests_are_annotated_exhaustively,
-    "LI2": tests_have_annotations,
-    "LI3": raw_tests_are_sound,
-    "LI4": share_of_unknown,
-    "DS1": lists_name_images_once,
-    "DS2": roles_share_no_image,
-    "DS3": photos_are_distinct,
-    "DS4": validation_is_apart,
-    "DS5": ids_name_one_file,
-}

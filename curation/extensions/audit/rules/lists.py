@@ -19,7 +19,7 @@ from curation.core.tables import grouped
 from curation.core.wording import counted
 from curation.extensions.audit.groups import GroupResult, Groups
 from curation.extensions.audit.lists import AuditedList, ListSet
-from curation.extensions.audit.rule import Check, Finding, Outcome, Verdict, joined, not_applicable, undecidable
+from curation.extensions.audit.rule import Finding, Outcome, Verdict, joined, not_applicable, undecidable
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget, ComparedPair
 from curation.sources.entries import NO_LABEL, ListDigests, OddLine
 from curation.sources.source import Bools, Int64s
@@ -269,15 +269,14 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
         return replace(finding, lists=names, pairs=(names,), like=like, brief=brief, reason=reason)
     several = f"{result.noun}s"
     left_out = f"; {counted(sum(result.without), 'line')} without" if sum(result.without) else ""
-    also = "".join(f"; {text}" for text in result.also)
     if result.verdict == "disjoint":
         here, two = result.groups
-        text = f"by {result.pattern}: {here:,} and {counted(two, result.noun)}, none on both sides{left_out}{also}"
+        text = f"by {result.pattern}: {here:,} and {counted(two, result.noun)}, none on both sides{left_out}"
         return Finding("pass", about, text=text, lists=names, pairs=(names,))
     sides = " and ".join(
         f"{lines:,} of {n:,} lines of {name}" for lines, n, name in zip(result.lines, result.of, names, strict=True)
     )
-    text = f"by {result.pattern}: {counted(result.both, result.noun)} on both sides, with {sides}{left_out}{also}"
+    text = f"by {result.pattern}: {counted(result.both, result.noun)} on both sides, with {sides}{left_out}"
     if result.is_view:
         text += "; these are other views of the same instant, not the same images"
     examples = tuple(f"{row.name}: {row.lines[0]:,} and {row.lines[1]:,} lines" for row in result.examples[:_SHOWN])
@@ -441,15 +440,3 @@ def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]
             "fail", about, len(images), text, examples, of=len(outside.unique), lists=names, pairs=(names,),
             like="the lists share images",
         )  # fmt: skip
-
-
-CHECKS: dict[str, Check] = {
-    "PL1": names_agree_with_counts,
-    "PL2": growing_lists_are_nested,
-    "PL8": sizes_are_stated,
-    "PL11": lists_have_one_name,
-    "PL13": lines_are_whole,
-    "PL7": groups_are_on_one_side,
-    "PL14": relations_are_noted,
-    "PL17": known_and_unknown_images_are_apart,
-}
