@@ -24,7 +24,9 @@ RETIRED: Mapping[str, str] = {
     "exhaustive-only": _CORRECTED,
     "presence": "read the annotations as a source, or count rows of the table with pandas or pyarrow",
     "set seam": "leave it out: a sign across the seam of a panorama is left out and counted",
+    "threshold": "curation similarity neighbors --queries STORE --references STORE lists cosines of embeddings",
     "set edits": "write the hierarchy's edges with the other parents to a file, and name it: --edges FILE",
+    "set plant": "leave it out: docs/leaks.md states how many altered copies the check finds",
     "set threads": "leave it out: all cores are used; --workers N starts N processes with one core each",
     "set wordnet": "leave it out: WordNet 3.0 is built in, and --edges reads another hierarchy",
     "engine": "leave it out: hotcoco computes COCO AP where it is installed (pip install 'curation[fast]'), else "

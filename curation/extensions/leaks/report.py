@@ -29,7 +29,7 @@ WHOLE = "benchmark"
 """Name of the entry for all parts together."""
 _PROTOCOL = "leaks"
 _FACTS = tomllib.loads(files(__package__).joinpath("facts.toml").read_text(encoding="utf-8"))
-MEASURES = tuple(msgspec.convert(measure, Measure) for group in ("part", "check") for measure in _FACTS[group])
+MEASURES = tuple(msgspec.convert(measure, Measure) for measure in _FACTS["part"])
 
 
 class Leaks(Result):
@@ -139,9 +139,9 @@ def _link(picture: bytes | Path | None) -> str:
 
 def summary_lines(data: Data) -> list[str]:
     """Return what was found, in sentences."""
-    total, corpus, planted = data["parts"][WHOLE], data["corpus"], data["planted"]
+    total, corpus = data["parts"][WHOLE], data["corpus"]
     leaked = total["leaked"]
-    lines = [
+    return [
         "No photo of the benchmark could be compared: nothing is known about leaks."
         if leaked is None
         else f"{leaked:,} of {total['compared']:,} benchmark images are in the corpus ({total['leaked_share']:.2%}); "
@@ -149,19 +149,6 @@ def summary_lines(data: Data) -> list[str]:
         f"{counted(corpus['images'], 'image')} of the corpus read, {corpus['unreadable']:,} unreadable; "
         f"{corpus['plain']:,} too plain for a perceptual code: compared by pixels only.",
     ]
-    if planted is None:
-        lines.append("No copies were planted: what this check misses is unknown.")
-    else:
-        counts = ", ".join(
-            f"{name} {record['found']} of {record['planted']} ({record['low']:.1%} to {record['high']:.1%})"
-            for name, record in planted["alterations"].items()
-            if record["planted"]
-        )
-        lines.append(
-            f"Planted copies found, with 95 % intervals: {counts}; {planted['taken_for_another']} of "
-            f"{planted['copies']:,} were also mistaken for another image."
-        )
-    return lines
 
 
 def _scored(data: Data) -> Iterator[Scored]:
@@ -171,7 +158,7 @@ def _scored(data: Data) -> Iterator[Scored]:
         values += [Value("leaked_by", count, {"kind": kind}, n) for kind, count in record["leaked_by"].items()]
         yield Scored(
             variant="",
-            found=Measured(values + (_of_check(data) if part == WHOLE else []), {}),
+            found=Measured(values, {}),
             method=data["corpus"]["name"],
             truth={},
             predictions={},
@@ -179,20 +166,6 @@ def _scored(data: Data) -> Iterator[Scored]:
             part=part,
             settings={key: str(value) for key, value in data["thresholds"].items()},
         )
-
-
-def _of_check(data: Data) -> list[Value]:
-    if (planted := data["planted"]) is None:
-        return []
-    ends = {"recall": "recall", "recall_low": "low", "recall_high": "high"}
-    return [
-        Value("taken_for_another", planted["share"], n=planted["copies"]),
-        *(
-            Value(key, record[name], {"alteration": alteration}, planted["images"])
-            for alteration, record in planted["alterations"].items()
-            for key, name in ends.items()
-        ),
-    ]
 
 
 def _tables(result: Result) -> Iterator[Table]:
@@ -219,14 +192,6 @@ def _tables(result: Result) -> Iterator[Table]:
         file=True,
     )
     yield Table("unreadable", tuple(map(Column, ("corpus", "reason"))), result.unreadable, file=True)
-    if data["planted"] is not None:
-        columns = (Column("copies"), Column("planted", "count"), Column("found", "count"), Column("recall", "share"),
-                   Column("low", "share"), Column("high", "share"), *kinds)  # fmt: skip
-        planted = [
-            (name, *(record[column.name] for column in columns[1:]))
-            for name, record in data["planted"]["alterations"].items()
-        ]
-        yield Table("planted", columns, planted, title="Planted copies, with 95 % intervals (Wilson)")
 
 
 _SHOWN = 20

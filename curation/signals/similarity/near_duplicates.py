@@ -1,6 +1,6 @@
-"""Photos that are the same, or nearly, under different names: by pixels, by perceptual hash, by an encoder's cosine.
+"""Photos that are the same, or nearly, under different names: by pixels and by perceptual hash.
 
-Nothing is learned or downloaded for the first two: a perceptual hash is the sign of 64 low frequencies of the grey
+Nothing is learned or downloaded: a perceptual hash is the sign of 64 low frequencies of the grey
 photo, and `ImageHash` computes it without torch.
 """
 
@@ -25,7 +25,6 @@ from curation.core.engines.running import run_step
 from curation.core.engines.shards import Step
 from curation.core.errors import CurationWarning, MissingExtraError, UsageError
 from curation.core.wording import counted
-from curation.signals.similarity.embeddings import Embeddings, open_embeddings, require_same_encoder
 from curation.signals.similarity.neighbors import Pairs
 from curation.sources.corpus import corpus_blocks, listed_blocks, photo_data
 from curation.sources.photos import BrokenPhotoError, decode_photo
@@ -269,64 +268,12 @@ def _within_band(codes: Codes, earlier: Sequence[np.uint64], mask: np.uint64, di
                 yield np.minimum(first, second), np.maximum(first, second), bits[near].astype(np.int64)
 
 
-_BLOCK = 2048
-
-
-def look_duplicates(
-    embeddings: Embeddings, others: Embeddings | None = None, threshold: float = 0.95
-) -> list[tuple[str, str, float]]:
-    """Return all pairs of images with a cosine of at least `threshold`, by first and second image.
-
-    Parameters
-    ----------
-    others : Embeddings, optional
-        Pair each image with those of another set; by default the images of one set with each other, each pair once.
-
-    Raises
-    ------
-    SimilarityError
-        The encoders differ.
-    UsageError
-        The threshold is outside [-1, 1], or more than 5 million pairs are found.
-    """
-    if not -1 <= threshold <= 1:
-        raise UsageError("The threshold is a cosine", expected="-1 to 1", found=str(threshold))
-    second = embeddings if others is None else others
-    require_same_encoder(embeddings, second)
-    rows, columns = embeddings.normalised(), second.normalised()
-    pairs: list[tuple[str, str, float]] = []
-    for start in range(0, len(rows), _BLOCK):
-        block = rows[start : start + _BLOCK]
-        for other in range(0 if others is not None else start, len(columns), _BLOCK):
-            scores = block @ columns[other : other + _BLOCK].T
-            hit, column = np.nonzero(scores >= np.float32(threshold))
-            hit, column = hit + start, column + other
-            if others is None:
-                is_later = column > hit
-                hit, column = hit[is_later], column[is_later]
-            values = scores[hit - start, column - other].tolist()
-            pairs += [
-                (embeddings.ids[i], second.ids[j], value)
-                for i, j, value in zip(hit.tolist(), column.tolist(), values, strict=True)
-            ]
-            if len(pairs) > MOST_PAIRS:
-                raise UsageError(
-                    "Too many pairs look alike to be listed",
-                    expected=f"at most {MOST_PAIRS:,}",
-                    hint="ask for a higher threshold",
-                )
-    return sorted(pairs, key=lambda pair: pair[:2])
-
-
 @checked
 def duplicates(
     *,
-    images: Annotated[str | Path | None, "CORPUS"] = None,
+    images: Annotated[str | Path, "CORPUS"],
     against: Annotated[str | Path | None, "CORPUS"] = None,
-    distance: Annotated[int, "BITS"] = 4,
-    embeddings: Annotated[Path | None, "STORE"] = None,
-    against_embeddings: Annotated[Path | None, "STORE"] = None,
-    threshold: Annotated[float, "COSINE"] = 0.95,
+    distance: Annotated[int, "BITS"] = DISTANCE,
     hashes: Annotated[Path | None, "DIR"] = None,
     workers: Workers | None = None,
 ) -> Pairs:
@@ -340,67 +287,32 @@ def duplicates(
         only pairs of a photo of --photos and one of this corpus
     distance
         of perceptual hashes (of 64 bits)
-    embeddings
-        in place of --photos: compare the embeddings of this store of curation similarity embed
-    against_embeddings
-        the same for --against
-    threshold
-        of --embeddings
     hashes
         keep what is computed of each photo: the same command resumes after an interruption
     workers
         processes that compute hashes (one per core)
     """
-    if (images is None) == (embeddings is None):
-        raise UsageError("Nothing to compare", expected="--photos DIR, or --embeddings STORE")
-    for option, value, other, needed in (
-        ("--against ", against, images, "--photos"),
-        ("--embeddings against=", against_embeddings, embeddings, "--embeddings"),
-        ("--resume ", hashes, images, "--photos"),
-    ):
-        if value is not None and other is None:
-            raise UsageError(f"{option.rstrip(' =')} requires {needed}", where=f"{option}{value!s:.200}")
-    if images is None:
-        return _by_look(embeddings or Path(), against_embeddings, threshold)
     corpora = {"images": images} | ({} if against is None else {"against": against})
     hashed = [hash_photos(corpus, workers=workers, out=hashes and hashes / name) for name, corpus in corpora.items()]
-    return _by_pixels(hashed, distance)
-
-
-def _by_pixels(corpora: Sequence[PhotoHashes], distance: int) -> Pairs:
-    """Return pairs of equal pixels, and of perceptual hashes that differ in a few bits; of two sets, one of each."""
-    first = corpora[0]
-    hashes = PhotoHashes(
-        tuple(name for corpus in corpora for name in corpus.names),
-        tuple(digest for corpus in corpora for digest in corpus.pixels),
-        np.concatenate([corpus.perceptual for corpus in corpora]),
-        {name: why for corpus in corpora for name, why in corpus.failures.items()},
+    first = hashed[0]
+    both = PhotoHashes(
+        tuple(name for corpus in hashed for name in corpus.names),
+        tuple(digest for corpus in hashed for digest in corpus.pixels),
+        np.concatenate([corpus.perceptual for corpus in hashed]),
+        {name: why for corpus in hashed for name, why in corpus.failures.items()},
     )
-    unreadable = sum(len(corpus.failures) for corpus in corpora)
+    unreadable = sum(len(corpus.failures) for corpus in hashed)
     if unreadable:
-        name, why = next(iter(hashes.failures.items()))
+        name, why = next(iter(both.failures.items()))
         warnings.warn(
-            f"{counted(unreadable, 'photo')} cannot be read, such as {name}: {why}", CurationWarning, stacklevel=4
+            f"{counted(unreadable, 'photo')} cannot be read, such as {name}: {why}", CurationWarning, stacklevel=3
         )
-    alike = alike_photos(hashes, distance)
-    rows: list[tuple[str, str, str, float]] = []
-    for i, j, bits, same in zip(
-        alike.first.tolist(), alike.second.tolist(), alike.distance.tolist(), alike.same_pixels.tolist(), strict=True
-    ):
-        if len(corpora) == 1 or i < len(first) <= j:
-            how = "same pixels" if same else "perceptual hash, bits"
-            rows.append((hashes.names[i], hashes.names[j], how, float(bits)))
-    return _duplicates(rows, {"images": len(hashes), "unreadable": unreadable})
-
-
-def _by_look(store: Path, against: Path | None, threshold: float) -> Pairs:
-    embeddings = open_embeddings(store)
-    other: Embeddings | None = open_embeddings(against) if against else None
-    pairs = look_duplicates(embeddings, other, threshold)
-    count = len(embeddings) + (len(other) if other is not None else 0)
-    rows = [(first, second, "embedding, cosine", score) for first, second, score in pairs]
-    return _duplicates(rows, {"images": count, "encoder": embeddings.encoder.digest, "threshold": threshold})
-
-
-def _duplicates(rows: Sequence[tuple[Any, ...]], facts: Mapping[str, Any]) -> Pairs:
+    alike = alike_photos(both, distance)
+    columns = (alike.first.tolist(), alike.second.tolist(), alike.distance.tolist(), alike.same_pixels.tolist())
+    rows = [
+        (both.names[i], both.names[j], "same pixels" if same else "perceptual hash, bits", float(bits))
+        for i, j, bits, same in zip(*columns, strict=True)
+        if against is None or i < len(first) <= j
+    ]
+    facts = {"images": len(both), "unreadable": unreadable}
     return Pairs("duplicates", ("first", "second", "how", "value"), rows, facts)
