@@ -1,7 +1,7 @@
 """Drawn worlds and the commands that are run on them: every protocol, variant, format and option that changes numbers.
 
 A world is a function that draws into the working folder and yields command lines; what one command writes, later ones
-may read. ``tests.frozen`` holds what comes out against numbers and digests that are committed; ``make portability``
+may read. ``tests.frozen`` holds what comes out against numbers and digests that are committed; docs/portability.md
 does so in many cells.
 """
 

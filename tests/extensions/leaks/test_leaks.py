@@ -22,7 +22,6 @@ import curation
 from curation.cli import main
 from curation.core.errors import MissingFileError, UsageError
 from curation.evaluation.result import schema_text
-from curation.extensions.audit.run import audit
 from curation.extensions.image_ood.images import LeftOut
 from curation.extensions.leaks.report import Leaks
 from curation.extensions.leaks.run import leaks
@@ -276,38 +275,15 @@ def test_nothing_compared_is_an_error(world: Path, tmp_path: Path, capsys: pytes
     assert not (tmp_path / "out").exists()
 
 
-def test_photos_are_found_by_the_file_names_of_a_source(world: Path, tmp_path: Path) -> None:
-    (tmp_path / "photos").mkdir()
-    images = []
-    for number in range(N):
-        images.append({"id": number, "file_name": f"test_{number:04}.jpg"})
-        data = (world / "photos" / f"{number:012d}.jpg").read_bytes()
-        (tmp_path / "photos" / f"test_{number:04}.jpg").write_bytes(data)
-    truth = tmp_path / "truth.json"
-    truth.write_text(json.dumps({"images": images, "annotations": [], "categories": []}))
-    given = {"corpus": world / "corpus", "photos": tmp_path / "photos"}
-    with pytest.raises(MissingFileError, match="nothing is known about leaks") as refused:
-        leaks(world / "manifest", **given)
-    assert "sources={'NAME': PATH} finds them" in str(refused.value.hint)
-    by_name = leaks(world / "manifest", **given, sources={"coco": truth})
-    assert by_name.leaked == leaks(world / "manifest", **{**given, "photos": world / "photos"}).leaked
-    assert len(by_name.leaked) > 5
-
-
 def test_a_part_without_photos_is_no_pass(world: Path, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     last = f"{N - 1:012d}.jpg"
     (tmp_path / "photos" / last).write_bytes((world / "photos" / last).read_bytes())
     some = leaks(world / "manifest", corpus=world / "corpus", photos=tmp_path / "photos")
     assert (some["one/leaked"], some["two/leaked"]) == (None, 0)
-    some.save(tmp_path / "out")
-    report = audit(str(world / "manifest"), leaks=tmp_path / "out", rules="LK1")
-    assert report.tally()["undecidable"] == 1
 
 
-def test_the_command_and_the_audit_that_reads_it(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command(world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     manifest, out = str(world / "manifest"), tmp_path / "out"
     words = f"similarity leaks {manifest} --corpus {world}/shards --photos {world}/photos".split()
     words += ["--workers", "1"]
@@ -317,20 +293,6 @@ def test_the_command_and_the_audit_that_reads_it(
     assert "4 images of the corpus cannot be read" in told.err
     assert main([*words, "--json", "--part", "two"]) == 1
     assert json.loads(capsys.readouterr().out)["parts"]["benchmark"]["leaked"] == 5
-
-    # Nothing could be checked, and that is no pass.
-    assert main(["audit", manifest, "--rules", "LK1"]) == 2
-    assert "--leaks DIR" in capsys.readouterr().out
-    assert main(["audit", manifest, "--leaks", str(out)]) == 1
-    assert "shards holds 15 of 15 images" in " ".join(capsys.readouterr().out.split())
-    with pytest.raises(UsageError, match="another manifest"):
-        audit("owod/reowod@1.0.0", leaks=out)
-    with pytest.raises(UsageError, match="Not the output of a leak check"):
-        audit(manifest, leaks=world / "manifest" / "manifest.json")
-    (tmp_path / "lists").mkdir()
-    (tmp_path / "lists" / "a.txt").write_text("1\n")
-    with pytest.raises(UsageError, match="needs a manifest"):
-        audit(tmp_path / "lists", leaks=out)
 
 
 def test_a_corpus_without_the_benchmark_passes(world: Path, tmp_path: Path) -> None:
@@ -342,10 +304,6 @@ def test_a_corpus_without_the_benchmark_passes(world: Path, tmp_path: Path) -> N
     assert not found.leaked
     found.save(tmp_path / "out")
     assert "No pairs found" in (tmp_path / "out" / "leaks.html").read_text()
-    report = audit(str(world / "manifest"), leaks=tmp_path / "out" / "leaks.json", rules="LK")
-    (rule,) = report.results
-    assert {one.verdict for one in rule.outcome.findings} == {"pass"}
-    assert "resized 3 of 3" in rule.outcome.findings[0].text
 
 
 @real_files("coco_table")

@@ -71,12 +71,6 @@ def test_unknown_nodes_are_named(animals: Any) -> None:
         assert raised.value.found == "'cat'"
 
 
-def test_only_what_lies_above_is_kept(animals: Any) -> None:
-    part = above(animals, ["greyhound"])
-    assert list(part) == ["animal", "dog", "racer", "hound", "greyhound"]
-    assert list(part.edges) == [edge for edge in animals.edges if set(edge) <= set(part)]
-
-
 def test_a_tree_is_printed_to_its_depth(animals: Any) -> None:
     animals.nodes["dog"]["lemmas"] = "domestic_dog Canis"
     assert label(animals, "dog") == "dog domestic dog"
@@ -123,10 +117,6 @@ def test_words_with_several_meanings(nouns: Any) -> None:
     ]
     assert find_nodes(nouns, "n02012849")[0] == find_nodes(nouns, "crane.n.05")[0] == "n02012849"
     assert find_nodes(nouns, "no such word") == []
-
-
-def test_a_name_that_means_one_node(nouns: Any) -> None:
-    assert node_of(nouns, "n02084071") == node_of(nouns, "dog.n.01") == node_of(nouns, "domestic dog") == "n02084071"
 
 
 def test_a_name_that_means_none_or_several(nouns: Any) -> None:

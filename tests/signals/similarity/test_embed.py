@@ -310,13 +310,6 @@ def test_a_source_given_twice_or_without_photos_is_refused(tmp_path: Path) -> No
         photos_of_sources({"a": one}, {"b": folder})
 
 
-def test_a_list_of_ids_has_photos(tmp_path: Path) -> None:
-    (tmp_path / "ids.txt").write_text("3\n")
-    one = open_path(tmp_path / "ids.txt", dataset="coco", part="", cache=False)
-    folder = folder_with(tmp_path / "p", "000000000003.jpg")
-    assert photos_of_sources({"coco": one}, {"": folder})[0].path is not None
-
-
 def test_ids_of_a_folder_are_paths_without_suffix(tmp_path: Path) -> None:
     photos = photos_of_folder(folder_with(tmp_path, "b/1.JPG", "a.v2.png", "139.webp", "notes.txt"), "coco")
     assert [photo.id for photo in photos] == ["coco:000000000139", "coco:a.v2", "coco:b/1"]

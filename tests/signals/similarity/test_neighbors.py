@@ -50,21 +50,6 @@ def test_any_order_of_references(order: str, monkeypatch: pytest.MonkeyPatch) ->
         assert (scores == values).all()
 
 
-def test_the_smallest_differences_count() -> None:
-    """Neighbouring floats, of both signs and around zero, are told apart."""
-    tiny = np.finfo(np.float32).smallest_normal
-    steps = [np.float32(1)]
-    for _ in range(5):
-        steps.append(np.nextafter(steps[-1], np.float32(2)))
-    values = np.array([*steps, *(-one for one in steps), 0, -0.0, tiny, -tiny], np.float32)
-    references = np.random.default_rng(5).permutation(np.tile(values, 3))[:, None]
-    query = np.ones((1, 1), np.float32)
-    places, scores = nearest(query, references, len(references))
-    expected, ordered = by_sorting(query, references, len(references))
-    assert (places == expected).all()
-    assert (scores == ordered).all()
-
-
 @pytest.mark.parametrize("spread", [1.0, 0.02])
 def test_products_of_float64_decide(spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Near copies and exact ones are among the references."""
