@@ -14,7 +14,6 @@ import pytest
 from curation.benchmarks.registry import benchmarks
 from curation.cli import main, whole_parser
 from curation.cli.signature import values_of
-from curation.core.errors import UsageError
 from curation.manifest.locate import manifest_folders
 from tests.docs.pages import (
     INDENTED,
@@ -106,23 +105,6 @@ def test_every_command_named_in_a_sentence_is_one(command: Command) -> None:
     check(command, whole=False)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "curation frobnicate lists/",
-        "curation audit lists/ --exhaustiv mine",
-        "curation audit lists/ --fail-on nothing",
-        "curation evaluate owood --truth t.json",
-        "curation evaluate owod --truth t.json",
-        "curation build imagenet --set protocoll=p2 --out x",
-        "curation review summary FILE --ruel … --out RESOLVED.jsonl",
-    ],
-)
-def test_a_command_that_is_none_would_be_found(text: str) -> None:
-    with pytest.raises((UsageError, AssertionError)):
-        check(Command("here", text), whole="…" not in text)
-
-
 def check(command: Command, *, whole: bool) -> None:
     for options in parsed(command, whole=whole):
         assert options.verb in VERBS
@@ -189,12 +171,6 @@ def test_every_line_of_a_block_is_of_a_kind_that_is_checked(block: Block) -> Non
         else:
             assert line.startswith("curation ")
             assert block.language != "bash" or "…" not in line
-
-
-def test_no_exception_is_left_of_a_block_that_is_gone() -> None:
-    for page, beginnings in NO_COMMANDS.items():
-        for beginning in beginnings:
-            assert any(block.text.startswith(beginning) for block in blocks_of(page)), (page, beginning)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -8,7 +8,6 @@ import pkgutil
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -228,32 +227,6 @@ def test_an_error_in_what_was_in_memory_names_no_temporary_folder() -> None:
     assert caught.value.where == "DataFrame.json: record 0"
 
 
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda api, made: api.leaderboard(5), "value of path"),
-        (lambda api, made: api.pull(None), "lacks|missing"),
-        (lambda api, made: api.publish(3, "org/name"), "value of manifests"),
-        (lambda api, made: api.load(7), "value of target"),
-        (lambda api, made: api.load(), "missing a required argument: 'target'"),
-        (lambda api, made: api.open_source("coco", 5), "Unsupported annotation type"),
-        (lambda api, made: api.open_source("coco", TRUTH, bad_boxes="no"), "error, drop"),
-        (lambda api, made: api.audit(made, exemplars="x"), "value of exemplars"),
-        (lambda api, made: api.audit(made, fail_on="never"), "error, warning"),
-        (lambda api, made: api.diff(made, 4), "value of new"),
-        (lambda api, made: api.import_lists(None, "lists"), "value of header"),
-        (lambda api, made: made.save(1), "value of folder"),
-        (lambda api, made: made.ids(2), "value of name"),
-        (lambda api, made: made.photos("closed", {"voc2007": 3}), "value of root"),
-    ],
-)
-def test_a_value_of_another_kind_is_told_with_what_is_expected(call: Any, says: str) -> None:
-    with pytest.raises(curation.CurationError, match=says) as caught:
-        call(curation, curation.load("elephant/val2017"))
-    assert caught.value.expected
-    assert caught.value.found
-
-
 PARTS = {
     "truth": {
         "closed": TRUTH,
@@ -314,32 +287,6 @@ def test_a_value_that_is_refused(call: Any, says: str) -> None:
         call(curation)
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "plain"),
-    [
-        ("elephant", {"bootstrap": np.int64(2), "seed": np.uint8(3)}, {"bootstrap": 2, "seed": 3}),
-        ("elephant", {"recalls": ["0.5"]}, {"recalls": ("0.5",)}),
-        ("elephant", {"recalls": np.array(["0.1", "0.5"])}, {"recalls": ("0.1", "0.5")}),
-        ("elephant", {"recalls": np.float64(0.5)}, {"recalls": "0.5"}),
-        ("owod", {"variant": np.str_("ore")}, {"variant": "ore"}),
-        ("owod", {"variant": ("all",)}, {"variant": "all"}),
-        ("owod", {"variant": pd.Series(["clean", "ore"])}, {"variant": ("clean", "ore")}),
-        ("owod", {"any_scores": np.bool_(True)}, {"any_scores": True}),
-        ("owod", {"reading": Reading(bad_boxes=np.str_("drop"))}, {"bad_boxes": "drop"}),
-    ],
-)
-def test_what_stands_for_a_value_makes_the_same_files(
-    name: str, given: dict[str, Any], plain: dict[str, Any], tmp_path: Path, unpainted: None
-) -> None:
-    inputs = PARTS if name == "elephant" else OPEN
-    folders = []
-    for number, options in enumerate((given, plain)):
-        written = getattr(curation.evaluate, name)(**inputs, **options).save(tmp_path / str(number))
-        folders.append({path.name: path.read_bytes() for path in written})
-    assert folders[0] == folders[1]
-    assert json.loads(folders[0]["results.json"])["measures"]
-
-
 def test_what_the_machine_refuses_is_an_error_of_the_tree() -> None:
     deep: list[Any] = []
     for _ in range(100_000):
@@ -358,19 +305,6 @@ def test_what_the_machine_refuses_is_an_error_of_the_tree() -> None:
 
 def error_of(call: Any) -> None:
     call()
-
-
-def test_what_stands_for_a_value() -> None:
-    kinds: Any = {"a": 5, "several": "x", "path": "p", "paths": {"n": "p"}, "many": ["a", Path("b")]}
-    assert everything(**kinds) == (5, ("x",), Path("p"), {"n": Path("p")}, (Path("a"), Path("b")))
-    assert everything(a=1, several={"b", "a"}, path=Path("p"), paths={"n": Path("q")}, many=())[1] == ("a", "b")  # type: ignore[arg-type]
-
-
-@checked
-def everything(
-    a: int, several: Sequence[str], path: Path, paths: Mapping[str, Path], many: tuple[Path, ...] = ()
-) -> tuple[Any, ...]:
-    return a, several, path, paths, many
 
 
 def test_whatever_can_be_saved_takes_a_text_for_a_path() -> None:

@@ -102,13 +102,6 @@ ROWS: dict[str, Row] = {
         most=2.5,
         draw=Work(open_set.draw),
     ),
-    "owod": Row(
-        "OWOD's measures, 500,000 detections",
-        Work(open_set.owod),
-        {"plain evaluator of less": Work(open_set.owod_plain)},
-        least=15,
-        repeats=2,
-    ),
     "first-build": _build("elephant", "first build of Elephant from 436 MB of JSON and VOC's XML", 1.5),
     "four-tasks": _build("owod", "first build of OWOD's four tasks from two JSON files", 1.7),
     "cached-build": Row(

@@ -8,7 +8,7 @@ from typing import Annotated
 from curation.cli.output import Answer
 from curation.cli.outputs import output_folder
 from curation.core.process import stage
-from curation.extensions.leaks.report import FILES, Leaks, summary_lines
+from curation.extensions.leaks.run import FILES, Leaks, summary_lines
 from curation.extensions.leaks.run import leaks as find_leaks
 
 

@@ -11,15 +11,13 @@ Images has a tree in JSON.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 
-from curation.core.errors import HierarchyError, UsageError
+from curation.core.errors import HierarchyError
 from curation.core.files import read_bytes
 from curation.core.json_text import decode_json
 from curation.core.reading import utf8_text
@@ -248,16 +246,6 @@ class LabelNode(msgspec.Struct, frozen=True):
     parts: list[LabelNode] = msgspec.field(default_factory=list, name="Part")
 
 
-SuperclassRule = Literal["leaves", "repeated_leaves", "descendants", "leaves_over_parts", "leaves_without_parts"]
-SUPERCLASS_RULES: dict[str, str] = {
-    "leaves": "every node without a subcategory, once (gives the paper's 96 animals and 24 vehicles)",
-    "repeated_leaves": "the same, once for each way down to it",
-    "descendants": "every node below, inner ones included",
-    "leaves_over_parts": "leaves when Part counts as kinship too: a wheel is then a vehicle",
-    "leaves_without_parts": "leaves that have no Part either: a bicycle has a wheel, so it is left out",
-}
-
-
 def read_edge_list(edges: Path, names: Path | None = None) -> Graph:
     """Return the hierarchy of an edge list; the parents of a node are in the order of their lines.
 
@@ -380,11 +368,11 @@ def read_open_images_names(path: Path) -> dict[str, str]:
     return {row[0]: row[1] for row in rows if len(row) >= 2 and row[1].isprintable()}
 
 
-def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[str, ...]:
-    """Return the label names below a node of an Open Images tree, sorted by code point.
+def superclass(tree: Path, root: str) -> tuple[str, ...]:
+    """Return the label names without a subcategory below a node of an Open Images tree, sorted by code point.
 
-    Matching is by label name (``/m/0jbk``) alone: names are for the eye, and one circulating copy lacks one. Under
-    ``repeated_leaves`` a label occurs as often as there are ways down to it.
+    These are the paper's 96 animals and 24 vehicles. Matching is by label name (``/m/0jbk``) alone: names are for the
+    eye, and one circulating copy lacks one.
 
     Raises
     ------
@@ -392,12 +380,8 @@ def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[
         The tree cannot be read.
     HierarchyError
         It is not such a tree, contains a cycle, or has no such node; or the node has no descendants.
-    UsageError
-        The rule has another name.
     """
-    if rule not in SUPERCLASS_RULES:
-        raise UsageError("Unknown rule", expected=", ".join(SUPERCLASS_RULES), found=repr(rule)[:80])
-    graph = read_open_images(tree, parts=rule == "leaves_over_parts")
+    graph = read_open_images(tree)
     if root not in graph:
         raise HierarchyError(
             "The tree has no such node",
@@ -405,31 +389,7 @@ def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[
             expected="a label name such as /m/0jbk (Animal) or /m/07yv9 (Vehicle)",
             found=repr(root)[:80],
         )
-    labels = _below(graph, root, rule, tree)
+    labels = leaves_under(graph, root)
     if not labels:
         raise HierarchyError("The node has no descendants", where=f"{tree.name}: {root}", expected="an inner node")
     return labels
-
-
-def _below(graph: Graph, root: str, rule: SuperclassRule, tree: Path) -> tuple[str, ...]:
-    if rule == "descendants":
-        return tuple(sorted(descendants(graph, [root]) - {root}))
-    if rule == "repeated_leaves":
-        return tuple(sorted(_ways(graph, root).elements()))
-    leaves = leaves_under(graph, root)
-    if rule == "leaves_without_parts":
-        with_parts = read_open_images(tree, parts=True)
-        without_parts = read_open_images(tree)
-        return tuple(leaf for leaf in leaves if set(children(with_parts, leaf)) <= set(children(without_parts, leaf)))
-    return leaves
-
-
-def _ways(graph: Graph, root: str) -> Counter[str]:
-    """Return each leaf below a node with the number of ways down to it."""
-
-    @cache
-    def below(node: str) -> Counter[str]:
-        kinds = children(graph, node)
-        return sum((below(kind) for kind in kinds), Counter()) if kinds else Counter({node: 1})
-
-    return below(root) if children(graph, root) else Counter()

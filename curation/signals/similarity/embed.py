@@ -25,7 +25,7 @@ from curation.core.ids import ImageId, native_of
 from curation.core.reading import read_plain
 from curation.core.writing import write_text
 from curation.signals.similarity.embeddings import EncoderIdentity, StoreHeader, Vectors
-from curation.signals.similarity.encoder import Encoder, EncoderOptions, Prepared, one_core_each, require_finite
+from curation.signals.similarity.encoder import ColourEncoder, Encoder, Prepared, one_core_each, require_finite
 from curation.sources.corpus import corpus_blocks, listed_blocks, photo_data
 from curation.sources.photos import NO_PHOTO, BrokenPhotoError, PhotoFolder, decode_photo
 from curation.sources.source import Source
@@ -44,6 +44,65 @@ _SHOWN = 5
 NOTHING: Mapping[str, Any] = {}
 
 Broken = Literal["skip", "refuse"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderOptions:
+    """What makes the vectors.
+
+    Attributes
+    ----------
+    encoder
+        histograms of colours and edges: no weights, no torch, no texts (the default without --model)
+    model
+        of open_clip: a name such as ViT-B-32, local-dir:DIR, hf-hub:ORG/NAME
+    pretrained
+        weights: a tag of open_clip, or a file
+    random_weights
+        no weights: for tests and for measuring speed
+    embedding
+        projected: the space of images and texts; pooled: the class token before projection, as in
+        FindMeIfYouCan
+    device
+        where to compute (auto: on a GPU where there is one)
+    precision
+        auto: float32 on a CPU, float16 on a GPU; images and texts to be compared need the same
+    """
+
+    encoder: Literal["colour"] | None = None
+    model: Annotated[str | None, "NAME"] = None
+    pretrained: Annotated[str, "TAG|FILE"] = ""
+    random_weights: Annotated[int | None, "SEED"] = None
+    embedding: Literal["projected", "pooled"] = "projected"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
+
+    def check(self) -> None:
+        """Refuse two encoders, and options of a model without --model."""
+        if self.encoder and self.model:
+            raise UsageError(
+                "Two encoders given", expected="--model NAME --pretrained TAG_OR_FILE, or --encoder colour"
+            )
+        for name in ("pretrained", "random_weights", "embedding", "precision"):
+            if not self.model and getattr(self, name) not in ("", None, "projected", "auto"):
+                raise UsageError(
+                    f"{'--' if name == 'pretrained' else '--set '}{name} requires --model", where="--encoder colour"
+                )
+
+    def open(self) -> Encoder:
+        """Return the encoder; without a model the one that needs no weights."""
+        if not self.model:
+            return ColourEncoder()
+        from curation.signals.similarity.open_clip import open_clip_encoder
+
+        return open_clip_encoder(
+            self.model,
+            self.pretrained,
+            random_weights=self.random_weights,
+            embedding=self.embedding,
+            device=self.device,
+            precision=self.precision,
+        )
 
 
 class Photo(NamedTuple):

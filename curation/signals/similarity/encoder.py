@@ -1,16 +1,15 @@
-"""`Encoder`: turns pictures, and if it can texts, into vectors; one without weights; and options that choose one."""
+"""`Encoder`: turns pictures, and if it can texts, into vectors; and one without weights."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.errors import EncoderError, UsageError
+from curation.core.errors import EncoderError
 from curation.signals.similarity.embeddings import EncoderIdentity, Vectors
 
 if TYPE_CHECKING:
@@ -176,62 +175,3 @@ def _histograms(bins: Ints, weights: Ints, cells: int, size: int) -> Ints:
     # Weights of bincount are float64: sums of whole numbers below 2**53 are exact in any order.
     counts = np.bincount(index.ravel(), weights.ravel(), cells * cells * size)
     return counts.reshape(cells * cells, size).astype(np.int64)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EncoderOptions:
-    """What makes the vectors.
-
-    Attributes
-    ----------
-    encoder
-        histograms of colours and edges: no weights, no torch, no texts (the default without --model)
-    model
-        of open_clip: a name such as ViT-B-32, local-dir:DIR, hf-hub:ORG/NAME
-    pretrained
-        weights: a tag of open_clip, or a file
-    random_weights
-        no weights: for tests and for measuring speed
-    embedding
-        projected: the space of images and texts; pooled: the class token before projection, as in
-        FindMeIfYouCan
-    device
-        where to compute (auto: on a GPU where there is one)
-    precision
-        auto: float32 on a CPU, float16 on a GPU; images and texts to be compared need the same
-    """
-
-    encoder: Literal["colour"] | None = None
-    model: Annotated[str | None, "NAME"] = None
-    pretrained: Annotated[str, "TAG|FILE"] = ""
-    random_weights: Annotated[int | None, "SEED"] = None
-    embedding: Literal["projected", "pooled"] = "projected"
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    precision: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
-
-    def check(self) -> None:
-        """Refuse two encoders, and options of a model without --model."""
-        if self.encoder and self.model:
-            raise UsageError(
-                "Two encoders given", expected="--model NAME --pretrained TAG_OR_FILE, or --encoder colour"
-            )
-        for name in ("pretrained", "random_weights", "embedding", "precision"):
-            if not self.model and getattr(self, name) not in ("", None, "projected", "auto"):
-                raise UsageError(
-                    f"{'--' if name == 'pretrained' else '--set '}{name} requires --model", where="--encoder colour"
-                )
-
-    def open(self) -> Encoder:
-        """Return the encoder; without a model the one that needs no weights."""
-        if not self.model:
-            return ColourEncoder()
-        from curation.signals.similarity.open_clip import open_clip_encoder
-
-        return open_clip_encoder(
-            self.model,
-            self.pretrained,
-            random_weights=self.random_weights,
-            embedding=self.embedding,
-            device=self.device,
-            precision=self.precision,
-        )

@@ -23,8 +23,7 @@ from curation.cli import main
 from curation.core.errors import MissingFileError, UsageError
 from curation.evaluation.result import schema_text
 from curation.extensions.image_ood.images import LeftOut
-from curation.extensions.leaks.report import Leaks
-from curation.extensions.leaks.run import leaks
+from curation.extensions.leaks.run import Leaks, leaks
 from curation.extensions.leaks.step import VARIANTS, code_of, fingerprints, near_codes, pictures_of
 from tests.extensions.leaks.leak_world import ALTERATIONS, COPIES, copies_of, jpeg, picture, write_benchmark, write_tar
 from tests.real_files import real_files

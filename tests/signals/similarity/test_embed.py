@@ -30,6 +30,7 @@ from curation.core.errors import (
 from curation.signals.similarity import embed as embedding
 from curation.signals.similarity.embed import (
     Embedded,
+    EncoderOptions,
     Photo,
     embed,
     embed_corpus,
@@ -39,7 +40,7 @@ from curation.signals.similarity.embed import (
     photos_of_sources,
 )
 from curation.signals.similarity.embeddings import open_embeddings
-from curation.signals.similarity.encoder import Encoder, EncoderOptions
+from curation.signals.similarity.encoder import Encoder
 from curation.signals.similarity.near_duplicates import duplicates
 from curation.sources.opening import open_path
 from curation.sources.photos import PhotoFolder

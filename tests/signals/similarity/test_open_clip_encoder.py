@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from curation.core.errors import EncoderError, MissingFileError
-from curation.signals.similarity.embed import embed_photos, photos_of_folder
+from curation.signals.similarity.embed import EncoderOptions, embed_photos, photos_of_folder
 from curation.signals.similarity.embeddings import open_embeddings
-from curation.signals.similarity.encoder import EncoderOptions, one_core_each
+from curation.signals.similarity.encoder import one_core_each
 from curation.signals.similarity.open_clip import (
     OpenClipEncoder,
     _checked_configuration,
