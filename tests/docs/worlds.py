@@ -458,7 +458,9 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/decisions.md": verdicts_of_two_and_of_others,
     "docs/elephant.md": voc_and_coco,
     "docs/findmeifyoucan.md": pair_of_ones_own,
-    "docs/howto.md": lambda folder: None,  # what it asks is known in any folder
+    # Commands of these pages ask what is known in any folder.
+    "docs/hierarchy.md": lambda folder: None,
+    "docs/howto.md": lambda folder: None,
     "docs/id_lists.md": lists_alone,
     "docs/identify.md": known_lists,
     "docs/fiftyone.md": shapes_in_fiftyone,
