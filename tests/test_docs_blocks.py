@@ -14,7 +14,6 @@ import pytest
 from curation.benchmarks.registry import benchmarks
 from curation.cli import main, whole_parser
 from curation.cli.signature import values_of
-from curation.manifest.locate import manifest_folders
 from tests.docs.pages import (
     INDENTED,
     PAGES,
@@ -118,17 +117,6 @@ def check_keys(options: argparse.Namespace) -> None:
     if options.verb == "build" and options.benchmark in benchmarks():
         known = {parameter.name for parameter in benchmarks()[options.benchmark].parameters}
         assert {one.partition("=")[0] for one in options.set or ()} <= known
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_every_manifest_named_is_here(page: str) -> None:
-    at_hand = manifest_folders([ROOT / "manifests"])
-    names = {*at_hand, *(name.partition("@")[0] for name in at_hand)}
-    families = "|".join(sorted({name.partition("/")[0] for name in names}))
-    words = [word for block in blocks_of(page) for one in commands_of(block) for word in one.words()]
-    words += [word for text in quoted(page) for word in text.split()]
-    named = {word for word in words if re.fullmatch(rf"(?:{families})/[a-z0-9-]+(?:@[0-9.]+)?", word)}
-    assert named <= names
 
 
 def below(parser: argparse.ArgumentParser, verb: str) -> argparse.ArgumentParser:

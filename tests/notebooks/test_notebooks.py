@@ -10,7 +10,6 @@ import pytest
 import curation
 from tests.notebooks.execution import FOLDER, LARGEST, NOT_SAVED, REAL_DATA, execute, save, settle
 
-LONGEST_CELL = 25
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 SMALLER = {
     "elephant": {'run_demo(work / "demo")': 'run_demo(work / "demo", sizes=(24, 20, 40))', '"abcdef"': '"ab"'},

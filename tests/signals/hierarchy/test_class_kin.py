@@ -48,14 +48,6 @@ def test_not_in_the_table_is_not_no_kin() -> None:
     assert (relation[STONE], relation["n99999999"]) == ("none", "not in the table")
 
 
-def test_a_name_in_both_lists_is_one_class_also_without_a_synset() -> None:
-    found = class_kin(["n99999999", BLUE_JAY, "crane", "no word"], [JAY, "crane", "n99999999"])
-    assert found.of("same") == ("n99999999", "crane")
-    assert [row["relation"] for row in found.rows] == ["same", "below", "same", "not in the table"]
-    assert (found.rows[0]["nearest"], found.counts["same"], found.counts["not_in_table"]) == ("n99999999", 2, 1)
-    assert found.known.absent == {}
-
-
 def test_names_by_the_maps_of_a_data_set() -> None:
     # In WordNet `mouse` is the rodent first; of COCO's classes it is the pointing device.
     found = class_kin(["mouse", "sports ball"], ["electronic device"], datasets=("coco",))
