@@ -35,7 +35,7 @@ class OptionName(NamedTuple):
 
 _SETTINGS = """
 names setting betas fbeta_formula fbeta_ratios recalls level_counts difficult similar thetas
-t_star fpr official_compat embedding precision random_weights template batch threads batch_size n_train sample
+t_star fpr official_compat embedding precision random_weights template batch batch_size n_train sample
 radius weighting restarts exemplars iou unknown unknown_id id_form strict_layout class_names
 class_tree image_limit class_limit
 """
