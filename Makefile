@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 PYTHONS ?= $(CURATION_PYTHONS)
 
-.PHONY: install demo test lint bench torture portability notebooks figures audits site clean
+.PHONY: install demo test lint bench torture notebooks figures audits site clean
 install: $(STAMP)
 
 $(CORE): pyproject.toml constraints.txt
@@ -54,15 +54,10 @@ bench: $(STAMP)
 torture: $(STAMP)
 	TORTURE=20 $(BIN)/python -m pytest -n $(WORKERS) tests/torture
 
-# Other Pythons are looked for by name, and among PYTHONS: make portability PYTHONS="somewhere/python3.13 …"
-portability: $(STAMP)
-	CURATION_PYTHONS="$(PYTHONS)" $(BIN)/python -m tests.portability --write
-
 notebooks: $(STAMP)
 	$(BIN)/python -m tests.notebooks.execution --write
 
 figures: $(STAMP)
-	$(BIN)/python -m tests.docs.pipeline_figure
 	$(BIN)/python -m tests.docs.measure_tables --write
 	$(BIN)/python -m tests.docs.conformance --write
 	$(BIN)/python -m tests.docs.atlas --write

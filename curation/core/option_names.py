@@ -34,9 +34,9 @@ class OptionName(NamedTuple):
 
 
 _SETTINGS = """
-names edits setting betas fbeta_formula fbeta_ratios recalls level_counts difficult similar thetas
-t_star fpr official_compat embedding precision random_weights template batch threads batch_size n_train sample
-radius plant weighting restarts exemplars iou unknown unknown_id id_form strict_layout class_names
+names setting betas fbeta_formula fbeta_ratios recalls level_counts difficult similar thetas
+t_star fpr official_compat embedding precision random_weights template batch batch_size n_train sample
+radius weighting restarts exemplars iou unknown unknown_id id_form strict_layout class_names
 class_tree image_limit class_limit
 """
 NAMES: Mapping[str, OptionName | None] = {
@@ -78,7 +78,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "evaluate.images": OptionName("lists"),
     "kin.images": OptionName("lists"),
     "id_photos": OptionName("photos", "id"),
-    "against_embeddings": OptionName("embeddings", "against"),
     "embeddings_id": OptionName("embeddings", "id"),
     "embeddings_ood": OptionName("embeddings"),
     "detector_categories": OptionName("detections", "categories"),

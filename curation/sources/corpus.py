@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from curation.core.canonical import sha256_of_lines
 from curation.core.columns import checked_group
-from curation.core.engines.addresses import below, files_below, is_address, last_name, opened, size_and_stamp
-from curation.core.engines.step import Block
-from curation.core.errors import MissingFileError, PathEscapeError, SourceError, UsageError
+from curation.core.engines.shards import Block
+from curation.core.errors import PathEscapeError, SourceError, UsageError
+from curation.core.files import files_below, inside, opened, size_and_stamp
 from curation.sources.photos import (
     LARGEST_FILE,
     NO_PHOTO,
@@ -49,29 +49,28 @@ def corpus_blocks(corpus: str | Path, *, root: str | None = None) -> Iterator[Bl
     Parameters
     ----------
     corpus : str or Path
-        A path or an address: a ``.tar`` shard of WebDataset, a ``.parquet`` file, or a folder; of a folder its shards
+        A ``.tar`` shard of WebDataset, a ``.parquet`` file, or a folder; of a folder its shards
         if there are any, else its Parquet files, else its photos. Of photos the id is the path below the folder; of tar
         shards, the name of the shard and of the member; of Parquet, the column ``id``, or file and row.
     root : str, optional
         Where the column ``path`` or ``url`` of Parquet may lead, and what relative paths are below of: by default the
-        folder of the file; ``https://`` lets all such addresses be fetched.
+        folder of the file.
 
     Raises
     ------
-    MissingFileError, MissingExtraError
-        See `curation.core.engines.addresses.opened`.
+    MissingFileError
+        A file or folder does not exist or cannot be read.
     UsageError
         The corpus has no photos.
     SourceError
         A Parquet file cannot be read, or has no column of paths.
     """
     text = str(corpus)
-    suffix = PurePosixPath(last_name(text)).suffix.lower()
+    suffix = PurePosixPath(text).suffix.lower()
     if suffix in (".tar", ".parquet"):
-        files = [(text, last_name(text), size_and_stamp(text)[1])]
+        files = [(text, PurePosixPath(text).name, size_and_stamp(text)[1])]
     else:
-        if not is_address(text):
-            PhotoFolder(Path(text))
+        PhotoFolder(Path(text))
         files = next((listed for ending in (".tar", ".parquet") if (listed := [*files_below(text, (ending,))])), [])
         suffix = PurePosixPath(files[0][1]).suffix.lower() if files else ""
     if root is not None and suffix != ".parquet":
@@ -86,7 +85,7 @@ def corpus_blocks(corpus: str | Path, *, root: str | None = None) -> Iterator[Bl
         if suffix == ".tar":
             yield TarPhotos(path, name, stamp)
         else:
-            yield from _parquet(path, name, stamp, root or path[: -len(last_name(path))] or ".")
+            yield from _parquet(path, name, stamp, root or str(Path(path).parent))
 
 
 def listed_blocks(photos: Iterable[tuple[str, Path]], each: int = PHOTOS) -> Iterator[Block]:
@@ -106,7 +105,7 @@ def _in_blocks(files: Iterable[tuple[str, str, str]], each: int) -> Iterator[Blo
 
 @dataclass(frozen=True)
 class ListedPhotos:
-    """Photos by their paths or addresses."""
+    """Photos by their paths."""
 
     name: str
     ids: tuple[str, ...]
@@ -283,12 +282,20 @@ class ParquetPhotos:
         errors: list[str | None] = []
         for text in texts:
             try:
-                paths.append(below(self.root, text[:_LONGEST]) if text else None)
+                paths.append(_below(self.root, text[:_LONGEST]) if text else None)
                 errors.append(None if text else "its row names no file")
             except PathEscapeError:
                 paths.append(None)
                 errors.append("its path leads outside the root")
         return _table([(identity or "")[:_LONGEST] for identity in ids], paths=paths, errors=errors)
+
+
+def _below(root: str, name: str) -> str:
+    """Return the path that a name from a file means: relative to a root, or beginning with it."""
+    try:
+        return str(inside(Path(root), name.removeprefix(root if root.endswith("/") else f"{root}/")))
+    except (ValueError, OSError) as error:
+        raise PathEscapeError("Invalid path", where=root, found=f"{name[:100]!a}: {error}"[:200]) from None
 
 
 @contextmanager
@@ -330,13 +337,6 @@ def _data(path: str | None, data: bytes | None, error: str | None) -> bytes | Br
     try:
         if error or path is None:
             return BrokenPhotoError(error or NO_PHOTO)
-        if not is_address(path):
-            return read_photo(Path(path))
-        with opened(path, kind="photo") as stream:
-            content = stream.read(LARGEST_FILE + 1)
-        too_large = len(content) > LARGEST_FILE
-        return BrokenPhotoError(f"it is larger than {LARGEST_FILE >> 20} MiB") if too_large else content
+        return read_photo(Path(path))
     except BrokenPhotoError as broken:
         return broken
-    except MissingFileError as missing:
-        return BrokenPhotoError(missing.what.replace("The photo", "it"))

@@ -16,9 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.core.engines.addresses import files_below
 from curation.core.errors import CurationError, CurationWarning, DamagedFileError, MissingExtraError, MissingFileError
-from curation.core.files import missing_path, open_binary
+from curation.core.files import files_below, missing_path, open_binary
 from curation.core.wording import counted, examples
 
 if TYPE_CHECKING:

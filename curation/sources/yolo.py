@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from curation.core.engines.addresses import files_below
 from curation.core.errors import AnnotationFormatError, CurationError, MissingFileError, PathEscapeError
+from curation.core.files import files_below
 from curation.core.ids import native_of
 from curation.core.reading import InputFile, filled_lines
 from curation.sources.content import SmallFiles, check_image_name, record_of_many

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks import builds, coco_ap, commands, lists, open_set, scores, signals, steps
+from tests.benchmarks import builds, coco_ap, commands, lists, open_set, scores, signals
 from tests.benchmarks.own_process import Work
 
 
@@ -88,7 +88,6 @@ _LOADED = {
     "hotcoco": Work(coco_ap.loaded_by_hotcoco, (), "hotcoco"),
     "ultrafast-pycocotools": Work(coco_ap.loaded_by_ultrafast, (), "ultrafast_pycocotools"),
 }
-_STEPS = Work(steps.draw)
 _LISTS = Work(lists.draw)
 
 ROWS: dict[str, Row] = {
@@ -109,13 +108,6 @@ ROWS: dict[str, Row] = {
         most=2.5,
         draw=Work(open_set.draw),
     ),
-    "owod": Row(
-        "OWOD's measures, 500,000 detections",
-        Work(open_set.owod),
-        {"plain evaluator of less": Work(open_set.owod_plain)},
-        least=15,
-        repeats=2,
-    ),
     "first-build": _build("elephant", "first build of Elephant from 436 MB of JSON and VOC's XML", 1.5),
     "four-tasks": _build("owod", "first build of OWOD's four tasks from two JSON files", 1.7),
     "cached-build": Row(
@@ -134,13 +126,6 @@ ROWS: dict[str, Row] = {
         cores=True,
         draw=Work(signals.draw_graph),
         agree=never_above,
-    ),
-    "small-cuts": Row(
-        "exact cut of 9 classes, seconds of all cores",
-        Work(signals.small_cuts, (50,)),
-        limit=0.005,
-        scale=50,
-        cores=True,
     ),
     **{
         f"auroc-{dtype}": Row(
@@ -165,33 +150,9 @@ ROWS: dict[str, Row] = {
         least=5,
         agree=lambda ours, theirs: np.allclose(ours, theirs, rtol=0, atol=1e-12),
     ),
-    "open-images": Row(
-        "reading 4 M box rows of Open Images, with digest",
-        Work(steps.open_images),
-        {"pandas, read_csv and groupby": Work(steps.open_images_pandas)},
-        least=2,
-        memory=1,
-        mib=2048,
-        repeats=1,
-        draw=_STEPS,
-    ),
-    "list": Row(
-        "command `list`",
-        Work(builds.command, ("list",)),
-        {"`--help`": Work(builds.command, ("--help",))},
-        most=4,
-        repeats=5,
-    ),
     "audit": Row("audit of 1 M lines", Work(lists.audit), limit=1.0, draw=_LISTS),
     "identify": Row(
         "command `identify`, 1 M lines, from the start of Python", Work(lists.identify), limit=2.0, draw=_LISTS
-    ),
-    "imagenet": Row(
-        "ImageNet's P1, P2 and P3 from 1.28 M names",
-        Work(lists.imagenet),
-        {"one sort of the names": Work(lists.imagenet_sorted)},
-        most=1.3,
-        draw=_LISTS,
     ),
     "neighbors": Row(
         "50 nearest of 2,000 among 60,000",
@@ -199,21 +160,6 @@ ROWS: dict[str, Row] = {
         {"faiss, exact": Work(signals.neighbors_faiss, (), "faiss")},
         most=2.5,
         agree=lambda ours, theirs: np.allclose(ours, theirs, rtol=0, atol=1e-5),
-    ),
-    "wu-palmer": Row(
-        "Wu-Palmer of all pairs of 1,000 classes",
-        Work(signals.wu_palmer),
-        {"NLTK, pair by pair": Work(signals.wu_palmer_nltk, (), "nltk")},
-        least=50,
-        scale=1_000_000 / signals.PAIRS,
-        repeats=1,
-    ),
-    "embed": Row(
-        "embedding 320 photos on two cores",
-        Work(signals.embed, (), "open_clip"),
-        {"the same work on one": Work(signals.embed_on_one_core, (), "open_clip")},
-        most=0.6,
-        draw=Work(signals.draw),
     ),
     **{f"command-{name}": _command(name) for name in commands.COMMANDS},
 }

@@ -62,7 +62,7 @@ def test_a_verb_of_an_earlier_version_names_the_new_one(old: str, shell: Shell) 
         ("frobnicate", "There is no `curation frobnicate`", "curation --help"),
         ("show M \x1b[31m", "There are words that belong to no option", "curation show --help"),
         (
-            "similarity duplicates x",
+            "similarity duplicates --photos p x",
             "There are words that belong to no option",
             "curation similarity duplicates --help",
         ),

@@ -10,9 +10,7 @@ import pytest
 from PIL import Image
 
 from curation.cli import main
-from curation.signals.similarity.near_duplicates import look_duplicates
 from tests.rounding import cosine_error
-from tests.signals.similarity.vectors import embedded, random_set
 
 
 @pytest.fixture
@@ -109,22 +107,6 @@ def test_duplicates(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     shutil.copy(photos / "2.png", other / "copy.png")
     across = as_json(capsys, "similarity", "duplicates", "--photos", photos, "--against", other)["duplicates"]
     assert [(row["first"], row["second"]) for row in across] == [("2.png", "copy.png")]
-    look = as_json(
-        capsys, "similarity", "duplicates", "--embeddings", embed(photos, tmp_path / "s"), "--threshold", "0.99"
-    )["duplicates"]
-    assert ("photos:0", "photos:5") in {(row["first"], row["second"]) for row in look}
-
-
-def test_look_duplicates_are_all_pairs_above_the_threshold() -> None:
-    one, two = random_set(60, 3, 1), random_set(50, 3, 2, "voc")
-    products = one.normalised().astype(np.float64) @ two.normalised().T.astype(np.float64)
-    # No cosine is so near the threshold that rounding in float32 decides.
-    assert np.abs(products - 0.9).min() > cosine_error(3)
-    expected = {(one.ids[a], two.ids[b]) for a, b in zip(*np.nonzero(products >= 0.9), strict=True)}
-    assert {pair[:2] for pair in look_duplicates(one, two, 0.9)} == expected
-    within = look_duplicates(one, None, 0.9)
-    assert all(first < second for first, second, _ in within)
-    assert look_duplicates(embedded({"a:1": [1, 0], "a:2": [2, 0]}), None, 1.0)[0][:2] == ("a:1", "a:2")
 
 
 @pytest.mark.parametrize(
@@ -136,11 +118,9 @@ def test_look_duplicates_are_all_pairs_above_the_threshold() -> None:
         (("neighbors", "--queries", "a={store}", "--queries", "a={store}", "--references", "{store}"), "twice"),
         (("neighbors", "--queries", "{store}", "--references", "{store}", "--set-similarity", "--set", "sample=paper"),
          "training images"),
-        (("duplicates",), "Nothing to compare"),
         (("duplicates", "--photos", "{none}"), "does not exist"),
         (("duplicates", "--photos", "{store}"), "no photos"),
         (("duplicates", "--photos", "{photos}", "--distance", "40"), "out of range"),
-        (("duplicates", "--embeddings", "{store}", "--threshold", "3"), "cosine"),
     ],
 )  # fmt: skip
 def test_wrong_use(

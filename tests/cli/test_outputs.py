@@ -148,7 +148,7 @@ CASES = {
     ),
     "neighbors": Case(
         "neighbors.csv",
-        "store/rows.json",
+        "store/step.json",
         lambda w, out: ["similarity", "neighbors", "--queries", w / "store", "--references", w / "store", "-k", "1",
                         "--out", out.parent],
     ),

@@ -186,7 +186,7 @@ def other_calls(folder: Path) -> dict[str, Call]:
         "import_lists": Call.of(curation.import_lists, header="owod/reowod-published", lists=photos),
         "inspect": Call.of(curation.inspect, path=folder / "coco/truth.json"),
         "leaderboard": Call.of(curation.leaderboard, path=rows),
-        "leaks": Call.of(implementation("leaks"), manifest=some, corpus=photos, photos=photos, plant=0, workers=1),
+        "leaks": Call.of(implementation("leaks"), manifest=some, corpus=photos, photos=photos, workers=1),
         "open_source": Call.of(curation.open_source, dataset="coco", annotations=source),
         "publish": Call.of(curation.publish, manifests=some, repo="org/name", dry_run=Path("out/publication")),
         "pull": Call.of(curation.pull, publication="org/name@1.0.0", out=Path("out/pulled")),

@@ -350,10 +350,6 @@ def manifests_of_ones_own(folder: Path) -> None:
     shutil.copytree(ROOT / "manifests/elephant", folder / "mine/elephant")
 
 
-def edits(folder: Path) -> None:
-    (folder / "sighthounds.toml").write_text(data_of("docs/hierarchy.md", "toml")[0])
-
-
 def publication_and_photos(folder: Path) -> None:
     """Write what a pull of `elephant/val2017` brings, and a dot for each photo of its wilderness."""
     from PIL import Image
@@ -459,8 +455,9 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/decisions.md": verdicts_of_two_and_of_others,
     "docs/elephant.md": voc_and_coco,
     "docs/findmeifyoucan.md": pair_of_ones_own,
-    "docs/hierarchy.md": edits,
-    "docs/howto.md": lambda folder: None,  # what it asks is known in any folder
+    # Commands of these pages ask what is known in any folder.
+    "docs/hierarchy.md": lambda folder: None,
+    "docs/howto.md": lambda folder: None,
     "docs/id_lists.md": lists_alone,
     "docs/identify.md": known_lists,
     "docs/fiftyone.md": shapes_in_fiftyone,

@@ -1,7 +1,7 @@
 """Drawn worlds and the commands that are run on them: every protocol, variant, format and option that changes numbers.
 
 A world is a function that draws into the working folder and yields command lines; what one command writes, later ones
-may read. ``tests.frozen`` holds what comes out against numbers and digests that are committed; ``make portability``
+may read. ``tests.frozen`` holds what comes out against numbers and digests that are committed; docs/portability.md
 does so in many cells.
 """
 
@@ -455,7 +455,6 @@ def signals(folder: Path) -> Iterator[str]:
     yield f"similarity neighbors {sets} --set sample=all --json"
     yield "similarity duplicates --photos id-photos --out same --json"
     yield "similarity duplicates --photos id-photos --against far-photos --distance 8 --json"
-    yield "similarity duplicates --embeddings stores/id --threshold 0.9 --json"
     names = {name: number for number, name in COCO.items()}
     shown = {1: ["zebra"], 2: ["couch"], 3: ["laptop"], 4: [], 5: ["horse", "cup"], 6: ["cow"], 7: ["bowl", "bed"]}
     write_coco(folder / "ood.json", shown, names)

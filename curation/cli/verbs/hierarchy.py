@@ -49,14 +49,16 @@ def find(word: str, /, *, of: Hierarchy) -> Answer:
 
 
 def similarity(found: Annotated[Nearness, nearness], /) -> Answer:
-    """Print how near two nodes are, as NLTK defines it."""
-    data = {"first": found.first, "second": found.second, "lowest_common": found.lowest_common, **found.values}
+    """Print how near two nodes are by Wu-Palmer similarity, as NLTK defines it."""
+    data = {
+        "first": found.first,
+        "second": found.second,
+        "lowest_common": found.lowest_common,
+        "wu_palmer": found.wu_palmer,
+    }
     rows = (
         ("lowest common hypernym", found.lowest_common or "none: the two share no ancestor"),
-        *(
-            (name.replace("_", " "), "undefined" if value is None else f"{value:.6f}")
-            for name, value in found.values.items()
-        ),
+        ("Wu-Palmer similarity", "undefined" if found.wu_palmer is None else f"{found.wu_palmer:.6f}"),
     )
     return Answer(data, [Table(" and ".join(found.labels), ("", ""), rows)])
 

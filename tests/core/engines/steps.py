@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from curation.core.engines.step import Step
+from curation.core.engines.shards import Step
 from curation.core.errors import UsageError
 
 

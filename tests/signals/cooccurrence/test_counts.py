@@ -27,14 +27,6 @@ def test_an_image_counts_once_a_pair(tmp_path: Path) -> None:
     assert counts.total == 4
 
 
-def test_the_order_of_rows_changes_nothing(tmp_path: Path) -> None:
-    rows = [f"{number % 7},c{number % 5}\n" for number in range(40)]
-    one = count_cooccurrence(source_of(tmp_path, "".join(rows)))
-    other = count_cooccurrence(source_of(tmp_path, "".join(reversed(rows))))
-    assert one.names == other.names
-    assert (one.pairs == other.pairs).all()
-
-
 def test_some_classes_alone(tmp_path: Path) -> None:
     source = source_of(tmp_path, "1,a\n1,b\n1,c\n2,a\n2,c\n")
     counts = count_cooccurrence(source, ["c", "a"])
