@@ -259,11 +259,6 @@ def test_the_default_of_every_argument_may_be_given(name: str) -> None:
     assert refusals[::2] == refusals[1::2]
 
 
-def test_arguments_by_place_are_told_their_names() -> None:
-    with pytest.raises(UsageError, match=r"try: name the arguments: truth=\.\.\., detections=\.\.\.$"):
-        curation.evaluate.coco("truth.json", "found.json")
-
-
 def test_advice_in_python_names_arguments_and_works(tmp_path: Path) -> None:
     found = [*FOUND, {**FOUND[0], "image_id": 7}]
     with pytest.raises(curation.CurationError) as caught:

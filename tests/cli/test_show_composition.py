@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from curation.cli import main
 from curation.manifest.composition import compose
 from curation.manifest.manifest import write_manifest
 from tests.shell import Shell
@@ -62,15 +61,6 @@ def test_json_and_csv(world: TaskWorld, folder: Path, tmp_path: Path, shell: She
         assert sum(int(row["labelled"]) for row in own if row["role"] == "unknown") == one["labelled_objects"].get(
             "unknown", 0
         )
-
-
-def test_without_sources_nothing_is_invented(folder: Path, tmp_path: Path, shell: Shell) -> None:
-    parts = shell.data("show", folder, "--composition", "--json")["parts"]
-    assert {one["hidden_objects"] for one in parts} == {None}
-    assert all("--source" in one["missing"] for one in parts)
-    assert "Not counted" in shell.out("show", folder, "--composition")
-    assert main(["show", str(folder), "--composition", "--out", str(tmp_path / "x.csv")]) == 2
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -7,19 +7,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from curation.cli.output import Answer, Line, Table
-from curation.cli.outputs import output_folder
+from curation.cli.outputs import OUTPUT_FOLDER
 from curation.core.errors import UsageError
 from curation.signals.cooccurrence.cut import ClassGroups, group_classes
 
 _SHOWN = 60
-_FILES = output_folder(("cut.json", "clusters.csv"), ("matrix",))
 
 
 def run(
     groups: Annotated[ClassGroups, group_classes],
     /,
     *,
-    out: Annotated[Path | None, _FILES, "DIR"] = None,
+    out: Annotated[Path | None, OUTPUT_FOLDER, "DIR"] = None,
     figures: bool = False,
 ) -> Answer:
     """Group weakly co-occurring classes: normalized cut of co-occurrence.

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from curation.benchmarks.registry import evaluation_of, protocols, report_of, summary_of_protocol
 from curation.cli.output import Answer, next_command
-from curation.cli.outputs import KEPT, output_folder
+from curation.cli.outputs import KEPT, OUTPUT_FOLDER
 from curation.core.errors import UsageError
 from curation.core.process import stage
 from curation.core.writing import refuse_in_manifest
@@ -77,34 +77,35 @@ class Whole:
     all: ClassVar[bool] = True
 
 
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """The files of a result.
+
+    Attributes
+    ----------
+    out
+        write results.json and CSV files
+    figures
+        with --out, draw the figures too, as PNG and SVG
+    outcomes
+        with --out, write what became of each detection and object too
+    """
+
+    out: Annotated[Path | None, OUTPUT_FOLDER, "DIR"] = None
+    figures: bool = False
+    outcomes: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse files without a folder."""
+        for name in ("figures", "outcomes"):
+            if getattr(self, name) and not self.out:
+                raise UsageError(f"--{name} are files", expected="--out DIR beside it")
+
+
 def command_of(protocol: str) -> Callable[..., Answer]:
     """Return the command of a benchmark."""
-    score, folder = evaluation_of(protocol), output_folder(benchmark=protocol)
+    score = evaluation_of(protocol)
     amount: Any = Printed if report_of(protocol).tables is None else Whole
-
-    @dataclass(frozen=True, kw_only=True)
-    class Files:
-        """The files of a result.
-
-        Attributes
-        ----------
-        out
-            write results.json and CSV files
-        figures
-            with --out, draw the figures too, as PNG and SVG
-        outcomes
-            with --out, write what became of each detection and object too
-        """
-
-        out: Annotated[Path | None, folder, "DIR"] = None
-        figures: bool = False
-        outcomes: bool = False
-
-        def __post_init__(self) -> None:
-            """Refuse files without a folder."""
-            for name in ("figures", "outcomes"):
-                if getattr(self, name) and not self.out:
-                    raise UsageError(f"--{name} are files", expected="--out DIR beside it")
 
     def run(result: Annotated[Any, score], /, *, rows: Rows, printed: amount, files: Files) -> Answer:
         written = []
