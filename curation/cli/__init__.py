@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from itertools import chain, takewhile
-from keyword import iskeyword
 from typing import Any, NoReturn
 
 from curation.cli.offered import help_lines, offered, verb_module
@@ -47,6 +46,8 @@ GROUPS: dict[str, dict[str, str]] = {
     },
 }
 """Every verb of this package outside its extensions and what it does, in the groups of the help."""
+_MODULES = {"import": "build", "pull": "publish"}
+"""The module of a verb whose function is ``run_VERB`` beside that of another verb."""
 OWN_VERBS = frozenset(verb for verbs in GROUPS.values() for verb in verbs)
 
 
@@ -183,7 +184,7 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
 def _module(verb: str, *, optional: bool = False) -> Any:
     """Return the module of a verb; None for an optional one that cannot be loaded. Own verbs cannot be replaced."""
     if verb in OWN_VERBS:
-        return importlib.import_module(f"curation.cli.verbs.{verb}{'_' * iskeyword(verb)}")
+        return importlib.import_module(f"curation.cli.verbs.{_MODULES.get(verb, verb)}")
     try:
         return verb_module(verb)
     except UsageError:
@@ -214,7 +215,8 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, ever
 
     if not (hasattr(module, "COMMANDS") or hasattr(module, "SUMMARIES")):
         # `audit --each` has other options.
-        add_arguments(parser, module.run_each if each and hasattr(module, "run_each") else module.run)
+        named = "run_each" if each else f"run_{parser.prog.removeprefix('curation ')}"
+        add_arguments(parser, getattr(module, named, None) or module.run)
         return
     if hasattr(module, "SUMMARIES"):
         summaries, function_of = module.SUMMARIES, module.command_of

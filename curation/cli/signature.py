@@ -365,7 +365,7 @@ def value_of(option: Option, options: argparse.Namespace) -> Any:
         keyed = [member for member in options.groups[option.dest] if member.key]
         texts = [text for text in texts if all(member.after_key(text) is None for member in keyed)]
     if not texts:
-        if option.required:
+        if option.required and option.kind != "many":
             refuse(prog, f"{option.title} is missing", expected=option.help or option.value_text)
         return {"many": (), "pairs": {}, "flag": option.default is True}.get(option.kind, option.default)
     value: Any = tuple(_read(option, text) for text in texts)
@@ -409,14 +409,8 @@ def _by_key(option: Option, texts: Sequence[str]) -> dict[str, str]:
     bare = [text for text in texts if "=" not in text or text.partition("=")[0] not in known]
     is_named = len(bare) > 1 and option.metavar.startswith("[NAME=]")
     name_of_path = attrgetter("stem" if "FILE" in option.metavar else "name")
-    names = re.match(r"\[((?:\w+\|)+\w+)", option.metavar)
-    return pairs(
-        texts,
-        option.flag,
-        bare=(lambda text: name_of_path(Path(text))) if is_named else "",
-        known=known,
-        names=names[1].split("|") if names else (),
-    )
+    bare_key = (lambda text: name_of_path(Path(text))) if is_named else ""
+    return pairs(texts, option.flag, bare=bare_key, known=known)
 
 
 def _unfit(option: Option, prog: str, text: str) -> NoReturn:

@@ -227,6 +227,7 @@ def _fit_first(value: Any, kinds: Sequence[Any]) -> Any:
     """Convert a value to the first type of a union that accepts it; texts and numbers come before several."""
     if isinstance(value, list | tuple) and [*value] == ["all"]:
         value = "all" if any("all" in typing.get_args(kind) for kind in kinds) else value
+    _require(value != "" or not any(map(_is_path, kinds)) if isinstance(value, str) else True)
     for kind in sorted(kinds, key=lambda kind: (typing.get_origin(kind) in _SEVERAL, _is_path(kind) or kind is float)):
         with suppress(UnfitError):
             return fit(value, kind)
@@ -348,7 +349,6 @@ def pairs(
     *,
     bare: str | Callable[[str], str] | None = None,
     known: Collection[str] | None = None,
-    names: Sequence[str] = (),
 ) -> dict[str, str]:
     """Return KEY=VALUE texts by key; a malformed or repeated one is a `UsageError`.
 
@@ -361,8 +361,6 @@ def pairs(
         The key of a text without ``=``, or what makes it from the text, which is refused where this is None.
     known : collection of str, optional
         With `bare`: the only keys; any other text is a bare value, which may hold a ``=``.
-    names : sequence of str
-        Existing keys; an error message uses them to explain how to distinguish several values without keys.
     """
     values_by_key: dict[str, str] = {}
     for text in texts:
@@ -378,11 +376,8 @@ def pairs(
             )
         if key in values_by_key:
             problem = f"names {key!r} twice" if key else "is given twice for all"
-            error = UsageError(f"{option} {problem}", where=f"{option} {text[:200]}", expected="each name once")
-            if not key:
-                error.expected = f"{option} {'|'.join(names) or 'NAME'}=VALUE, each with its name"
-                values = zip(names, (values_by_key[key], text), strict=False)
-                error.hint = " ".join(f"{option} {name}={value}" for name, value in values) or None
-            raise error
+            raise UsageError(
+                f"{option} {problem}", where=f"{option} {text[:200]}", expected="NAME=VALUE, each name once"
+            )
         values_by_key[key] = value
     return values_by_key

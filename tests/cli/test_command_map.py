@@ -68,7 +68,10 @@ def test_wrong_words_are_refused_with_what_to_do(words: str, what: str, hint: st
         ("review apply M --added-boxes b.jsonl", "COCO JSON file as --source"),
         ("evaluate owod --exhaustive-only", "COCO JSON file as --source or --truth"),
         ("evaluate coco --engine both", "hotcoco computes"),
-        ("evaluate voc --set seam=split", "--set seam of `curation evaluate voc` is gone: leave it out"),
+        (
+            "evaluate voc --truth a --detections b --set seam=split",
+            "--set seam of `curation evaluate voc` is gone: leave it out",
+        ),
     ],
 )
 def test_an_option_of_an_earlier_version_says_what_to_do_instead(words: str, new: str, shell: Shell) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from curation.benchmarks.registry import evaluation_of, protocols, report_of, summary_of_protocol
 from curation.cli.output import Answer, next_command
@@ -58,28 +58,8 @@ class Rows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Printed:
-    """How much is printed.
-
-    Attributes
-    ----------
-    all
-        print every measure and table, not the ranked alone
-    """
-
-    all: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Whole:
-    """Prints everything: the report has its own tables."""
-
-    all: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class Files:
-    """The files of a result.
+class Report:
+    """The files of a result, and what is printed.
 
     Attributes
     ----------
@@ -89,11 +69,14 @@ class Files:
         with --out, draw the figures too, as PNG and SVG
     outcomes
         with --out, write what became of each detection and object too
+    all
+        print every measure and table, not the ranked alone
     """
 
     out: Annotated[Path | None, OUTPUT_FOLDER, "DIR"] = None
     figures: bool = False
     outcomes: bool = False
+    all: bool = False
 
     def __post_init__(self) -> None:
         """Refuse files without a folder."""
@@ -104,16 +87,18 @@ class Files:
 
 def command_of(protocol: str) -> Callable[..., Answer]:
     """Return the command of a benchmark."""
-    score = evaluation_of(protocol)
-    amount: Any = Printed if report_of(protocol).tables is None else Whole
+    score, has_tables = evaluation_of(protocol), report_of(protocol).tables is not None
 
-    def run(result: Annotated[Any, score], /, *, rows: Rows, printed: amount, files: Files) -> Answer:
+    def run(result: Annotated[Any, score], /, *, rows: Rows, report: Report) -> Answer:
         written = []
-        if files.out:
+        if report.out:
             with stage("writing"):
-                written = result.save(files.out, figures=files.figures, outcomes=files.outcomes)
-        report = result.lines(whole=printed.all)
-        lines = [*report, *(f"wrote {path}" for path in written), *rows.add(result)]
+                written = result.save(report.out, figures=report.figures, outcomes=report.outcomes)
+        lines = [
+            *result.lines(whole=report.all or has_tables),
+            *(f"wrote {path}" for path in written),
+            *rows.add(result),
+        ]
         return Answer(result.json_data, lines)
 
     run.__doc__ = score.__doc__

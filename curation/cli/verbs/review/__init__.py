@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from curation.cli.output import Answer, Line, Table, warn
 from curation.cli.outputs import KEPT, OUTPUT_FILE
-from curation.cli.verbs.review.apply import apply
+from curation.cli.verbs.review.decisions import apply, summary
 from curation.cli.verbs.review.propose import propose
-from curation.cli.verbs.review.summary import summary
 from curation.core.wording import counted
 from curation.review.app.bad_photos import BAD_PHOTOS
 from curation.review.app.live_review import REVIEWER_VARIABLE
@@ -51,7 +50,6 @@ def start(
         "replayed": started.replayed,
         "reviewer": os.environ.get(REVIEWER_VARIABLE, ""),
     }
-    _warn_of_box_log(folder)
     for reason, count in started.record.left_out.items():
         warn(f"{counted(count, 'image')} not shown: {reason}")
     for why, ids in started.record.bad_photos.items():
@@ -102,7 +100,6 @@ def status(*, folder: Folder) -> Answer:
     from curation.review.app.progress import folder_progress
 
     record, progress = folder_progress(folder)
-    _warn_of_box_log(folder)
     data = {
         "dataset": record.dataset,
         "stage": record.stage,
@@ -114,12 +111,6 @@ def status(*, folder: Folder) -> Answer:
     lines = [*_status_lines(progress), *_bad_photo_lines(record.bad_photos)]
     lines += [f"{counted(count, 'image')} not shown: {reason}" for reason, count in record.left_out.items()]
     return Answer(data, lines)
-
-
-def _warn_of_box_log(folder: Path) -> None:
-    """Warn where an earlier version kept edits of boxes in the folder."""
-    if (log := folder / "boxes.jsonl").is_file():
-        warn(f"{log} is not read any more: correct the annotations, and give the COCO JSON file as a new source")
 
 
 def _bad_photo_lines(bad: dict[str, list[str]]) -> list[Line]:

@@ -32,24 +32,13 @@ def propose(
 
 def _lines(made: ProposalSet, out: Path | None) -> list[Line]:
     """Return the lines that ``curation review propose`` prints; the last says that these are proposals."""
-    tables = (_categories(made), _sets(made), _images(made))
+    tables = (_sets(made), _images(made))
     lines: list[Line] = [table for table in tables if table.rows]
     lines += [f"left out: {n} {reason}" for reason, n in made.left_out.items()]
     lines.append(", ".join(f"{n} {verdict}" for verdict, n in made.counts().items()))
     if out:
         lines.append(f"wrote {out}: {made.digest}")
     return [*lines, f"Each is {made.note}."]
-
-
-def _categories(made: ProposalSet) -> Table:
-    rows = tuple(
-        (row.pool, row.category, str(row.images), row.judgement, row.kinship, row.reason)
-        for row in made.categories
-        if row.images and row.judgement != "far"
-    )
-    return Table(
-        "Categories that are not simply far", ("source", "category", "images", "judgement", "kinship", "why"), rows
-    )
 
 
 def _sets(made: ProposalSet) -> Table:
