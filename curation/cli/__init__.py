@@ -132,14 +132,14 @@ class Parser(argparse.ArgumentParser):
 
 def _run(options: argparse.Namespace) -> int:
     """Call what the command line names, print its answer, and return the exit status."""
-    from curation.cli.output import emit, warnings_shown
+    from curation.cli.output import Answer, emit, warnings_shown
     from curation.cli.signature import call, files_of
 
     inputs, outputs = files_of(options)
     with writing.command(inputs=inputs, force=getattr(options, "force", False)), warnings_shown():
         for output, path in outputs:
             output.check(path)
-        answer = call(options.command, options)
+        answer: Answer = call(options.command, options)
         lines = chain(answer.lines, (f"wrote {path}" for path in answer.written))
         emit(answer.data, lines, as_json=options.json)
         if answer.then is not None:

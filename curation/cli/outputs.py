@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from curation.core.errors import UsageError
-from curation.core.writing import HEADER, check_folder, check_output, refuse_input, require_new_folder
+from curation.core.writing import HEADER, check_output, refuse_input, require_new_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,18 @@ def _check_new_manifest(path: Path) -> None:
         require_new_folder(path)
 
 
+def output_folder(main: str) -> Output:
+    """Return the output of a folder that may hold other files; `main` is the file that the command always writes."""
+
+    def check(path: Path) -> None:
+        if path.exists() and not path.is_dir():
+            raise UsageError("Results go into a folder", where=str(path), expected="a folder", found="a file")
+        check_output(path / main)
+
+    return Output(check)
+
+
 OUTPUT_FILE = Output(check_output)
-OUTPUT_FOLDER = Output(check_folder)
-"""A folder of results: new or empty, or with ``--force`` one whose files are replaced."""
 NEW_FOLDER = Output(require_new_folder, replaces=False)
 """A folder that appears whole, and is never replaced."""
 NEW_MANIFEST = Output(_check_new_manifest, replaces=False)

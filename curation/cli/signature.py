@@ -360,7 +360,7 @@ def value_of(option: Option, options: argparse.Namespace) -> Any:
         return words
     texts: list[Any] = words if isinstance(words, list) else [] if words is None else [words]
     if option.key:
-        texts = [value for text in texts if (value := option.after_key(text)) is not None]
+        texts = [rest for text in texts if (rest := option.after_key(text)) is not None]
     else:
         keyed = [member for member in options.groups[option.dest] if member.key]
         texts = [text for text in texts if all(member.after_key(text) is None for member in keyed)]

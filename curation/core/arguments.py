@@ -34,7 +34,6 @@ Workers = Annotated[int, Meta(ge=1, le=1 << 16)]
 
 _Arguments = ParamSpec("_Arguments")
 _Returned = TypeVar("_Returned")
-_SEVERAL = (tuple, Sequence, Collection)
 _WORDS = {
     str: "text",
     int: "a whole number",
@@ -171,7 +170,7 @@ def fit(value: Any, kind: Any) -> Any:
         return _require(within, fitted)
     if len(kinds := alternatives(kind)) > 1:
         return _fit_first(value, kinds)
-    if origin in _SEVERAL:
+    if _takes_several(kind):
         return _fit_several(value, kind, inner)
     if origin is Mapping:
         _require(isinstance(value, Mapping))
@@ -202,7 +201,7 @@ def _fit_record(value: Any) -> Any:
     if not all(field.kw_only for field in fields):
         return value
     name, kinds = type(value).__name__, annotations_of(type(value), extras=True)
-    changed = {}
+    changed: dict[str, Any] = {}
     for field in fields:
         default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         before, hint = getattr(value, field.name), f"help({type(value).__module__}.{name})"
@@ -228,10 +227,14 @@ def _fit_first(value: Any, kinds: Sequence[Any]) -> Any:
     if isinstance(value, list | tuple) and [*value] == ["all"]:
         value = "all" if any("all" in typing.get_args(kind) for kind in kinds) else value
     _require(value != "" or not any(map(_is_path, kinds)) if isinstance(value, str) else True)
-    for kind in sorted(kinds, key=lambda kind: (typing.get_origin(kind) in _SEVERAL, _is_path(kind) or kind is float)):
+    for kind in sorted(kinds, key=lambda kind: (_takes_several(kind), _is_path(kind) or kind is float)):
         with suppress(UnfitError):
             return fit(value, kind)
     raise UnfitError
+
+
+def _takes_several(kind: Any) -> bool:
+    return typing.get_origin(kind) in (tuple, Sequence, Collection)
 
 
 def _fit_several(value: Any, kind: Any, inner: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -323,7 +326,7 @@ def kind_in_words(kind: Any) -> str:
         return " or ".join(dict.fromkeys(map(kind_in_words, kinds)))
     if origin is Literal:
         return ", ".join(map(str, inner))
-    if origin in _SEVERAL:
+    if _takes_several(kind):
         return f"several (not empty, none twice) of: {kind_in_words(inner[0])}"
     if origin is Mapping:
         return f"a mapping of names to: {kind_in_words(inner[1])}"

@@ -108,31 +108,13 @@ def check_output(path: Path) -> None:
             expected="a new name, or a folder elsewhere; --force does not replace inputs",
             hint="choose another name",
         )
-    if not _may_replace():
+    if _running is None or not _running.force:
         raise OverwriteError(
             "The output exists already",
             where=str(path),
             expected="a new name",
             hint=f"choose another name, or {'--force to replace it' if _running else 'remove the file first'}",
         )
-
-
-def check_folder(folder: Path) -> None:
-    """Raise where result files may not be written: in a manifest, or without ``--force`` in a folder with files."""
-    refuse_in_manifest(folder / "results.json")
-    if folder.exists() and not folder.is_dir():
-        raise UsageError("Results go into a folder", where=str(folder), expected="a folder", found="a file")
-    if folder.is_dir() and any(not path.name.startswith(".") for path in folder.iterdir()) and not _may_replace():
-        raise OverwriteError(
-            "The output folder holds files",
-            where=str(folder),
-            expected="a new or an empty folder",
-            hint="choose another folder, or --force to replace files of the same names",
-        )
-
-
-def _may_replace() -> bool:
-    return _running is not None and _running.force
 
 
 def check_target(path: Path, *, guarded: bool = True) -> None:

@@ -113,26 +113,6 @@ def test_from_task_file_to_scores(folder: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (('classes = ["star"]', 'classes = ["stars"]'), "is 'star' an alias of 'stars'?"),
-        (('ignored = ["blob"]\n', ""), "does not name"),
-        (('circle = ["disc"]', 'circle = ["disk"]'), "does not name"),
-        (('dataset = "shapes"', 'dataset = "a b"'), "lower-case"),
-        (('name = "t2"', 'name = "t1"'), "twice"),
-    ],
-)
-def test_slips_in_the_task_file(
-    folder: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str], told: str
-) -> None:
-    assert change[0] in TASKS
-    (folder / "tasks.toml").write_text(TASKS.replace(*change))
-    assert main(BUILD) != 0
-    assert told in capsys.readouterr().err
-    assert not (folder / "m").exists()
-
-
-@pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["--set", "split=custom"], "--tasks"),

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import curation
 from curation.cli import main
 from curation.cli.outputs import Output
-from curation.core.errors import OverwriteError
 from tests.evaluation.leaderboard_cases import row_data, write_rows
 from tests.shell import parsers
 from tests.small_world import write_elephant, write_small_world
@@ -103,11 +101,6 @@ CASES = {
         lambda w, out: ["audit", w / "manifest", "--no-cache", "--rules", "DS1", "--source",
                         f"coco@train2017={w.coco}", "--out", out],
     ),
-    "cut": Case(
-        "cut.json",
-        "truth.json",
-        lambda w, out: ["cut", w / "truth.json", "-k", "2", "--no-cache", "--out", out.parent],
-    ),
     "leaderboard": Case(
         "page.html", "rows.jsonl", lambda w, out: ["leaderboard", w / "rows.jsonl", "--out", out]
     ),
@@ -135,7 +128,7 @@ def test_a_file_that_exists_is_replaced_by_force_alone(
     words = case.words(world, target)
     assert status(words) == 2
     told = capsys.readouterr().err
-    assert str(target.parent) in told
+    assert str(target) in told
     assert "--force" in told
     assert [path.name for path in target.parent.iterdir()] == [target.name]
     assert target.read_bytes() == FOREIGN
@@ -169,7 +162,7 @@ def test_an_input_is_never_replaced(
         link(read, target)
     for more in ((), ("--force",)):
         assert status(case.words(world, target), *more) == 2
-        assert str(target.parent) in capsys.readouterr().err
+        assert str(target) in capsys.readouterr().err
     assert target.read_bytes() == before
     assert [path.name for path in target.parent.iterdir()] == [target.name]
 
@@ -239,56 +232,6 @@ def test_a_source_that_a_build_remembers_is_never_replaced(
             assert "input" in told or "folder that this command reads" in told
     assert source.read_bytes() == before
     assert status(["show", world / "built", "--composition", "--no-cache"]) == 0
-
-
-def test_python_replaces_no_file(world: World) -> None:
-    for path in (world.coco, world / "truth.json"):
-        before = path.read_bytes()
-        with pytest.raises(OverwriteError, match="exists already"):
-            curation.export(world / "manifest", "wilderness", "coco", path, sources={"coco": world.coco})
-        assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("with_lists", [True, False])
-@pytest.mark.parametrize("name", NAMES)
-def test_no_file_of_a_manifest_is_replaced(
-    name: str,
-    with_lists: bool,
-    world: World,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """The manifest is no input of the command."""
-    monkeypatch.chdir(tmp_path)
-    other = tmp_path / "other"
-    shutil.copytree(world / "manifest", other)
-    if not with_lists:
-        shutil.rmtree(other / "ids")
-    for number, path in enumerate(sorted(other.rglob("*.*"))):
-        form = {".json": "coco", ".txt": "txt"}[path.suffix]
-        (tmp_path / str(number) / "no").mkdir(parents=True)
-        (path.parent / "no").mkdir(exist_ok=True)
-        monkeypatch.chdir(tmp_path / str(number))
-        target, before = NAMES[name](path, tmp_path / str(number)), path.read_bytes()
-        words = ["export", world / "manifest", "--part", "closed", "--format", form, "--no-cache"]
-        done = status([*words, "--source", f"voc2007-test={world.voc}", "--out", target, "--force"])
-        assert path.read_bytes() == before
-        # A link elsewhere may be replaced: the file that it leads to stays.
-        assert done == 2 or name.endswith(" link")
-        assert done == 0 or "a manifest, which no other file may join" in capsys.readouterr().err
-
-
-def test_rows_are_appended_but_never_to_an_input(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = CASES["evaluate"].words(world, tmp_path / "out/results.json")
-    for count in (1, 2):
-        assert status([*words, "--force", "--append", tmp_path / "rows.jsonl", "--name", f"m{count}"]) == 0
-        assert len((tmp_path / "rows.jsonl").read_bytes().splitlines()) == count
-    (world / "names.jsonl").symlink_to(world / "names.json")
-    assert status([*words, "--force", "--classes", world / "names.json", "--append", world / "names.jsonl"]) == 2
-    assert "input of the same command" in capsys.readouterr().err
 
 
 def test_a_folder_is_never_replaced(world: World, capsys: pytest.CaptureFixture[str]) -> None:

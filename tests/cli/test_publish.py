@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from curation.cli import main
 from curation.manifest.locate import manifest_folders
-from tests.fake_hub import WRITER, FakeHub
+from tests.fake_hub import FakeHub
 from tests.publishing.published_world import files_below
 from tests.real_files import real_files
 from tests.shell import Shell
@@ -64,52 +61,6 @@ def test_a_request_that_cannot_be_met_writes_nothing(
     out = tmp_path / "out"
     assert told in shell.err("publish", manifest, *options, "--dry-run", out)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_where_a_package_is_missing_the_extra_is_named(
-    manifest: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dry = ["publish", str(manifest), "--repo", "lab/x", "--dry-run", str(tmp_path / "out")]
-    for package, command in (
-        ("mlcroissant", dry),
-        ("huggingface_hub", dry[:-2]),
-        ("huggingface_hub", ["pull", "lab/x@1.0.0", "--out", str(tmp_path / "out")]),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setitem(sys.modules, package, None)
-            assert "pip install 'curation[publish]'" in shell.err(*command)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_endpoint_and_the_token_are_those_of_the_environment(hub: FakeHub, manifest: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home")}
-    environment.pop("HF_HUB_OFFLINE", None)
-
-    def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "curation", *arguments],
-            env={**environment, **variables},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            cwd=Path(__file__).parents[2],
-        )
-
-    publish = ("publish", str(manifest), "--repo", "lab/env")
-    refused = run(*publish, **{"HF_TOKEN": "hf_expired_0123456789"})
-    assert refused.returncode == 2
-    assert "does not accept the token" in refused.stderr
-    offline = run(*publish, HF_HUB_OFFLINE="1")
-    assert (offline.returncode, "cannot be reached" in offline.stderr) == (2, True)
-    assert hub.repositories == {}
-    done = run(*publish)
-    assert done.returncode == 0, done.stderr
-    pulled = run("pull", "lab/env@1.0.0", "--out", str(tmp_path / "pulled"))
-    assert pulled.returncode == 0, pulled.stderr
-    for finished in (refused, offline, done, pulled):
-        assert WRITER not in finished.stdout + finished.stderr
-        assert "hf_expired" not in finished.stdout + finished.stderr
-        assert "Traceback" not in finished.stderr
 
 
 @real_files("coco_exports")

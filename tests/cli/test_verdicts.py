@@ -1,6 +1,5 @@
 """Verdicts of others at the shell: a table becomes decisions, a cleaned list, and the score with and without."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,20 +77,14 @@ def test_three_cleaned_lists(world: Path, shell: Shell, variant: str, left: Sequ
 
 WRONG = [
     (["review", "apply", "LIST", "--decisions", "other.jsonl"], "No decision is on an image of the list"),
-    (["review", "apply", "mine.txt", "--decisions", "ninco.jsonl", "--decisions", "other.jsonl"], "several data sets"),
     (["review", "apply", "LIST", "--decisions", "textures.csv"], "--key image_id=COLUMN"),
     (["review", "apply", "made", "--decisions", "ninco.jsonl"], "--cleaned"),
-    (["review", "apply", "made", "--decisions", "ninco.jsonl", "--version", "2.0.0", "--name", "x"], "--cleaned"),
     (
         ["review", "apply", "made", "--decisions", "ninco.jsonl", "--version", "2.0.0", "--lines", "l.txt"],
         "curation export",
     ),
     (["review", "apply", "LIST", "--decisions", "ninco.jsonl", "--lines", "LIST"], "replace an input"),
-    (["review", "apply", "LIST", "--decisions", "ninco.jsonl", "--version", "one"], "MAJOR.MINOR.PATCH"),
-    (["review", "apply", "LIST", "--decisions", "ninco.jsonl", "--name", "A list"], "name"),
-    (["review", "apply", "array.json", "--decisions", "ninco.jsonl", "--lines", "l.txt"], "list of lines"),
     (["review", "apply", "odd.txt", "--decisions", "ninco.jsonl"], "odd.txt, line 41"),
-    (["review", "apply", "climbs.txt", "--decisions", "ninco.jsonl"], "climbs.txt, line 2"),
     (["review", "apply", "none.txt", "--decisions", "ninco.jsonl"], "No such manifest"),
     (["review", "summary", "textures.csv", *READ[:2], "--codes", "o=keep"], "line 2: decision"),
 ]
@@ -103,10 +96,7 @@ def test_wrong_uses_are_told(world: Path, shell: Shell, words: list[str], told: 
     (world / "other.csv").write_text("image_location,decision\nplaces/sky/1.jpg,i\n")
     assert main(["review", "summary", "other.csv", *READ, "--dataset", "elsewhere", "--out", "other.jsonl"]) == 0
     good = [f"texture/{path} -1" for path in TEXTURES]
-    (world / "mine.txt").write_text("\n".join(good))
-    (world / "array.json").write_text(json.dumps(TEXTURES))
     (world / "odd.txt").write_text("\n".join([*good[:40], "banded/", *good[40:]]))
-    (world / "climbs.txt").write_text("\n".join([good[0], "../a/b.jpg -1", *good]))
     out = [] if words[0] == "decisions" else ["--out", "out"]
     error = shell.err(*(word.replace("LIST", "lists/test_textures.txt") for word in words), *out)
     assert told in error
@@ -219,31 +209,3 @@ def check_cleaned_lists_of_openood(ninco: Path, shared: Path, shell: Shell, tmp_
     if name == "test_textures":
         gone = Counter(one.partition(":")[2].partition("/")[0] for one in told["staleness"]["gone"])
         assert gone == {"honeycombed": 9, "spiralled": 9, "bubbly": 5, "cobwebbed": 4}
-
-
-@real_files("verdicts")
-def check_a_part_of_the_published_manifest(ninco: Path, shared: Path, shell: Shell, tmp_path: Path) -> None:
-    """The verdicts on one of eleven parts leave the others as they are."""
-    folder = shared / "data/atlas/openood/imagenet"
-    assert main(["import", "openood/imagenet-1k-published", "--lists", str(folder), "--out", str(tmp_path / "m")]) == 0
-    verdicts = tmp_path / "ninco.jsonl"
-    table = ninco / "annotations_subsampled_datasets/textures.csv"
-    given = ["review", "summary", str(table), *READ, "--dataset", "textures", "--manifest", str(tmp_path / "m")]
-    told = shell.data(*given, "--out", verdicts, "--json")
-    assert [one["judged"] for one in told["coverage"]["parts"]] == [373]
-    told = shell.data(
-        "review",
-        "apply",
-        tmp_path / "m",
-        "--decisions",
-        verdicts,
-        "--cleaned",
-        "minus-remove",
-        "--out",
-        tmp_path / "cleaned",
-        "--json",
-    )
-    assert told["name"] == "openood/imagenet-1k-published-ninco-minus-72"
-    before, after = read_manifest(tmp_path / "m"), read_manifest(tmp_path / "cleaned")
-    assert {name for name in before.lists if before.lists[name] != after.lists[name]} == {"textures"}
-    assert len(after.ids("textures")) == 5088

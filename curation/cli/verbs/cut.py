@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from curation.cli.output import Answer, Line, Table
-from curation.cli.outputs import OUTPUT_FOLDER
+from curation.cli.outputs import output_folder
 from curation.core.errors import UsageError
 from curation.signals.cooccurrence.cut import ClassGroups, group_classes
 
@@ -18,7 +18,7 @@ def run(
     groups: Annotated[ClassGroups, group_classes],
     /,
     *,
-    out: Annotated[Path | None, OUTPUT_FOLDER, "DIR"] = None,
+    out: Annotated[Path | None, output_folder("cut.json"), "DIR"] = None,
     figures: bool = False,
 ) -> Answer:
     """Group weakly co-occurring classes: normalized cut of co-occurrence.

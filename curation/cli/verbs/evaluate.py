@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from curation.benchmarks.registry import evaluation_of, protocols, report_of, summary_of_protocol
 from curation.cli.output import Answer, next_command
-from curation.cli.outputs import KEPT, OUTPUT_FOLDER
+from curation.cli.outputs import KEPT, output_folder
 from curation.core.errors import UsageError
 from curation.core.process import stage
 from curation.core.writing import refuse_in_manifest
@@ -73,7 +73,7 @@ class Report:
         print every measure and table, not the ranked alone
     """
 
-    out: Annotated[Path | None, OUTPUT_FOLDER, "DIR"] = None
+    out: Annotated[Path | None, output_folder("results.json"), "DIR"] = None
     figures: bool = False
     outcomes: bool = False
     all: bool = False

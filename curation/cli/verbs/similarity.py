@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from curation.cli.offered import actions
 from curation.cli.output import Answer, Line, Table, first_rows
-from curation.cli.outputs import KEPT, OUTPUT_FOLDER
+from curation.cli.outputs import KEPT, output_folder
 from curation.signals.similarity import from_files
 from curation.signals.similarity.from_files import Embedded, Pairs, SetComparison
 
@@ -45,7 +45,7 @@ def neighbors(
     found: Annotated[Pairs | SetComparison, from_files.neighbors],
     /,
     *,
-    out: Annotated[Path | None, OUTPUT_FOLDER, "DIR"] = None,
+    out: Annotated[Path | None, output_folder("neighbors.csv"), "DIR"] = None,
 ) -> Answer:
     """Nearest images of a reference set, and how similar whole sets are to it.
 
@@ -90,7 +90,10 @@ def _number(value: float | None) -> str:
 
 
 def duplicates(
-    found: Annotated[Pairs, from_files.duplicates], /, *, out: Annotated[Path | None, OUTPUT_FOLDER, "DIR"] = None
+    found: Annotated[Pairs, from_files.duplicates],
+    /,
+    *,
+    out: Annotated[Path | None, output_folder("duplicates.csv"), "DIR"] = None,
 ) -> Answer:
     """Photos that are the same, or nearly, under different names.
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer
-from curation.cli.outputs import OUTPUT_FOLDER
+from curation.cli.outputs import output_folder
 from curation.core.process import stage
-from curation.extensions.leaks.report import Leaks, summary_lines
+from curation.extensions.leaks.report import JSON, Leaks, summary_lines
 from curation.extensions.leaks.run import leaks as find_leaks
 
 
 def leaks(
-    found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, OUTPUT_FOLDER, "DIR"] = None
+    found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, output_folder(JSON), "DIR"] = None
 ) -> Answer:
     """Look for the images of a benchmark in a corpus: same pixels, nearly the same, mirrored, cropped.
 

@@ -23,7 +23,6 @@ from curation.extensions.leaks.step import KINDS, Evidence, thumbnail
 from curation.sources.photos import BrokenPhotoError, read_photo
 
 JSON, PAGE, LEAKED = "leaks.json", "leaks.html", "leaked.txt"
-FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv")
 """What `Leaks.save` writes."""
 PAIRS_SHOWN = 60
 """Pairs of a kind that the page shows, those in doubt first."""
