@@ -77,11 +77,6 @@ def test_the_header_that_comes_with_the_package_pins_the_authors_lists(
     assert not (tmp_path / "out").exists()
 
 
-def test_an_unknown_recipe_is_an_error(lists: Path, tmp_path: Path) -> None:
-    command = ["import", "toy", "--lists", str(lists), "--header-only", "--out", str(tmp_path / "out")]
-    assert main(command) == 2
-
-
 @real_files("atlas_lists")
 def check_published_lists_under_other_names_are_imported(shared: Path, tmp_path: Path) -> None:
     lists = tmp_path / "lists"
