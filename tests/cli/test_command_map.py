@@ -69,8 +69,8 @@ def test_wrong_words_are_refused_with_what_to_do(words: str, what: str, hint: st
         ("evaluate owod --exhaustive-only", "COCO JSON file as --source or --truth"),
         ("evaluate coco --engine both", "hotcoco computes"),
         (
-            "evaluate voc --truth a --detections b --set seam=split",
-            "--set seam of `curation evaluate voc` is gone: leave it out",
+            "evaluate elephant --truth closed=a --detections closed=b --set seam=split",
+            "--set seam of `curation evaluate elephant` is gone: leave it out",
         ),
     ],
 )
