@@ -125,15 +125,17 @@ def option_names_of(signature: inspect.Signature, annotations: Mapping[str, Any]
     for name, parameter in signature.parameters.items():
         kind = annotations.get(name, parameter.annotation)
         record = next((one for one in (kind, *typing.get_args(kind)) if dataclasses.is_dataclass(one)), None)
-        fields = [field.name for field in dataclasses.fields(record) if field.kw_only] if record else []
+        fields = [(field.name, field.type) for field in dataclasses.fields(record) if field.kw_only] if record else []
         record_form = f"{name}={getattr(record, '__name__', '')}({{}})"
-        for member, form in [(field, record_form) for field in fields] or [(name, "{}")]:
+        for member, member_kind in fields or [(name, kind)]:
+            argument = f"{member}=True" if member_kind in (bool, "bool") else f"{member}={{}}"
+            form = record_form.format(argument) if fields else argument
             flags = [extra for extra in typing.get_args(kind)[1:] if isinstance(extra, str) and extra.startswith("--")]
             plain = flags[0].partition(" ")[0][2:] if flags else member.replace("_", "-")
             named = [option for key, option in NAMES.items() if option and key.rpartition(".")[2] == member]
             usual = [OptionName(plain), *([OptionName(plain[:-1])] if member in ("variants", "sources") else [])]
             for option in (*named, *usual):
-                forms.setdefault((option.option, option.key), form.format(f"{member}={{}}"))
+                forms.setdefault((option.option, option.key), form)
     return forms
 
 
@@ -158,7 +160,7 @@ def in_python(text: str | None, forms: Mapping[tuple[str, str], str]) -> str | N
     def argument_of(match: re.Match[str]) -> str:
         option, key, value = match["option"], match["key"] or "", match["value"] or match["word"]
         if form := forms.get((option, key)):
-            return form.format(_literal(value)) if value else form.partition("=")[0]
+            return form.format(_literal(value)) if value else form.partition("=")[0] if "{}" in form else form
         form = forms.get((option, ""))
         return form.format(f"{{{key!r}: {_literal(value)}}}") if form else match[0]
 

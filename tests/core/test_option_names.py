@@ -30,7 +30,7 @@ def function(
     [
         ("--on-error stray=drop leaves them out", "stray='drop' leaves them out"),
         ("--on-error boxes=drop", "reading=Reading(bad_boxes='drop')"),
-        ("--port 0 takes a free one; or --each", "port=0 takes a free one; or each"),
+        ("--port 0 takes a free one; or --each", "port=0 takes a free one; or each=True"),
         ("--source NAME@val=roof", "sources={'NAME@val': 'roof'}"),
         ("of --truth FOLDER: --format yolo", "of truth=FOLDER: form yolo"),
         ("curation export M --format coco; --format yolo", "curation export M --format coco; form yolo"),
