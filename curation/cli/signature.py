@@ -410,7 +410,8 @@ def _by_key(option: Option, texts: Sequence[str]) -> dict[str, str]:
     is_named = len(bare) > 1 and option.metavar.startswith("[NAME=]")
     name_of_path = attrgetter("stem" if "FILE" in option.metavar else "name")
     bare_key = (lambda text: name_of_path(Path(text))) if is_named else ""
-    return pairs(texts, option.flag, bare=bare_key, known=known)
+    names = re.match(r"\[((?:\w+\|)+\w+)", option.metavar)
+    return pairs(texts, option.flag, bare=bare_key, known=known, names=names[1].split("|") if names else ())
 
 
 def _unfit(option: Option, prog: str, text: str) -> NoReturn:

@@ -352,6 +352,7 @@ def pairs(
     *,
     bare: str | Callable[[str], str] | None = None,
     known: Collection[str] | None = None,
+    names: Sequence[str] = (),
 ) -> dict[str, str]:
     """Return KEY=VALUE texts by key; a malformed or repeated one is a `UsageError`.
 
@@ -364,6 +365,8 @@ def pairs(
         The key of a text without ``=``, or what makes it from the text, which is refused where this is None.
     known : collection of str, optional
         With `bare`: the only keys; any other text is a bare value, which may hold a ``=``.
+    names : sequence of str
+        Possible keys, to show how to distinguish two values without keys.
     """
     values_by_key: dict[str, str] = {}
     for text in texts:
@@ -378,9 +381,12 @@ def pairs(
                 found="no name" if not key or not equals else "no value",
             )
         if key in values_by_key:
-            problem = f"names {key!r} twice" if key else "is given twice for all"
+            values = zip(names, (values_by_key[key], text), strict=False) if not key else ()
             raise UsageError(
-                f"{option} {problem}", where=f"{option} {text[:200]}", expected="NAME=VALUE, each name once"
+                f"{option} names {key!r} twice" if key else f"{option} is given twice for all",
+                where=f"{option} {text[:200]}",
+                expected="NAME=VALUE, each name once",
+                hint=" ".join(f"{option} {name}={value}" for name, value in values) or None,
             )
         values_by_key[key] = value
     return values_by_key
