@@ -1,9 +1,11 @@
-"""Help of options, and options that are given once (their names: `curation.core.option_names`)."""
+"""Help of options, and options of earlier versions (names of options: `curation.core.option_names`)."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+
+from curation.core.errors import UsageError
 
 
 class Help(argparse.HelpFormatter):
@@ -43,6 +45,13 @@ RETIRED: Mapping[str, str] = {
     "set standard_errors": "leave it out: sets are compared by `curation similarity neighbors`",
 }
 """Options of earlier versions, or keys of them, that have no equivalent, without dashes, and what to do instead."""
+
+
+def refuse_retired(option: str, prog: str) -> None:
+    """Refuse an option, or ``OPTION KEY``, of an earlier version that has no equivalent."""
+    if advice := RETIRED.get(option):
+        raise UsageError(f"--{option} of `{prog}` is gone: {advice}")
+
 
 ABOUT: Mapping[str, str] = {
     "on-error": "what to do about data that cannot be used as it is",

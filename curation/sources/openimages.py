@@ -11,8 +11,10 @@ import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +30,7 @@ from curation.core.errors import (
     UsageError,
 )
 from curation.core.files import open_binary
-from curation.core.reading import GZIP, Unpacking, beginning
+from curation.core.reading import GZIP, beginning, unpacked
 from curation.core.tables import csv_header, csv_rows
 from curation.sources.content import FileContent, require_one, require_unchanged, stamp_of
 from curation.sources.integrity import check_unique, objects_at
@@ -137,19 +139,21 @@ class StreamedCsv:
         from tqdm import tqdm
 
         digest = hashlib.sha256()
-        unpacking: Unpacking | None = None
         with (
             open_binary(self.path, kind="table") as stream,
             tqdm(total=self.size, desc=self.name, unit="B", unit_scale=True, leave=False, disable=None) as bar,
         ):
-            while data := stream.read(_CSV_BLOCK):
-                if stream.tell() == len(data) and data.startswith(GZIP):
-                    unpacking = Unpacking(str(self.path), self.size)
+
+            def read(count: int) -> bytes:
+                data = stream.read(count)
                 digest.update(data)
                 bar.update(len(data))
-                yield from (data,) if unpacking is None else unpacking.feed(data)
-            if unpacking is not None:
-                yield from unpacking.end()
+                return data
+
+            if stream.peek(len(GZIP)).startswith(GZIP):
+                yield from unpacked(SimpleNamespace(read=read), str(self.path), self.size)
+            else:
+                yield from iter(partial(read, _CSV_BLOCK), b"")
         self._finish(f"sha256:{digest.hexdigest()}")
 
     def _finish(self, digest: str) -> None:

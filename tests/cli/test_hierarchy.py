@@ -54,14 +54,6 @@ def test_a_hierarchy_of_ones_own(tmp_path: Path, shell: Shell) -> None:
     assert "\x1b" not in shell.err("hierarchy", "show", "dog", *given, "--set", f"names={names}")
 
 
-@pytest.mark.parametrize("action", ["show", "dropped"])
-def test_a_leaf_that_the_hierarchy_lacks_is_told(action: str, tmp_path: Path, shell: Shell) -> None:
-    edges, leaves = tmp_path / "is_a.txt", tmp_path / "leaves.txt"
-    edges.write_text("dog hound\ndog poodle\n")
-    leaves.write_text("hound\nwhippet\n")
-    assert "'whippet'" in shell.err("hierarchy", action, "dog", "--edges", edges, "--leaves", leaves)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -1,8 +1,6 @@
 """Truths that declare many classes and use few: the same numbers, little memory, or a refusal in words."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +69,6 @@ def control_groups(folder: Path, paths: dict[str, dict[str, int | str]]) -> None
             },
             200,
         ),
-        # A container without a namespace of its own: its path is not there, its files are at the top.
-        (
-            "5:cpu:/docker/a\n4:memory:/docker/a\n0::/",
-            {"memory": {"memory.limit_in_bytes": 900, "memory.usage_in_bytes": 850,
-                        "memory.stat": "inactive_file 1\ntotal_inactive_file 30"}},
-            80,
-        ),
     ],
 )  # fmt: skip
 def test_what_is_free_in_a_control_group(
@@ -86,22 +77,10 @@ def test_what_is_free_in_a_control_group(
     (tmp_path / "process").mkdir()
     (tmp_path / "process/cgroup").write_text(cgroup + "\n")
     control_groups(tmp_path / "groups", paths)
-    monkeypatch.setattr(process, "_PROCESS", tmp_path / "process")
+    monkeypatch.setattr(process, "_GROUP", tmp_path / "process/cgroup")
     monkeypatch.setattr(process, "_GROUPS", tmp_path / "groups")
     monkeypatch.setattr(process, "_MACHINE", tmp_path / "none")
     assert process.available_memory() == free
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the size of a process is read from /proc")
-def test_the_limit_of_the_address_space_is_heeded() -> None:
-    code = """
-import resource
-from curation.core.process import available_memory
-resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY))
-print(available_memory())
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 0 < int(done.stdout) < 1 << 30
 
 
 def test_what_would_need_more_memory_than_there_is_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:

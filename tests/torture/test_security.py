@@ -357,18 +357,6 @@ def test_no_spreadsheet_and_no_latex_obeys_a_name(outputs: tuple[Path, list[str]
     assert "\\input" not in latex
 
 
-def test_exports_hold_the_names_as_they_are(outputs: tuple[Path, list[str]]) -> None:
-    out = outputs[0]
-    names = {one["name"] for one in json.loads((out / "truth.json").read_text())["categories"]}
-    assert set(NAMES[:3]) <= names
-    found = {
-        str(element.text)
-        for path in out.glob("voc/Annotations/*.xml")
-        for element in ElementTree.parse(path).iter("name")
-    }
-    assert found - {"unknown"} <= set(NAMES)
-
-
 def test_no_terminal_obeys_a_name(outputs: tuple[Path, list[str]], tmp_path: Path) -> None:
     printed = list(outputs[1])
     for name in TERMINAL:

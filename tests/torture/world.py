@@ -66,16 +66,12 @@ VERBS = {
     "evaluate": Verb(f"{_EVALUATE} --out {{out}}/scores", whole="scores", again=2),
     "evaluate --force": Verb(f"{_EVALUATE} --out {{out}} --force", before=f"{_EVALUATE} --variant all --out {{out}}"),
     "evaluate --append": Verb(f"{_APPEND} one", before=f"{_APPEND} zero", grows=True),
-    "leaderboard": Verb("leaderboard {in}/board.jsonl --out {out}/board.html --force"),
-    "decisions": Verb("review summary {in}/decisions.jsonl --out {out}/d.csv --force"),
     "scores": Verb(_SCORES, before=f"{_SCORES} --method knn"),
     "embed": Verb("similarity embed --photos {in}/photos --encoder colour --out {out}/store", resumes=True),
     "neighbors": Verb(f"{_NEAR} -k 2", before=f"{_NEAR} -k 3"),
-    "propose": Verb(f"{_PROPOSE} --force"),
     "audit": Verb("audit {in}/manifest --out {out}/audit", whole="audit", again=2),
     "cut": Verb(f"cut {COCO} -k 2 --set restarts=2 --on-error components=cut --out {{out}}/cut", whole="cut", again=2),
     "init": Verb(f"init --source {COCO} --n-tasks 2 --out {{out}}/tasks.toml --force"),
-    "show": Verb(f"show {{in}}/manifest --composition {_SOURCES} --out {{out}}/c.csv --force"),
     "publish": Verb(_PUBLISH, whole="r", again=2),
 }
 

@@ -16,7 +16,6 @@ from curation.signals.similarity.neighbors import Pairs, SetComparison
 
 _MOST_NEIGHBORS = 20
 _MOST_PAIRS = 30
-_NEIGHBOR_FILES = output_folder(("neighbors.csv", "similarity.csv", "statistics.json"), ("histograms",))
 
 
 def embed(*, out: Annotated[Path, KEPT, "DIR"], made: Annotated[Embedded, embedding.embed]) -> Answer:
@@ -49,7 +48,7 @@ def neighbors(
     found: Annotated[Pairs | SetComparison, search.neighbors],
     /,
     *,
-    out: Annotated[Path | None, _NEIGHBOR_FILES, "DIR"] = None,
+    out: Annotated[Path | None, output_folder("neighbors.csv"), "DIR"] = None,
 ) -> Answer:
     """Nearest images of a reference set, and how similar whole sets are to it.
 
@@ -97,7 +96,7 @@ def duplicates(
     found: Annotated[Pairs, near_duplicates.duplicates],
     /,
     *,
-    out: Annotated[Path | None, output_folder(("duplicates.csv",)), "DIR"] = None,
+    out: Annotated[Path | None, output_folder("duplicates.csv"), "DIR"] = None,
 ) -> Answer:
     """Photos that are the same, or nearly, under different names.
 

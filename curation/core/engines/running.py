@@ -29,10 +29,9 @@ from curation.core.writing import locked, make_folder
 
 EngineName = Literal["local", "ray"]
 _SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
-_DEATHS = 3
-"""So often may processes die in a row without one block finished in between; on Ray, at one block."""
-_KILLED = "Worker processes were killed again and again"
-_LACKS_MEMORY = "mostly for want of memory: try fewer --workers"
+_RETRIES = 3
+_KILLED = "A worker process was killed"
+_LACKS_MEMORY = "often for lack of memory: run the command again with fewer --workers; finished blocks are kept"
 
 
 class Failure(msgspec.Struct, frozen=True, tag=True):
@@ -225,57 +224,30 @@ def _in_processes(work: _Work, blocks: Iterator[Block], workers: int | None) -> 
         # One block, or one core, is not worth starting processes, which takes a second.
         yield from map(work, chain(first, blocks))
         return
-    left: Iterator[Block] = chain(first, blocks)
-    deaths = 0
-    while True:
-        running: dict[Future[Outcome], Block] = {}
-        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start, (work,))
-        try:
-            for block in left:
-                running[_submitted(pool, work, block, running)] = block
-                while len(running) > 2 * workers:
-                    for outcome in _finished(running):
-                        deaths = 0
-                        yield outcome
-            while running:
-                for outcome in _finished(running):
-                    deaths = 0
-                    yield outcome
-            return
-        except BrokenProcessPool:
-            # A process was killed, often for want of memory. What it was at is not lost: it is run again.
-            deaths += 1
-            # The pool ends those that it knows of when it learns of the death, and waits for ever for one begun then.
-            for process in list(pool._processes.values()):
-                process.kill()
-            lost = [*running.values()]
-            if deaths > _DEATHS:
-                where = f"block {lost[0].name}, or one of {len(lost)} that were run beside it"
-                raise EngineError(_KILLED, where=where, hint=_LACKS_MEMORY) from None
-            left = chain(lost, left)
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _submitted(
-    pool: ProcessPoolExecutor, work: _Work, block: Block, running: dict[Future[Outcome], Block]
-) -> Future[Outcome]:
+    running: set[Future[Outcome]] = set()
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start, (work,))
     try:
-        # Only a step defined in a user's script needs that script and its guard.
-        with nullcontext() if type(work.step).__module__ == "__main__" else _unguarded_main():
-            return pool.submit(_run, block)
-    except (BrokenProcessPool, OSError, ValueError):
-        # At work, or while another was started: the pool then closes the pipes that this one was to be given.
-        lost: Future[Outcome] = Future()
-        running[lost] = block
-        raise BrokenProcessPool from None
+        for block in chain(first, blocks):
+            # Only a step defined in a user's script needs that script and its guard.
+            with nullcontext() if type(work.step).__module__ == "__main__" else _unguarded_main():
+                running.add(pool.submit(_run, block))
+            while len(running) > 2 * workers:
+                yield from _finished(running)
+        while running:
+            yield from _finished(running)
+    except (BrokenProcessPool, BrokenPipeError):
+        # The pool ends the processes that it knows of, and would wait for ever for one that was being started.
+        for process in list(pool._processes.values()):
+            process.kill()
+        raise EngineError(_KILLED, hint=_LACKS_MEMORY) from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _finished(running: dict[Future[Outcome], Block]) -> Iterator[Outcome]:
-    for future in wait(running, return_when=FIRST_COMPLETED).done:
-        outcome = future.result()
-        del running[future]
-        yield outcome
+def _finished(running: set[Future[Outcome]]) -> Iterator[Outcome]:
+    done = wait(running, return_when=FIRST_COMPLETED).done
+    running -= done
+    yield from (future.result() for future in done)
 
 
 @contextmanager
@@ -299,7 +271,7 @@ def _on_ray(work: _Work, blocks: Iterator[Block], workers: int | None) -> Genera
 
 def _in_tasks(ray: Any, work: _Work, blocks: Iterator[Block], workers: int | None) -> Iterator[Outcome]:
     """Yield the outcomes of tasks, so many at a time: neither Ray nor this process ever holds the whole corpus."""
-    task = ray.remote(num_cpus=1, max_retries=_DEATHS)(_Work.__call__)
+    task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_Work.__call__)
     # Once for each machine, however many tasks run there.
     shared = ray.put(work)
     running: dict[Any, Block] = {}

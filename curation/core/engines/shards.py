@@ -120,8 +120,6 @@ class Entry(msgspec.Struct, frozen=True, tag=True):
 class _Summary(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     step: str
-    blocks: int
-    rows: int
     format: int = _FORMAT
 
 
@@ -274,7 +272,7 @@ def finish(made: Shards) -> Shards:
     folder = made.folder
     lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in made.entries)
     write_bytes(folder / INDEX, lines, guarded=False)
-    summary = _Summary(digest=made.digest, step=made.step, blocks=len(made.entries), rows=made.rows)
+    summary = _Summary(digest=made.digest, step=made.step)
     write_bytes(folder / SUMMARY, canonical_json(msgspec.to_builtins(summary)) + b"\n", guarded=False)
     names = {entry.file for entry in made.entries}
     for path in (folder / SHARDS).glob("*.parquet"):

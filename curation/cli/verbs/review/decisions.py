@@ -1,18 +1,18 @@
-"""``curation review summary``: what recorded decisions say before anything is done with them."""
+"""``curation review summary`` and ``apply``: what recorded decisions say, and a manifest that heeds them."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table, counted_examples
-from curation.cli.outputs import OUTPUT_FILE
+from curation.cli.outputs import NEW_MANIFEST, OUTPUT_FILE
+from curation.manifest.manifest import write_manifest
 from curation.review.decisions.agreement import Kappa, ListCount, StageAgreement
-from curation.review.decisions.application import UNJUDGED, Coverage
+from curation.review.decisions.application import UNJUDGED, Application, Coverage
 from curation.review.decisions.files import DecisionFile
-from curation.review.decisions.from_files import DecisionReport, report_decisions
+from curation.review.decisions.from_files import DecisionReport, apply_from_files, report_decisions
 from curation.review.decisions.resolution import Conflict
 
 MOST_SHOWN = 20
@@ -44,8 +44,6 @@ def summary(
 def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, refused: bool) -> list[Line]:
     resolution = report.resolution
     tables = [_file_table(report.files)]
-    if any(file.codes for file in report.files):
-        tables.append(_code_table(report.files))
     tables.append(_list_table(report.lists))
     if report.coverage:
         tables.append(coverage_table(report.coverage))
@@ -85,15 +83,6 @@ def _file_table(files: Sequence[DecisionFile]) -> Table:
     return Table("Files", ("file", "format", "rows", "images repeated", "digest"), rows)
 
 
-def _code_table(files: Sequence[DecisionFile]) -> Table:
-    """Return what each code stands for, and its rows in all tables together."""
-    rows = Counter[tuple[str, str]]()
-    for file in files:
-        rows.update({(code.code, code.action): code.rows for code in file.codes})
-    cells = [(code or "(blank)", action, f"{n:,}") for (code, action), n in rows.most_common()]
-    return Table("Codes", ("code", "stands for", "rows"), (*cells, ("all", "", f"{rows.total():,}")))
-
-
 def coverage_table(coverage: Sequence[Coverage]) -> Table:
     """Return how many images of each part were judged, and what each way of cleaning leaves."""
     rows = tuple(tuple(f"{value:,}" if isinstance(value, int) else value for value in row.data().values())
@@ -111,22 +100,11 @@ def _list_table(lists: Sequence[ListCount]) -> Table:
             str(row.listed),
             str(row.unique),
             counted_examples(row.repeated) if row.repeated else "-",
-            _reasons(row),
         )
         for row in lists
     )
-    columns = ("stage", "action", "of", "rows", "images", "listed again", "reasons")
+    columns = ("stage", "action", "of", "rows", "images", "listed again")
     return Table("Lists", columns, rows)
-
-
-def _reasons(listed: ListCount) -> str:
-    reasons = [
-        f"{reason or 'none'} {rows}{f' ({images} images)' if images != rows else ''}"
-        for reason, (rows, images) in listed.reasons.items()
-        if reason or len(listed.reasons) > 1
-    ]
-    more = f", and {len(reasons) - MOST_SHOWN} more" if len(reasons) > MOST_SHOWN else ""
-    return ", ".join(reasons[:MOST_SHOWN]) + more or "-"
 
 
 def _agreement_table(agreement: StageAgreement) -> Table:
@@ -165,3 +143,44 @@ def conflict_table(conflicts: Sequence[Conflict]) -> Table:
 def note_table(title: str, notes: Iterable[str]) -> Table:
     """Return one row a note."""
     return Table(title, ("",), tuple((note,) for note in notes))
+
+
+def apply(applied: Annotated[Application, apply_from_files], /, *, out: Annotated[Path, NEW_MANIFEST, "DIR"]) -> Answer:
+    """Apply recorded decisions to a manifest: a new version that names their digest.
+
+    Parameters
+    ----------
+    out
+        folder of the new manifest
+    """
+    write_manifest(applied.manifest, out)
+    return Answer({**applied.data(), "out": str(out)}, _applied_lines(applied, out))
+
+
+def _applied_lines(applied: Application, out: Path) -> list[Line]:
+    base, resolution = applied.base, applied.resolution
+    made = applied.manifest
+    before = {part.name: part.images for part in base.header.parts}
+    rows = tuple(
+        (
+            diff.part,
+            str(before.get(diff.part, "new")),
+            str(made.part(diff.part).images),
+            counted_examples(diff.removed),
+            counted_examples(diff.added),
+        )
+        for diff in applied.changes
+    )
+    tables = [Table("Parts that changed", ("part", "before", "now", "left", "joined"), rows)]
+    if resolution.conflicts:
+        tables.append(conflict_table(resolution.conflicts))
+    counted = {part.name for part in base.header.parts if part.boxes} | (made.lists.keys() - before.keys())
+    uncounted = [diff.part for diff in applied.changes if diff.part in counted and not made.part(diff.part).boxes]
+    if uncounted:
+        hint = f"Objects are not counted in {', '.join(uncounted)}: give --source for each of their sources."
+        tables.append(note_table("Counts", [hint]))
+    if applied.coverage:
+        tables.append(coverage_table(applied.coverage))
+    lines: list[Line] = [table for table in tables if table.rows]
+    summary = [f"decisions: {len(resolution.decisions)}, {resolution.digest}"] if resolution.decisions else []
+    return [*lines, f"{made.header.name} {made.header.version}  {made.digest}", *summary, f"written to {out}"]
