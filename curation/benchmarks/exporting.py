@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from curation.publishing.exporting import Exported
 
 _Form = Literal[
-    "coco", "voc", "yolo", "txt", "owod", "elephant-json", "imagenet-csv", "findmeifyoucan", "openood-imglist"
+    "coco", "voc", "yolo", "txt", "owod", "elephant-json", "imagenet-csv", "findmeifyoucan"
 ]
 
 

@@ -288,9 +288,6 @@ def lists_of_photos(folder: Path) -> Iterator[str]:
     orders = "cpython_set,cpython_set_as_listed,hash,id"
     yield f"build elephant {two} --set ratios=0.5,1 --set orders={orders} --out elephant --json"
     yield f"build elephant {two} --set ratios=0.25 --set orders=hash --set salt=other --out elephant-salt --json"
-    yield f"build voc-coco {two} --out voc-coco --json"
-    yield f"build voc-coco {two} --set salt=other --out voc-coco-salt --json"
-    yield f"audit voc-coco {two} --json"
     yield f"audit elephant {two} --json"
     yield "diff elephant elephant-salt --json"
     world = given("coco-train2017", "coco-val2017")

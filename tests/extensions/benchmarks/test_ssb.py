@@ -61,12 +61,6 @@ def test_cub_by_class() -> None:
     assert all(figure.explanation for figure in manifest.header.figures)
 
 
-def test_a_source_that_is_missing() -> None:
-    source = cub("test", 1)
-    with pytest.raises(ProtocolError, match="source is missing"):
-        build({"cub-test": source}, parameters())
-
-
 def of_imagenet(folder: Path, per_class: int, **given: str) -> Manifest:
     known = ilsvrc2012_classes()
     lines = [f"ILSVRC2012_val_{number + 1:08}.JPEG {number}" for number in range(len(known))]
@@ -111,16 +105,6 @@ def test_hard_classes_without_kin(which: str, name: str, classes: int, tmp_path:
         "hard": 50 * classes,
         "test-hard": 50_000 + 50 * classes,
     }
-
-
-def test_only_imagenets_classes_are_synsets() -> None:
-    sources = {"cub-train": cub("train", 1), "cub-test": cub("test", 1)}
-    with pytest.raises(ProtocolError, match="Only the classes of imagenet"):
-        build(sources, parameters(without_kin="all"))
-
-
-def test_what_was_published_states_no_kin(tmp_path: Path) -> None:
-    assert of_imagenet(tmp_path, 1).header.rule.parameters == {"problem": "imagenet"}
 
 
 @real_files("atlas_lists")
