@@ -129,7 +129,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if not fits:
             message = (
                 f"The parameter {self.name} has one value"
-                if len(self.choices) == 1
+                if len(self.choices) == 1 or self.most == self.least
                 else f"Invalid value of {self.name}"
             )
             raise ProtocolError(message, where=f"--set {self.name}", expected=expected, found=repr(text[:40]))
@@ -309,7 +309,7 @@ class Benchmark:
             "parameters": [
                 {name: getattr(param, name) for name in ("name", "default", "meaning")}
                 for param in self.parameters
-                if len(param.choices) != 1
+                if len(param.choices) != 1 and param.most != param.least
             ],
             "parts": [{"name": name, "meaning": meaning} for name, meaning in self.parts],
             "page": self.page,

@@ -23,6 +23,9 @@ RETIRED: Mapping[str, str] = {
     "added-boxes": _CORRECTED,
     "exhaustive-only": _CORRECTED,
     "set seam": "leave it out: a sign across the seam of a panorama is left out and counted",
+    "set class_tree": "leave it out: a category has the number that its source gives it",
+    "set class_names": "leave it out: a category has the number that its source gives it",
+    "set strict_layout": "leave it out: the fields difficult, orig_category_id and orig_category are always written",
     "set wordnet": "leave it out: WordNet 3.0 is built in, and --edges reads another hierarchy",
     "engine": "leave it out: hotcoco computes COCO AP where it is installed (pip install 'curation[fast]'), else "
     "pycocotools",

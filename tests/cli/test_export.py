@@ -118,7 +118,7 @@ def test_one_file_and_lists_without_sources(world: SmallWorld, manifest: Path, t
         (["--format", "coco", "--part", "closde"], "no such part"),
         (["--format", "coco", "--set", "id_form=native"], "belongs to --format txt"),
         (["--format", "coco", "--photos", "x"], "--photos belongs to --format yolo"),
-        (["--format", "txt", "--set", "strict_layout=yes"], "belongs to --format elephant-json"),
+        (["--format", "txt", "--set", "strict_layout=yes"], "is gone: leave it out"),
         (["--format", "coco", "--set", "unknown_id=x"], "not a number"),
         (["--format", "coco", "--set", "unknown_id=7"], "category id of unknown"),
         (["--format", "coco", "--set", "unknown_id=4294967296"], "out of range"),
@@ -164,9 +164,6 @@ def test_a_part_made_from_lists_states_no_file_to_differ_from(
     command = arguments(world, tmp_path / "m", "coco", "wr1")
     assert main([*command, "--out", str(tmp_path / "out")]) == 0
     assert "very file" not in capsys.readouterr().err
-    command = arguments(world, tmp_path / "m", "elephant-json", "wr1")
-    assert main([*command, "--out", str(tmp_path / "authors")]) == 2
-    assert "curation build elephant/custom@1.0.0" in capsys.readouterr().err
 
 
 def test_absent_ids_are_counted_and_other_bytes_noted(

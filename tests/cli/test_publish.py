@@ -93,7 +93,6 @@ def test_a_pulled_manifest_does_what_any_manifest_does(
         (["--repo", "lab/x", "--licence", "coco=WTFPL"], "not one that this program knows"),
         (["--repo", "lab/x", "--licence", "mine=CC-BY-4.0"], "Unknown source"),
         (["--repo", "lab/x", "--layout", "findmeifyoucan"], "near, far and farther"),
-        (["--repo", "lab/x", "--set", "class_tree=x"], "belong to --layout findmeifyoucan"),
         (["--repo", "lab/x", "--date", "soon"], "Invalid date"),
     ],
 )

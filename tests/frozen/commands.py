@@ -54,7 +54,6 @@ def exports_of_two_datasets(folder: Path) -> Iterator[str]:
         for form in ("namespaced", "native", "file_name", "number"):
             yield f"export m --format txt {given} --set id_form={form} --out txt/{part}-{form}.txt"
         yield f"export m --format elephant-json {given} --out authors/{part}.json"
-        yield f"export m --format elephant-json {given} --set strict_layout=yes --out strict/{part}.json"
     yield f"export m --format coco --part closed --part wr1 {sources} --out merged.json"
     yield f"export m --format coco --part all --each {sources} --out each"
     given = " ".join(
@@ -310,10 +309,7 @@ def lists_of_photos(folder: Path) -> Iterator[str]:
     for pair in ("voc", "bdd"):
         rule = f"--set pair={pair} --set start=rule --set pools=coco"
         yield f"build findmeifyoucan {one} {rule} --out {pair} --json"
-        for scan in ("whole_image", "official_scan"):
-            more = f"--set candidates=9 --set scan={scan} --set salt=mine --set id_objects=ignore"
-            yield f"build findmeifyoucan {one} {rule} {more} --out {pair}-{scan} --json"
-        yield f"export {pair} --format findmeifyoucan {one} --out {pair}-authors"
+        yield f"build findmeifyoucan {one} {rule} --set id_objects=ignore --out {pair}-ignore --json"
         yield f"export {pair} --format coco --part all --each --category-ids manifest {one} --out {pair}-views"
         asked = f"publish {pair} --repo me/{pair} --layout findmeifyoucan --date 2026-01-02"
         yield f"{asked} {one} --dry-run {pair}-published --json"
@@ -418,7 +414,6 @@ def verdicts(folder: Path) -> Iterator[str]:
     pair_of_ones_own(folder)
     zoo = "--set pair=pair.toml --source zoo=zoo.json --no-cache"
     yield f"build findmeifyoucan {zoo} --decisions verdicts.jsonl --out pets --json"
-    yield "export pets --format findmeifyoucan --source zoo=zoo.json --out files"
 
 
 def audits(folder: Path) -> Iterator[str]:

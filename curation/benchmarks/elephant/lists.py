@@ -24,7 +24,6 @@ import numpy as np
 from curation.benchmarks import parts
 from curation.benchmarks.benchmark import benchmark_facts, declared_parameters, fact, several
 from curation.benchmarks.parts import Part, Selection, all_images, compared, hash_rank, source_entry, voc_classes
-from curation.benchmarks.published import drafts
 from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, Supersedes
 from curation.manifest.manifest import Manifest
@@ -48,8 +47,6 @@ OFFICIAL_FIGURES = fact(__package__, "official", dict[str, tuple[str, ...]])
 """Figures by which a file is known to be an official part of COCO."""
 TRAINING_FIGURES = fact(__package__, "training", dict[str, tuple[int, int, int]])
 """Images, objects and persons of the authors' four training files."""
-RECIPES = drafts(__package__, classes=voc_classes())
-"""Drafts of lists that others published, by the name of the manifest that they make."""
 _SWAPPED = f"is it the other way round? --source {CLOSED}=VOC --source {COCO}=COCO"
 
 
