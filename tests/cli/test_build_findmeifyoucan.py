@@ -41,7 +41,7 @@ def given(tmp_path: Path) -> dict[str, Any]:
     }
 
 
-def test_build_verify_and_export(given: dict[str, Any], tmp_path: Path) -> None:
+def test_build_and_verify(given: dict[str, Any], tmp_path: Path) -> None:
     out = tmp_path / "m"
     sources = [*given["sources"], given["list"], "--no-cache"]
     assert (
@@ -52,14 +52,6 @@ def test_build_verify_and_export(given: dict[str, Any], tmp_path: Path) -> None:
     assert manifest.ids("coco-near") == ("coco:000000000002",)
     assert manifest.ids("coco-far") == ("coco:000000000001", "coco:000000000101")
     assert main(["verify", str(out), *sources, "--rebuild", "--strict"]) == 0
-    files = tmp_path / "files"
-    assert main(["export", str(out), "--format", "findmeifyoucan", *sources, "--out", str(files)]) == 0
-    far = json.loads((files / "far_coco_wrt_voc.json").read_text())
-    assert [one["id"] for one in far["images"]] == [1, 101]
-    assert {path.name for path in files.iterdir()} == {
-        "_export.json",
-        *(f"{one}_coco_wrt_voc.{suffix}" for one in ("near", "far") for suffix in ("json", "txt")),
-    }
 
 
 CONTRADICTORY = [

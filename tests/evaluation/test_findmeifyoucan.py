@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.benchmarks.findmeifyoucan.detections import OodDetections, ReadOodDetections
+from curation.benchmarks.findmeifyoucan.detections import IdScores, OodDetections, ReadOodDetections
 from curation.benchmarks.findmeifyoucan.evaluation import (
     OPTIONS,
     OodOptions,
@@ -13,7 +13,6 @@ from curation.benchmarks.findmeifyoucan.evaluation import (
     evaluate_split,
     paired,
 )
-from curation.benchmarks.findmeifyoucan.id_scores import IdScores
 from curation.core.errors import EvaluationError, UsageError
 from curation.evaluation.measures import Measured
 from curation.evaluation.problem import Floats

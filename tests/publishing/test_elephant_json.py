@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from curation.manifest.manifest import Manifest
 from curation.publishing.formats.plan import Plan
 from curation.sources.coco import read_coco
 from curation.sources.source import Source
-from tests.real_files import real_files
 from tests.small_world import COCO_NAMES, KNOWN, write_small_world
 
 PARAMETERS = {"ratios": ("1",), "orders": ("cpython_set", "hash"), "salt": "test"}

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from curation.benchmarks.benchmark import benchmark_facts, fact
-from curation.benchmarks.findmeifyoucan.detections import OodDetections
-from curation.benchmarks.findmeifyoucan.id_scores import IdScores
+from curation.benchmarks.findmeifyoucan.detections import IdScores, OodDetections
 from curation.core.errors import UsageError
 from curation.evaluation.curves import average_precision, weighted_auroc
 from curation.evaluation.matching import assign
