@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.elephant import bootstrap
-from curation.core.errors import EvaluationError, UsageError
+from curation.core.errors import UsageError
 from curation.evaluation.open_set import READINGS
 from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.resample import draw_units
@@ -259,13 +259,3 @@ def test_undefined_replicates_are_counted_and_small_wilderness_has_no_wr1() -> N
 def test_unusable_confidences_are_refused(small: dict[str, Any], confidence: str) -> None:
     with pytest.raises(UsageError):
         intervals(small, confidence=confidence)
-
-
-def test_level_beyond_the_wilderness_is_refused(small: dict[str, Any]) -> None:
-    with pytest.raises(EvaluationError, match="more images"):
-        intervals(small, levels={"1.5": 12})
-
-
-def test_matches_of_another_treatment_of_difficult_are_refused(small: dict[str, Any]) -> None:
-    with pytest.raises(EvaluationError, match="difficult"):
-        intervals(small, difficult="count")
