@@ -57,13 +57,6 @@ def test_a_rebuild_from_other_images_differs(sources: dict[str, Source], draw: D
     assert rebuild(manifest, other).digest != manifest.digest
 
 
-def test_a_header_without_its_parameters(sources: dict[str, Source]) -> None:
-    manifest = build(sources, read_parameters(BENCHMARK, {}))
-    rule = msgspec.structs.replace(manifest.header.rule, parameters={"ratios": ("1",)})
-    with pytest.raises(ManifestError, match="parameter"):
-        parameters_of(msgspec.structs.replace(manifest.header, rule=rule))
-
-
 def test_what_is_declared_pins_the_paper_and_the_closed_list(sources: dict[str, Source], tmp_path: Path) -> None:
     declared = declared_for(sources)
     write_manifest(declared, tmp_path / "m")
@@ -94,20 +87,7 @@ def test_completion_meets_every_figure_or_says_which_it_misses(sources: dict[str
     assert completed.header.classes == declared.header.classes
 
 
-def test_an_unmet_figure_names_the_source_that_it_waits_for_or_came_from(sources: dict[str, Source]) -> None:
-    told = {one.name: one.explanation for one in complete(declared_for(sources), sources)[1]}
-    assert "(from voc2007-test: " in told["closed.images"]
-    for name in ("coco.images", "wilderness.images", "wr1.non_crowd_boxes"):
-        assert "(from coco: " in told[name], name
-
-
 def test_completion_from_another_closed_set_is_refused(sources: dict[str, Source], draw: Draw) -> None:
     declared = declared_for(sources, figures=())
     other = {**sources, "voc2007-test": draw("voc2007", "test", {1: ["cat"], 3: ["dog"]})}
     assert [figure.name for figure in complete(declared, other)[1]] == ["closed.list"]
-
-
-def test_presence_is_approximate(sources: dict[str, Source], draw: Draw) -> None:
-    table = draw("coco", "train2017", COCO, presence=True)
-    assert is_approximate(build({**sources, "coco": table}, read_parameters(BENCHMARK, {})).header)
-    assert not is_approximate(build(sources, read_parameters(BENCHMARK, {})).header)

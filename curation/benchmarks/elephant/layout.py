@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.elephant.lists import difference_order, image_numbers, known_images
+from curation.benchmarks.elephant.lists import difference_order, image_numbers
+from curation.benchmarks.parts import images_with_roles
 from curation.core.errors import ExportError
 from curation.core.ids import native_number
 from curation.manifest.header import UNKNOWN_ID, PartEntry
@@ -112,7 +113,7 @@ def notebook_order(manifest: Manifest, part: str, source: Source) -> Int64s:
     orders = manifest.header.rule.parameters.get("orders", ())
     if not isinstance(orders, tuple) or "cpython_set" not in orders or family(source.dataset) == "voc":
         return as_listed
-    shows_known = known_images(source, manifest.header.classes)
+    shows_known = images_with_roles(source, manifest.header.classes, "known")
     walk = difference_order(image_numbers(source), shows_known)[: len(ids)]
     rank = {image: position for position, image in enumerate(ids)}
     positions = [rank.get(image, -1) for image in source.image_ids[walk].tolist()]
