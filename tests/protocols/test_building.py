@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from curation.benchmarks.building import complete, is_approximate, parameters_of, read_parameters, rebuild
+from curation.benchmarks.building import complete, read_parameters, rebuild
 from curation.benchmarks.elephant.lists import build
 from curation.benchmarks.registry import find_benchmark
-from curation.core.errors import ManifestError, ProtocolError, UsageError
+from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import Figure
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.sources.source import Source
