@@ -18,8 +18,7 @@ import pandas as pd
 import pytest
 
 import curation
-from curation.benchmarks.calls import _variant_kind, _with_variants
-from curation.benchmarks.registry import evaluation_of, protocols
+from curation.benchmarks.registry import protocols
 from curation.cli.signature import parameter_texts
 from curation.core.arguments import checked
 from curation.core.errors import UsageError
@@ -69,10 +68,9 @@ def test_every_benchmark_is_a_function_whose_arguments_are_all_named() -> None:
         assert name in (inspect.getdoc(curation.evaluate) or "")
         signature = inspect.signature(function)
         told = set(parameter_texts(function))
-        assert {one for one in signature.parameters if one != "variants"} <= told, name
+        assert {*signature.parameters} <= told, name
         assert not {"reading", "policy", "options"} & signature.parameters.keys()
-    assert "variants" not in inspect.signature(curation.evaluate.voc).parameters
-    assert {"bad_boxes", "recalls", "variants"} <= inspect.signature(curation.evaluate.elephant).parameters.keys()
+    assert {"bad_boxes", "recalls", "variant"} <= inspect.signature(curation.evaluate.elephant).parameters.keys()
     assert curation.evaluate.voc(truth=TRUTH, detections=FOUND)["mAP11"] == 100
     assert "exemplars" in inspect.signature(curation.audit).parameters
     with pytest.raises(AttributeError, match=r"did you mean owod\?"):
@@ -150,26 +148,11 @@ def test_sources_in_every_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "variants", "value"),
-    [
-        ("owod", ("clean", "ore"), {"variant": ("clean", "ore")}),
-        ("owod", "ore", {"variant": "ore"}),
-        ("elephant", ("paper", "official"), {"variant": "all"}),
-        ("imagenet", ["exact"], {"variant": "exact"}),
-        ("imagenet", ("exact", "paper"), {"variant": ("exact", "paper")}),
-    ],
+    ("name", "variant"), [("owod", "cleen"), ("owod", ()), ("imagenet", "exakt"), ("voc", "clean")]
 )
-def test_variants_are_the_option_that_chooses_them(name: str, variants: Any, value: dict[str, Any]) -> None:
-    kind = _variant_kind(evaluation_of(name))
-    assert _with_variants(kind, {"variants": variants, "seed": 1}, name) == {"seed": 1, **value}
-
-
-@pytest.mark.parametrize(
-    ("name", "variants"), [("owod", "cleen"), ("owod", ()), ("imagenet", "exakt"), ("voc", "clean")]
-)
-def test_variants_that_there_are_not(name: str, variants: Any, tmp_path: Path) -> None:
+def test_variants_that_there_are_not(name: str, variant: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"variant|no input of this name"):
-        getattr(curation.evaluate, name)(truth=tmp_path, detections=tmp_path, scores=tmp_path, variants=variants)
+        getattr(curation.evaluate, name)(truth=tmp_path, detections=tmp_path, scores=tmp_path, variant=variant)
 
 
 def test_predictions_in_every_form(tmp_path: Path) -> None:
@@ -228,15 +211,13 @@ def test_a_manifest_for_a_notebook(tmp_path: Path) -> None:
         ({"truth": TRUTH, "detections": FOUND, "manifest": ["shapes"]}, "this value of manifest"),
         ({"truth": TRUTH, "detections": FOUND, "manifest": Path("no-such")}, "No such manifest"),
         ({"truth": TRUTH, "detections": FOUND, "any_scores": "yes"}, "this value of any_scores"),
-        ({"truth": TRUTH, "detections": FOUND, "variants": "x"}, "this value of variant"),
+        ({"truth": TRUTH, "detections": FOUND, "variant": "x"}, "this value of variant"),
         ({"truth": FOUND, "detections": TRUTH}, "are they swapped?"),
         ({"truth": {"t1": FOUND}, "detections": {"t1": TRUTH}}, "are they swapped?"),
-        ({"truth": pd.DataFrame(FOUND), "detections": FOUND}, "its rows have scores, as detections do"),
         (
             {"truth": TRUTH, "detections": FOUND, "reading": Reading(), "bad_boxes": "drop"},
             "reading=Reading(bad_boxes=...)",
         ),
-        ({"truth": TRUTH, "detections": FOUND, "variants": "ore", "variant": "clean"}, "say the same"),
     ],
 )
 def test_inputs_of_another_kind_are_told_by_name(inputs: dict[str, Any], says: str) -> None:
@@ -362,7 +343,7 @@ PACKAGED = "elephant/val2017"
         (lambda api: api.evaluate.elephant(**PARTS, seed=2**64), "value of seed"),
         (lambda api: api.evaluate.elephant(**PARTS, seed=np.int64(-1)), "value of seed"),
         (lambda api: api.evaluate.voc(TRUTH, FOUND), "too many positional arguments"),
-        (lambda api: api.evaluate.voc(truth=TRUTH, detections=FOUND, variants="voc"), "found: variants"),
+        (lambda api: api.evaluate.voc(truth=TRUTH, detections=FOUND, variant="voc"), "found: variant"),
         (lambda api: api.evaluate.voc(truth=TRUTH), "help(curation.evaluate.voc)"),
         (lambda api: api.load(1), "help(curation.load)"),
         (lambda api: api.load(PACKAGED).ids(1), "help(curation.Manifest.ids)"),

@@ -38,7 +38,7 @@ def test_each_task_and_profile_of_owod_is_one_record_on_the_part_that_was_scored
         with pytest.raises(CurationError, match="does not name"):
             curation.evaluate.owod(**given)
         return
-    found = curation.evaluate.owod(variants=("clean", "ore"), **given).scored
+    found = curation.evaluate.owod(variant=("clean", "ore"), **given).scored
     assert [(one.part, one.task, one.variant, one.method) for one in found] == [
         ("t2", "t2", "clean", "detections"), ("t2", "t2", "ore", "detections"),
     ]  # fmt: skip

@@ -143,7 +143,7 @@ def test_added_images_need_their_source(sources: dict[str, Source]) -> None:
         build({**sources, "coco-train2017": train}, decided("coco", "candidate", "add_far", 5), pools="coco")
 
 
-def test_an_image_in_both_splits_is_reported_or_refused() -> None:
+def test_an_image_in_both_splits_is_reported() -> None:
     sources = {
         "openimages": open_images({"aa01": ["Coin"], "aa02": ["Fox"], "aa03": ["Flag"], "aa04": ["Person"]}),
         "vos-openimages-voc": listed("openimages", ["aa01", "aa02", "aa04"]),
@@ -157,8 +157,6 @@ def test_an_image_in_both_splits_is_reported_or_refused() -> None:
     assert natives(manifest, "openimages-far") == ["aa01", "aa03"]
     assert figures(manifest)["openimages.near_and_far_images"] == 1
     assert any("openimages:aa03" in note for note in manifest.header.notes)
-    with pytest.raises(ProtocolError, match="into the near and into the far"):
-        build(sources, decisions, pools="openimages", shared="refuse")
 
 
 def test_overlaps_stand_in_the_notes_and_in_the_counts() -> None:

@@ -223,7 +223,7 @@ def split_pool(pair: OodPair, pool: OodPool, sources: Mapping[str, Source], para
     ------
     ProtocolError
         A published start list has images that the rule refuses, or that the source lacks; a decision keeps as near what
-        is not in the start list; with ``shared=refuse``, an image is in both splits.
+        is not in the start list.
     PresenceOnlyError
         The source of the start list has no boxes.
     """
@@ -242,14 +242,6 @@ def split_pool(pair: OodPair, pool: OodPool, sources: Mapping[str, Source], para
         where=f"pool {pool.name}",
     )
     splits = replace(splits, outcome=outcome)
-    if splits.shared and parameters["shared"] == "refuse":
-        raise ProtocolError(
-            "Decisions put an image into the near and into the far split",
-            where=f"pool {pool.name}",
-            expected="disjoint splits",
-            found=", ".join(splits.shared[:5]),
-            hint="take one of the two decisions back, or --set shared=report to keep the published splits",
-        )
     notes = _notes(pool, source, sources, outcome)
     if shared := splits.shared:
         notes += [f"{pool.name}: near and far share {len(shared)} images, by decision: {', '.join(shared[:5])}."]
