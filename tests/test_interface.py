@@ -26,7 +26,7 @@ from curation.evaluation.inputs import Reading
 from curation.manifest.locate import find_manifest
 from tests.small_world import write_small_world
 
-FUNCTIONS = [name for name in curation.__all__ if name[0].islower() and name != "evaluate"]
+FUNCTIONS = [name for name in curation.__all__ if name[0].islower() and name not in ("evaluate", "methods")]
 IMAGES = [{"id": n, "file_name": f"{n}.jpg", "width": 60, "height": 60} for n in (1, 2)]
 BOX = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
 TRUTH = {
@@ -124,9 +124,11 @@ def test_every_parameter_is_explained(name: str) -> None:
     assert not missing or name == "diff"
 
 
-def test_the_example_of_the_evaluations_runs() -> None:
-    assert doctest.testmod(curation.evaluate).attempted > 0
-    assert doctest.testmod(curation.evaluate).failed == 0
+@pytest.mark.parametrize("module", [curation.evaluate, curation.methods])
+def test_the_example_of_a_module_runs(module: Any) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert found.failed == 0
 
 
 def test_sources_in_every_form() -> None:

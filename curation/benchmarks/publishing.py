@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
-from curation.benchmarks.findmeifyoucan.layout import findmeifyoucan_tables
 from curation.benchmarks.leaderboard import markdown_groups, ranked_groups
+from curation.benchmarks.registry import find_benchmark
 from curation.core.arguments import checked
 from curation.core.errors import PublishError, UsageError
 from curation.core.tables import printable
@@ -287,5 +287,7 @@ def _evidence(decisions: Sequence[Path], manifests: Sequence[Manifest]) -> list[
 
 def _tables(members: Sequence[Member], layout: Layout) -> list[PlannedTable]:
     """Return the tables of all parts, in the layout that was asked for."""
-    tables = part_tables if layout == "curation" else findmeifyoucan_tables
+    tables = part_tables if layout == "curation" else find_benchmark(layout).tables
+    if tables is None:
+        raise UsageError("The benchmark has no published dataset", where=f"--layout {layout}")
     return [table for member in members for table in tables(member)]

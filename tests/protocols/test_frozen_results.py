@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import curation
-from curation.benchmarks.osod3.methods import (
+from curation.benchmarks.methods import (
     LabelledBoxes,
     NaiveOptions,
     ScoreVectors,
