@@ -231,28 +231,3 @@ def test_a_class_that_nobody_named(sources: dict[str, Source], tmp_path: Path) -
     with pytest.raises(ProtocolError, match="does not name") as caught:
         built({**sources, "coco-train2017": other})
     assert "alias of 'person'" in str(caught.value)
-
-
-def test_classes_of_the_splits() -> None:
-    """Section 2.1 and 5.1 of the facts: 20 classes a task; super-categories for S-OWODB; Table 2 as it is printed."""
-    sizes = {name: [len(task.introduced) for task in split.tasks] for name, split in SPLITS.items()}
-    assert sizes == {
-        "reowod": [20, 20, 20, 20],
-        "table2": [18, 16, 20, 26],
-        "m-owodb": [20, 20, 20, 20],
-        "s-owodb": [19, 21, 20, 20],
-    }
-    supers = {name: group for _, name, group in COCO_CATEGORIES}
-    for split in SPLITS.values():
-        assert sorted(name for task in split.tasks for name in task.introduced) == sorted(NUMBERS)
-    groups = [{supers[name] for name in task.introduced} for task in SPLITS["s-owodb"].tasks]
-    assert groups == [
-        {"animal", "person", "vehicle"},
-        {"appliance", "accessory", "outdoor", "furniture"},
-        {"sports", "food"},
-        {"electronic", "indoor", "kitchen"},
-    ]
-    assert SPLITS["m-owodb"].tasks[2].introduced == SPLITS["s-owodb"].tasks[2].introduced
-    assert SPLITS["m-owodb"].tasks[0].introduced == VOC_CLASSES
-    assert SPLITS["table2"].tasks[1].introduced[0] == "truck"
-    assert "truck" not in SPLITS["table2"].tasks[0].introduced
