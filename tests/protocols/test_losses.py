@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from curation.benchmarks.methods import background_loss, background_weights, entropic_openset_loss, softmax_loss
+from curation.benchmarks.imagenet_losses import background_loss, background_weights, entropic_openset_loss, softmax_loss
 from curation.core.errors import UsageError
 from tests.rounding import SINGLE, gamma
 
@@ -141,7 +141,7 @@ def test_weights_need_samples_of_every_class() -> None:
 
 
 def test_the_module_loads_without_torch() -> None:
-    code = "import sys; sys.modules['torch'] = None; import curation.benchmarks.methods as l\n"
+    code = "import sys; sys.modules['torch'] = None; import curation.benchmarks.imagenet_losses as l\n"
     code += "from curation.core.errors import MissingExtraError\n"
     code += "try: l._torch()\nexcept MissingExtraError: print('told')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
