@@ -422,7 +422,7 @@ def complete(
         ),
         lists=built.lists,
     )
-    missed = list(_unmet(header, built.header))
+    missed = [_with_sources(figure, header, sources) for figure in _unmet(header, built.header)]
     if header.decisions not in (None, built.header.decisions):
         explanation = f"digest {built.header.decisions}, not {header.decisions}"
         locked = "decisions pinned by the declared manifest"
@@ -448,6 +448,33 @@ def _unmet(declared: Header, built: Header) -> Iterator[Figure]:
                 place="id list pinned by the declared manifest",
                 explanation=f"digest {other.sha256}, not {part.sha256}" if other is not None else "no such part",
             )
+
+
+def _with_sources(figure: Figure, declared: Header, sources: Mapping[str, Source]) -> Figure:
+    """Return an unmet figure that says which source it waits for, or from which file it came out otherwise."""
+    needed = _sources_behind(figure.name, declared)
+    if missing := [name for name in needed if name not in sources]:
+        reason = f"needs {', '.join(missing)}, not given: {' '.join(f'--source {name}=PATH' for name in missing)}"
+    else:
+        read = {name: sources[name].files for name in needed}
+        files = (f"{name}: {records[0].name if records else sources[name].dataset}" for name, records in read.items())
+        reason = f"{figure.explanation} (from {'; '.join(files)})"
+    return msgspec.structs.replace(figure, explanation=reason)
+
+
+def _sources_behind(figure: str, declared: Header) -> tuple[str, ...]:
+    """Return the sources that a figure such as ``t1-train.images`` or ``coco.images`` is counted in."""
+    subject = figure.partition(".")[0]
+    if any(entry.name == subject for entry in declared.sources):
+        return (subject,)
+    parts = [part for part in declared.parts if part.name == subject]
+    # A selection such as t2-selection is not a part: it is drawn from the training or test images of the task.
+    role = "test" if "test" in subject else "train"
+    of_task = [part for part in declared.parts if part.task and subject.startswith(f"{part.task}-")]
+    sources = dict.fromkeys(
+        name for part in parts or [entry for entry in of_task if entry.role == role] for name in part.sources
+    )
+    return tuple(sources) or tuple(entry.name for entry in declared.sources)
 
 
 def _as_text(value: object) -> str:

@@ -61,6 +61,13 @@ def test_completion_meets_every_figure_or_says_which_it_misses(sources: dict[str
     assert completed.header.classes == declared.header.classes
 
 
+def test_an_unmet_figure_names_the_source_that_it_waits_for_or_came_from(sources: dict[str, Source]) -> None:
+    told = {one.name: one.explanation for one in complete(declared_for(sources), sources)[1]}
+    assert "(from voc2007-test: " in told["closed.images"]
+    for name in ("coco.images", "wilderness.images", "wr1.non_crowd_boxes"):
+        assert "(from coco: " in told[name], name
+
+
 def test_completion_from_another_closed_set_is_refused(sources: dict[str, Source], draw: Draw) -> None:
     declared = declared_for(sources, figures=())
     other = {**sources, "voc2007-test": draw("voc2007", "test", {1: ["cat"], 3: ["dog"]})}
