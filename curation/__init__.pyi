@@ -1,6 +1,7 @@
 from typing import Any
 
 from curation import evaluate as evaluate
+from curation.benchmarks import methods as methods
 from curation.benchmarks.building import build as build
 from curation.benchmarks.building import import_lists as import_lists
 from curation.benchmarks.exporting import export as export

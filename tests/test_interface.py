@@ -23,7 +23,7 @@ from curation.core.errors import UsageError
 from curation.evaluation.inputs import Reading
 from tests.small_world import write_small_world
 
-FUNCTIONS = [name for name in curation.__all__ if name[0].islower() and name != "evaluate"]
+FUNCTIONS = [name for name in curation.__all__ if name[0].islower() and name not in ("evaluate", "methods")]
 IMAGES = [{"id": n, "file_name": f"{n}.jpg", "width": 60, "height": 60} for n in (1, 2)]
 BOX = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
 TRUTH = {
@@ -53,10 +53,9 @@ def test_every_benchmark_is_a_function_whose_arguments_are_all_named() -> None:
         assert name in (inspect.getdoc(curation.evaluate) or "")
         signature = inspect.signature(function)
         told = set(parameter_texts(function))
-        assert {one for one in signature.parameters if one != "variants"} <= told, name
+        assert {*signature.parameters} <= told, name
         assert not {"reading", "policy", "options"} & signature.parameters.keys()
-    assert "variants" not in inspect.signature(curation.evaluate.voc).parameters
-    assert {"bad_boxes", "recalls", "variants"} <= inspect.signature(curation.evaluate.elephant).parameters.keys()
+    assert {"bad_boxes", "recalls", "variant"} <= inspect.signature(curation.evaluate.elephant).parameters.keys()
     assert curation.evaluate.voc(truth=TRUTH, detections=FOUND)["mAP11"] == 100
     assert "exemplars" in inspect.signature(curation.audit).parameters
     with pytest.raises(AttributeError, match=r"did you mean owod\?"):
@@ -95,9 +94,11 @@ def test_every_parameter_is_explained(name: str) -> None:
     assert not missing or name == "diff"
 
 
-def test_the_example_of_the_evaluations_runs() -> None:
-    assert doctest.testmod(curation.evaluate).attempted > 0
-    assert doctest.testmod(curation.evaluate).failed == 0
+@pytest.mark.parametrize("module", [curation.evaluate, curation.methods])
+def test_the_example_of_a_module_runs(module: Any) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert found.failed == 0
 
 
 def test_sources_in_every_form() -> None:
@@ -174,15 +175,13 @@ def test_a_manifest_for_a_notebook(tmp_path: Path) -> None:
         ({"truth": TRUTH, "detections": FOUND, "manifest": ["shapes"]}, "this value of manifest"),
         ({"truth": TRUTH, "detections": FOUND, "manifest": Path("no-such")}, "No such manifest"),
         ({"truth": TRUTH, "detections": FOUND, "any_scores": "yes"}, "this value of any_scores"),
-        ({"truth": TRUTH, "detections": FOUND, "variants": "x"}, "this value of variant"),
+        ({"truth": TRUTH, "detections": FOUND, "variant": "x"}, "this value of variant"),
         ({"truth": FOUND, "detections": TRUTH}, "are they swapped?"),
         ({"truth": {"t1": FOUND}, "detections": {"t1": TRUTH}}, "are they swapped?"),
-        ({"truth": pd.DataFrame(FOUND), "detections": FOUND}, "its rows have scores, as detections do"),
         (
             {"truth": TRUTH, "detections": FOUND, "reading": Reading(), "bad_boxes": "drop"},
             "reading=Reading(bad_boxes=...)",
         ),
-        ({"truth": TRUTH, "detections": FOUND, "variants": "ore", "variant": "clean"}, "say the same"),
     ],
 )
 def test_inputs_of_another_kind_are_told_by_name(inputs: dict[str, Any], says: str) -> None:
@@ -259,7 +258,7 @@ PACKAGED = "elephant/val2017"
         (lambda api: api.evaluate.elephant(**PARTS, seed=2**64), "value of seed"),
         (lambda api: api.evaluate.elephant(**PARTS, seed=np.int64(-1)), "value of seed"),
         (lambda api: api.evaluate.voc(TRUTH, FOUND), "too many positional arguments"),
-        (lambda api: api.evaluate.voc(truth=TRUTH, detections=FOUND, variants="voc"), "found: variants"),
+        (lambda api: api.evaluate.voc(truth=TRUTH, detections=FOUND, variant="voc"), "found: variant"),
         (lambda api: api.evaluate.voc(truth=TRUTH), "help(curation.evaluate.voc)"),
         (lambda api: api.load(1), "help(curation.load)"),
         (lambda api: api.load(PACKAGED).ids(1), "help(curation.Manifest.ids)"),

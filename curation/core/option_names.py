@@ -36,8 +36,8 @@ class OptionName(NamedTuple):
 _SETTINGS = """
 names setting betas fbeta_formula fbeta_ratios recalls level_counts difficult similar thetas
 t_star fpr official_compat embedding precision random_weights template batch batch_size n_train sample
-radius weighting restarts exemplars iou unknown unknown_id id_form strict_layout class_names
-class_tree image_limit class_limit
+radius weighting restarts exemplars iou unknown unknown_id id_form
+image_limit class_limit
 """
 NAMES: Mapping[str, OptionName | None] = {
     # What to do about invalid data.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ExportError, UsageError
@@ -25,10 +25,6 @@ from curation.sources.opening import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading
 
-if TYPE_CHECKING:
-    from curation.publishing.member import Member
-    from curation.publishing.parquet import PlannedTable
-
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
@@ -43,8 +39,6 @@ class ExportRequest:
     options : FormatOptions
     photos : mapping of str to Path
         Folders of photos by source, that of all others under ``""``.
-    given : mapping of str to Any
-        The sources as the caller gave them, by ``NAME[@PART]``.
     """
 
     manifest: Manifest
@@ -52,7 +46,6 @@ class ExportRequest:
     sources: Mapping[str, Source]
     options: FormatOptions
     photos: Mapping[str, Path]
-    given: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +66,6 @@ class Format:
         or all of them are one thing.
     usual_parts : callable or None
         Names the parts of a manifest that are written where none is chosen; None: one has to be.
-    tables : callable or None
-        Gives the tables of a publication in this layout.
     """
 
     name: str
@@ -83,7 +74,6 @@ class Format:
     file: str = ""
     each: Literal["already", "file", "folder", "never"] = "already"
     usual_parts: Callable[[Header], list[str]] | None = None
-    tables: Callable[[Member, FormatOptions], list[PlannedTable]] | None = None
 
 
 def _plan_yolo(request: ExportRequest) -> Plan:
@@ -268,7 +258,7 @@ def write_export(
             "Several parts in this format are several files, and --out names one", where=str(out), hint="--out DIR"
         )
     opened, usable = _sources(chosen, manifest, parts, sources, options, reading or Reading())
-    request = ExportRequest(manifest, tuple(parts), usable, options, photos, sources)
+    request = ExportRequest(manifest, tuple(parts), usable, options, photos)
     if each and chosen.each in ("file", "folder"):
         plans = {part: chosen.plan(dataclasses.replace(request, parts=(part,))) for part in parts}
         plan = joined_plans(plans, folders=chosen.each == "folder")

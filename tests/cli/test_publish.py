@@ -51,7 +51,6 @@ def test_a_dry_run_is_what_is_pushed_and_what_is_pulled_byte_for_byte(
         (["--repo", "lab/x", "--licence", "coco=WTFPL"], "not one that this program knows"),
         (["--repo", "lab/x", "--licence", "mine=CC-BY-4.0"], "Unknown source"),
         (["--repo", "lab/x", "--layout", "findmeifyoucan"], "near, far and farther"),
-        (["--repo", "lab/x", "--set", "class_tree=x"], "belong to --layout findmeifyoucan"),
         (["--repo", "lab/x", "--date", "soon"], "Invalid date"),
     ],
 )

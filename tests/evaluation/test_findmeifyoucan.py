@@ -4,9 +4,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.benchmarks.findmeifyoucan.detections import OodDetections, ReadOodDetections
+from curation.benchmarks.findmeifyoucan.detections import IdScores, OodDetections, ReadOodDetections
 from curation.benchmarks.findmeifyoucan.evaluation import OPTIONS, OodOptions, check_apart, evaluate_split
-from curation.benchmarks.findmeifyoucan.id_scores import IdScores
 from curation.core.errors import EvaluationError
 from curation.evaluation.measures import Measured
 from curation.evaluation.problem import Floats

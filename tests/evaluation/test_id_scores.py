@@ -4,8 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.benchmarks.findmeifyoucan.detections import ClassReading
-from curation.benchmarks.findmeifyoucan.id_scores import read_id_scores
+from curation.benchmarks.findmeifyoucan.detections import ClassReading, read_id_scores
 from curation.core.errors import PredictionError
 from tests.evaluation.ood_worlds import write
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from curation.benchmarks.findmeifyoucan.id_scores import IdScores
+from curation.benchmarks.findmeifyoucan.detections import IdScores
 from curation.benchmarks.findmeifyoucan.measures import (
     VARIANTS,
     ImageSample,

@@ -17,7 +17,7 @@ FALSE = (OPEN_SET_ERROR, FALSE_POSITIVE, BACKGROUND)
 def owod_result(folder: Path) -> Result:
     paths = owod.files(folder, *owod.drawn())
     keys = ("truth", "detections", "classes")
-    return curation.evaluate.owod(**{key: paths[key] for key in keys}, task="t2", variants=owod.PROFILES)
+    return curation.evaluate.owod(**{key: paths[key] for key in keys}, task="t2", variant=owod.PROFILES)
 
 
 @pytest.mark.parametrize("variant", owod.PROFILES)
@@ -62,7 +62,7 @@ def test_matched_objects_are_of_the_image_and_explain_the_kind(tmp_path: Path) -
 @pytest.mark.parametrize("variant", ["clean", "voc"])
 def test_kinds_sum_to_a_ose_and_wi_over_thresholds(tmp_path: Path, variant: str) -> None:
     paths = osod3.files(tmp_path)
-    result = curation.evaluate.osod3(**paths, variants=("clean", "voc"))
+    result = curation.evaluate.osod3(**paths, variant=("clean", "voc"))
     (one,) = result.outcomes(f"test/{variant}")
     curve = osod3_rows.of_result(result.json_data())["test"]["curves"][variant]
     frame = one.frame()

@@ -54,7 +54,6 @@ def exports_of_two_datasets(folder: Path) -> Iterator[str]:
         for form in ("namespaced", "native", "file_name", "number"):
             yield f"export m --format txt {given} --set id_form={form} --out txt/{part}-{form}.txt"
         yield f"export m --format elephant-json {given} --out authors/{part}.json"
-        yield f"export m --format elephant-json {given} --set strict_layout=yes --out strict/{part}.json"
     yield f"export m --format coco --part closed --part wr1 {sources} --out merged.json"
     yield f"export m --format coco --part all --each {sources} --out each"
     given = " ".join(
@@ -287,9 +286,6 @@ def lists_of_photos(folder: Path) -> Iterator[str]:
     orders = "cpython_set,cpython_set_as_listed,hash,id"
     yield f"build elephant {two} --set ratios=0.5,1 --set orders={orders} --out elephant --json"
     yield f"build elephant {two} --set ratios=0.25 --set orders=hash --set salt=other --out elephant-salt --json"
-    yield f"build voc-coco {two} --out voc-coco --json"
-    yield f"build voc-coco {two} --set salt=other --out voc-coco-salt --json"
-    yield f"audit voc-coco {two} --json"
     yield f"audit elephant {two} --json"
     yield "diff elephant elephant-salt --json"
     world = given("coco-train2017", "coco-val2017")
@@ -312,10 +308,7 @@ def lists_of_photos(folder: Path) -> Iterator[str]:
     for pair in ("voc", "bdd"):
         rule = f"--set pair={pair} --set start=rule --set pools=coco"
         yield f"build findmeifyoucan {one} {rule} --out {pair} --json"
-        for scan in ("whole_image", "official_scan"):
-            more = f"--set candidates=9 --set scan={scan} --set salt=mine --set id_objects=ignore"
-            yield f"build findmeifyoucan {one} {rule} {more} --out {pair}-{scan} --json"
-        yield f"export {pair} --format findmeifyoucan {one} --out {pair}-authors"
+        yield f"build findmeifyoucan {one} {rule} --set id_objects=ignore --out {pair}-ignore --json"
         yield f"export {pair} --format coco --part all --each --category-ids manifest {one} --out {pair}-views"
         asked = f"publish {pair} --repo me/{pair} --layout findmeifyoucan --date 2026-01-02"
         yield f"{asked} {one} --dry-run {pair}-published --json"
@@ -420,7 +413,6 @@ def verdicts(folder: Path) -> Iterator[str]:
     pair_of_ones_own(folder)
     zoo = "--set pair=pair.toml --source zoo=zoo.json --no-cache"
     yield f"build findmeifyoucan {zoo} --decisions verdicts.jsonl --out pets --json"
-    yield "export pets --format findmeifyoucan --source zoo=zoo.json --out files"
 
 
 def audits(folder: Path) -> Iterator[str]:

@@ -44,21 +44,12 @@ class FormatOptions:
         yolo: unknown objects are the last class (default), or left out
     id_form
         txt: coco:000000000139 (default), 000000000139, 000000000139.jpg or 139
-    strict_layout
-        elephant-json: only the authors' fields, without difficult flags and original classes
-    class_tree
-        findmeifyoucan: bbox_labels_600_hierarchy.json, to number Open Images' categories as published
-    class_names
-        findmeifyoucan: class-descriptions-boxable.csv
     """
 
     category_ids: Literal["auto", "dataset", "manifest"] | None = None
     unknown_id: Annotated[str | None, "ID"] = None
     unknown: Literal["last", "drop"] | None = None
     id_form: Literal["namespaced", "native", "file_name", "number"] | None = None
-    strict_layout: bool = False
-    class_tree: Path | None = None
-    class_names: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def test_what_makes_two_results_not_comparable_is_said_first(
 def test_other_variants_are_named_and_compared(tmp_path: Path) -> None:
     paths = owod.files(tmp_path, *owod.drawn())
     given = {key: paths[key] for key in ("truth", "detections", "classes")} | {"task": "t2"}
-    one, other = (curation.evaluate.owod(**given, variants=name) for name in ("clean", "ore"))
+    one, other = (curation.evaluate.owod(**given, variant=name) for name in ("clean", "ore"))
     difference = compared(one, other)
     assert difference.reasons[0] == "other variant: clean and ore"
     rows = {key: (before, after) for _, key, before, after in difference.rows}

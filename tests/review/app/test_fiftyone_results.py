@@ -22,7 +22,7 @@ FALSE = ("open-set error", "false positive", "background")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
     paths = owod.files(tmp_path_factory.mktemp("open-world"), *owod.drawn())
     keys = ("truth", "detections", "classes")
-    return curation.evaluate.owod(**{key: paths[key] for key in keys}, task="t2", variants=owod.PROFILES)
+    return curation.evaluate.owod(**{key: paths[key] for key in keys}, task="t2", variant=owod.PROFILES)
 
 
 @pytest.fixture
