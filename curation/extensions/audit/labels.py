@@ -11,9 +11,8 @@ import numpy.typing as npt
 from curation.core.wording import counted, short_repr
 from curation.extensions.audit.lists import AuditedList, LabelFile
 from curation.extensions.audit.target import AuditTarget, positions_in
-from curation.manifest.composition import EVERYTHING
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, LabelView
-from curation.manifest.views import PartImages, select_objects
+from curation.manifest.views import EVERYTHING, PartImages, select_objects
 from curation.sources.source import Bools, Floats, Int32s
 
 DECIMALS = 2
