@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.core.errors import MissingExtraError
+import yaml
+
 from curation.core.pages import page
 from curation.core.tables import tex
 from curation.manifest.header import Header, Paper, ParameterValue, classes_in
@@ -70,7 +71,7 @@ def card_text(request: Request, configs: Configs, date: str = "") -> str:
     statements = {**derived(members), **request.statements}
     text = page(
         "card.md",
-        data=card_header(card_data(repository, members, configs)),
+        data=yaml.safe_dump(card_data(repository, members, configs), sort_keys=False, allow_unicode=True),
         title=title_of(members),
         repository=repository,
         tag=tag,
@@ -101,21 +102,6 @@ def papers_of(members: Sequence[Member]) -> list[Paper]:
     """Return the papers of some manifests, each once."""
     papers = [member.manifest.header.paper for member in members]
     return list(dict.fromkeys(paper for paper in papers if paper is not None))
-
-
-def card_header(data: Mapping[str, Any]) -> str:
-    """Return the YAML header of a card.
-
-    Raises
-    ------
-    MissingExtraError
-        huggingface_hub is not installed.
-    """
-    try:
-        from huggingface_hub import DatasetCardData
-    except ImportError:
-        raise MissingExtraError("Publishing needs huggingface_hub", hint="pip install 'curation[publish]'") from None
-    return DatasetCardData(**data).to_yaml(original_order=list(data)) + "\n"
 
 
 def card_data(repository: str, members: Sequence[Member], configs: Configs) -> dict[str, Any]:

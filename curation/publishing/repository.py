@@ -14,7 +14,7 @@ from curation.core.errors import PublishError, UsageError
 from curation.manifest.header import VERSION
 from curation.manifest.manifest import manifest_files
 from curation.publishing.card import card_text
-from curation.publishing.croissant import CROISSANT_FILE, check_croissant, croissant_bytes, described_digest
+from curation.publishing.croissant import CROISSANT_FILE, croissant_bytes, missing_statements
 from curation.publishing.member import EVIDENCE_FILE, Member, Request, check_member
 from curation.publishing.parquet import PlannedTable, write_parquet
 from curation.publishing.publication import (
@@ -37,7 +37,7 @@ _LONGEST_NAME = 96
 
 @dataclass(frozen=True)
 class Written:
-    """A repository that was written, and what mlcroissant remarks on its description."""
+    """A repository that was written, and what its Croissant description lacks."""
 
     publication: Publication
     remarks: tuple[str, ...]
@@ -85,7 +85,7 @@ def write_repository(request: Request, folder: Path) -> Written:
     Raises
     ------
     PublishError, UsageError
-        See `check_request`; or the Croissant description is not valid.
+        See `check_request`.
     """
     check_request(request)
     tables = planned_tables(request.members, request.tables)
@@ -113,12 +113,11 @@ def write_repository(request: Request, folder: Path) -> Written:
     card = partial(card_text, request, _configs([table for table in tables if not table.empty]))
     content = sha256_of_bytes(card(date="").encode()) if request.date else ""
     put(CARD_FILE, card(date=request.date).encode(), content)
-    data = croissant_bytes(
-        request, _configs(tables), {table.path: table.filled_schema() for table in tables}, published
-    )
-    identities = {path: file.identity for path, file in published.items()}
-    put(CROISSANT_FILE, data, described_digest(identities, request.statements))
-    remarks = check_croissant(folder / CROISSANT_FILE)
+    schemas = {table.path: table.filled_schema() for table in tables}
+    describe = partial(croissant_bytes, request, _configs(tables), schemas)
+    digests = {path: file.sha256 for path, file in published.items()}
+    content = sha256_of_bytes(describe({path: file.identity for path, file in published.items()}))
+    put(CROISSANT_FILE, describe(digests, request.date), content)
     publication = Publication(
         schema_version=SCHEMA_VERSION,
         repository=request.repository,
@@ -128,7 +127,7 @@ def write_repository(request: Request, folder: Path) -> Written:
         files=dict(sorted(published.items())),
     )
     (folder / RECORD_FILE).write_bytes(record_bytes(publication))
-    return Written(publication, remarks)
+    return Written(publication, tuple(missing_statements(request.statements)))
 
 
 def _configs(tables: Sequence[PlannedTable]) -> dict[str, dict[str, str]]:

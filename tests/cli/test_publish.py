@@ -22,7 +22,6 @@ from tests.real_files import real_files
 from tests.shell import Shell
 from tests.small_world import SmallWorld, write_elephant
 
-pytest.importorskip("mlcroissant")
 pytestmark = [pytest.mark.usefixtures("cache"), pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")]
 
 ROOT = Path(__file__).parents[2] / "manifests"
@@ -143,7 +142,6 @@ def test_where_a_package_is_missing_the_extra_is_named(
 ) -> None:
     dry = ["publish", str(manifest), "--repo", "lab/x", "--dry-run", str(tmp_path / "out")]
     for package, command in (
-        ("mlcroissant", dry),
         ("huggingface_hub", dry[:-2]),
         ("huggingface_hub", ["pull", "lab/x@1.0.0", "--out", str(tmp_path / "out")]),
     ):

@@ -17,8 +17,6 @@ from curation.manifest.manifest import Manifest, write_manifest
 from curation.publishing.card import card_data, links, own_bibtex
 from tests.publishing.published_world import changed, files_below, request_of, tiny, write
 
-pytest.importorskip("mlcroissant")
-
 
 def card(folder: Path) -> str:
     return (folder / "README.md").read_text(encoding="utf-8")

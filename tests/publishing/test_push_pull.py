@@ -19,8 +19,6 @@ from curation.publishing.publication import RECORD_FILE, Publication, parse_reco
 from tests.fake_hub import READER, WRITER, FakeHub
 from tests.publishing.published_world import REPOSITORY, changed, files_below, request_of, tiny, write
 
-pytest.importorskip("mlcroissant")
-
 # The hub's client sends large files in a way that its own HTTP library calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 

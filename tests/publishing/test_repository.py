@@ -15,7 +15,6 @@ from curation.core.canonical import sha256_of_bytes, sha256_of_lines
 from curation.core.errors import PublishError, UsageError
 from curation.manifest.header import FileEntry
 from curation.manifest.manifest import Manifest, manifest_files
-from curation.publishing.croissant import check_croissant
 from curation.publishing.member import Member, published_lists
 from curation.publishing.publication import RECORD_FILE, read_publication, verify_repository
 from curation.publishing.repository import check_repository_name, check_request
@@ -31,8 +30,6 @@ from tests.publishing.published_world import (
     tiny,
     write,
 )
-
-pytest.importorskip("mlcroissant")
 
 HOSTILE = "x | y\n## [z](http://evil) <img src=x> `*_\x1b[2J\u202e"
 EVIDENCE = (
@@ -115,10 +112,7 @@ def test_the_card_names_every_table_once(folder: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_croissant_is_valid_and_reads_every_row(folder: Path) -> None:
-    import mlcroissant
-
-    (remark,) = check_croissant(folder / "croissant.json")
-    assert remark.startswith("not stated, and asked for by data tracks: dataLimitations, ")
+    mlcroissant = pytest.importorskip("mlcroissant")
     data = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
     assert data["conformsTo"][0] == "http://mlcommons.org/croissant/1.1"
     files = files_below(folder)
@@ -142,14 +136,6 @@ def test_croissant_is_valid_and_reads_every_row(folder: Path) -> None:
     assert derived[1]["sc:license"].startswith("annotations: CC-BY-4.0; ")
     assert derived[1]["prov:wasAttributedTo"]["prov:label"] == "COCO Consortium"
     assert "[CC-BY-4.0](https://spdx.org/licenses/CC-BY-4.0.html), COCO Consortium" in card_of(folder)[1]
-
-
-def test_a_croissant_file_that_is_not_valid_is_refused(folder: Path, tmp_path: Path) -> None:
-    data = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
-    data["recordSet"][0]["field"][0]["source"]["fileObject"]["@id"] = "absent.parquet"
-    (tmp_path / "croissant.json").write_text(json.dumps(data))
-    with pytest.raises(PublishError, match="not valid"):
-        check_croissant(tmp_path / "croissant.json")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
