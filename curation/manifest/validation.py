@@ -55,7 +55,7 @@ def check_header(header: Header, *, where: str) -> None:
     except msgspec.ValidationError as error:
         expected, _, field = str(error).rpartition(" - at ")
         raise _inconsistent(f"{where}: {field}", expected) from None
-    require_earlier(header, [where])
+    _require_earlier(header, where)
     for field, expected, value in _contradictions(header):
         raise _inconsistent(f"{where}: {field}", expected, value)
 
@@ -184,21 +184,13 @@ def check_list_ids(ids: Sequence[str], part: PartEntry, *, where: str) -> None:
         raise ManifestError("A list is not sorted by code point", where=where, found=text_found)
 
 
-def require_earlier(header: Header, chain: Sequence[str]) -> None:
-    """Raise `VersionChainError` unless the version that a header supersedes is an earlier one.
-
-    A chain of versions that only falls can neither end in itself nor run in a circle.
-
-    Parameters
-    ----------
-    chain : sequence of str
-        The folders through which the header was reached, for the message.
-    """
+def _require_earlier(header: Header, where: str) -> None:
+    """Raise `VersionChainError` unless the version that a header supersedes is an earlier one."""
     link = header.supersedes
     if link is not None and version_numbers(link.version) >= version_numbers(header.version):
         raise VersionChainError(
             "A manifest supersedes itself, or a version that is not earlier",
-            where=" > ".join(chain),
+            where=where,
             expected=f"{header.name} {header.version} to supersede a version before {header.version}",
             found=link.version,
             hint="remove the folder that is wrong, or fetch it again",

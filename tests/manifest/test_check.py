@@ -86,6 +86,12 @@ def test_part_names_are_no_paths(manifest: Manifest, name: str) -> None:
             ),
             "supersedes",
         ),
+        (
+            lambda header: msgspec.structs.replace(
+                header, supersedes=Supersedes(version="1.0.0", digest="sha256:" + "0" * 64, reason="")
+            ),
+            "supersedes itself",
+        ),
         (lambda header: with_part(header, sha256=None), "images and sha256"),
         (lambda header: with_part(header, images=None, annotated_images=None), "images and sha256"),
         (lambda header: with_part(header, sha256=None, images=None, annotated_images=None), "origin"),
@@ -108,7 +114,7 @@ def test_part_names_are_no_paths(manifest: Manifest, name: str) -> None:
     ],
 )
 def test_broken_headers(manifest: Manifest, break_it: Callable[[Header], Header], field: str) -> None:
-    with pytest.raises(ManifestError, match="inconsistent") as caught:
+    with pytest.raises(ManifestError) as caught:
         check_header(break_it(manifest.header), where="here")
     assert field in str(caught.value)
     assert "here" in str(caught.value)
