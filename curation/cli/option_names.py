@@ -24,6 +24,8 @@ RETIRED: Mapping[str, str] = {
     "exhaustive-only": _CORRECTED,
     "set seam": "leave it out: a sign across the seam of a panorama is left out and counted",
     "set wordnet": "leave it out: WordNet 3.0 is built in, and --edges reads another hierarchy",
+    "rai-template": "leave it out: publish names the statements that are missing, and --rai FILE states them",
+    "set unknown_id": "leave it out: unknown is -1, or beside indices with tasks the number of classes",
     "engine": "leave it out: hotcoco computes COCO AP where it is installed (pip install 'curation[fast]'), else "
     "pycocotools",
 }

@@ -110,7 +110,7 @@ def test_the_upstream_layout_takes_all_parts(world: TaskWorld, folder: Path, tmp
         (["coco", "--part", "t1-val", "--part", "t2-val"], "--each"),
         (["coco", "--part", "all"], "--each"),
         (["coco", "--part", "all", "--each", "--out", "x.json"], "--out DIR"),
-        (["voc", "--part", "t1-val", "--set", "unknown_id=9"], "belongs to --format coco"),
+        (["voc", "--part", "t1-val", "--category-ids", "manifest"], "belongs to --format coco"),
         (["owod", "--each"], "one folder for all parts"),
         (["elephant-json", "--part", "t1-test"], "has no tasks"),
     ],

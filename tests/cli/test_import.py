@@ -57,23 +57,6 @@ def test_a_header_is_completed_by_path_and_again(header: Path, lists: Path, tmp_
     assert main(command) == main(command) == 0
 
 
-def test_lists_under_other_names_are_known_by_their_digests(
-    header: Path, lists: Path, tmp_path: Path, shell: Shell
-) -> None:
-    renamed = tmp_path / "renamed"
-    renamed.mkdir()
-    for number, path in enumerate(sorted((lists / "Main").iterdir())):
-        shutil.copy(path, renamed / f"list_{number}.lst")
-    # Another list has a name that is asked for.
-    shutil.copy(renamed / "list_0.lst", renamed / "t4_ft.txt")
-    out = tmp_path / "out"
-    assert main(["import", NAME, "--lists", str(renamed), "--out", str(out)]) == 0
-    assert read_manifest(out).digest == read_manifest(header).digest
-    (renamed / "list_0.lst").write_text("000000000001\n")
-    (renamed / "t4_ft.txt").unlink()
-    assert "1 of the" in shell.err("import", NAME, "--lists", renamed, "--out", tmp_path / "other")
-
-
 def test_the_report_tells_lines_and_repeats(lists: Path, tmp_path: Path, shell: Shell) -> None:
     out = str(tmp_path / "out")
     text = shell.out("import", NAME, "--lists", lists, "--header-only", "--out", out)

@@ -19,7 +19,7 @@ from curation.core.errors import ExportError
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import corners, plain_number, plan_coco
-from curation.publishing.formats.plan import FormatOptions, Plan
+from curation.publishing.formats.plan import Plan
 from curation.sources.source import Source
 
 
@@ -91,14 +91,6 @@ def test_colliding_ids_are_renumbered_and_told(manifest: Manifest, sources: dict
     assert boxes["elephant", (3, 4, 5, 6)] == 3
     assert plan.changed == {"images_renumbered": 4}
     assert "renumbered" in plan.notes[0]
-
-
-def test_unknown_id_may_follow_the_classes_but_not_be_one(manifest: Manifest, sources: dict[str, Source]) -> None:
-    data = content(plan_coco(manifest, ["wilderness"], sources, FormatOptions(unknown_id="next")))
-    assert {one["category_id"] for one in data["annotations"]} == {3}
-    assert data["categories"][-1]["id"] == 3
-    with pytest.raises(ExportError, match="category id of unknown"):
-        plan_coco(manifest, ["wilderness"], sources, FormatOptions(unknown_id="2"))
 
 
 def test_a_part_twice_is_refused(manifest: Manifest, sources: dict[str, Source]) -> None:

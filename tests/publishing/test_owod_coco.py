@@ -58,7 +58,7 @@ def known_until(task: str) -> list[str]:
 
 BY_INDEX = FormatOptions(category_ids="manifest")
 IDS = {
-    "dataset": {**NUMBERS, "unknown": -1},
+    "auto": {**NUMBERS, "unknown": -1},
     "manifest": {**{name: index for index, name in enumerate(ORDER)}, "unknown": UNKNOWN},
 }
 """What `--category-ids` makes of each class: COCO's own ids, or the place in the order of the tasks."""
@@ -72,7 +72,7 @@ def expected_label(part: str, name: str) -> str | None:
     return "unknown" if split == "test" else None
 
 
-@pytest.mark.parametrize("ids", ["dataset", "manifest"])
+@pytest.mark.parametrize("ids", ["auto", "manifest"])
 @pytest.mark.parametrize("part", PARTS)
 def test_labels_of_every_view_are_those_of_the_paper(part: str, ids: Any, world: TaskWorld) -> None:
     data = content(plan_coco(world.manifest, [part], world.sources, FormatOptions(category_ids=ids)))
@@ -92,13 +92,13 @@ def test_labels_of_every_view_are_those_of_the_paper(part: str, ids: Any, world:
     assert [f"coco:{one['id']:012d}" for one in data["images"]] == list(world.manifest.ids(part))
 
 
-@pytest.mark.parametrize("ids", ["dataset", "manifest"])
+@pytest.mark.parametrize("ids", ["auto", "manifest"])
 @pytest.mark.parametrize("part", PARTS)
 def test_categories_are_the_classes_so_far_and_unknown_in_a_test_part(part: str, ids: Any, world: TaskWorld) -> None:
     data = content(plan_coco(world.manifest, [part], world.sources, FormatOptions(category_ids=ids)))
     names = [*known_until(part.split("-")[0]), *(["unknown"] if part.endswith("test") else [])]
     assert [(one["id"], one["name"]) for one in data["categories"]] == [(IDS[ids][name], name) for name in names]
-    assert data["info"]["category_ids"] == ids
+    assert data["info"]["category_ids"] == {"auto": "dataset"}.get(ids, ids)
 
 
 def test_without_a_word_the_ids_are_those_of_the_dataset(world: TaskWorld) -> None:
@@ -147,17 +147,6 @@ def test_a_class_without_a_category_has_no_id_of_the_datasets_own(world: TaskWor
     with pytest.raises(ExportError, match="no category of 1 classes") as caught:
         plan_coco(world.manifest, ["t2-test"], sources)
     assert caught.value.found == "elephant"
-
-
-@pytest.mark.parametrize("unknown", [1, 90, "next"])
-def test_the_id_of_unknown_is_that_of_no_class_of_the_dataset(world: TaskWorld, unknown: Any) -> None:
-    options = FormatOptions(unknown_id=str(unknown))
-    if unknown == 1:
-        with pytest.raises(ExportError, match="is that of a class"):
-            plan_coco(world.manifest, ["t1-test"], world.sources, options)
-        return
-    data = content(plan_coco(world.manifest, ["t1-test"], world.sources, options))
-    assert data["categories"][-1]["id"] == (60 if unknown == "next" else 90)
 
 
 def test_no_name_of_a_later_class_is_in_a_test_file(world: TaskWorld) -> None:
@@ -217,14 +206,6 @@ def test_annotation_ids_that_cannot_stand_are_renumbered_and_told(world: TaskWor
         assert why in plan.notes[0]
 
 
-def test_the_id_of_unknown_is_that_of_no_class_of_any_task(world: TaskWorld) -> None:
-    for asked in (3, "next"):
-        with pytest.raises(ExportError, match="is that of a class"):
-            plan_coco(world.manifest, ["t1-test"], world.sources, replace(BY_INDEX, unknown_id=str(asked)))
-    data = content(plan_coco(world.manifest, ["t1-test"], world.sources, replace(BY_INDEX, unknown_id="-1")))
-    assert data["categories"][-1] == {"supercategory": "none", "id": -1, "name": "unknown"}
-
-
 def test_parts_of_different_tasks_never_share_a_file(world: TaskWorld) -> None:
     for plan in (plan_coco, plan_voc, plan_yolo):
         with pytest.raises(ExportError, match="different tasks"):
@@ -275,8 +256,8 @@ def test_a_repeated_line_is_written_once_and_told_but_kept_in_a_list(world: Task
     once, more = (content(plan_coco(manifest, ["t1-test"], world.sources)) for manifest in (world.manifest, published))
     assert once["annotations"] == more["annotations"]
     assert once["images"] == more["images"]
-    for form in ("namespaced", "native", "file_name", "number"):
-        ((_, text),) = bytes_of(plan_lists(published, ["t1-test"], world.sources, form)).items()
+    for native in (False, True):
+        ((_, text),) = bytes_of(plan_lists(published, ["t1-test"], native=native)).items()
         written = text.decode().split()
         assert len(written) == len(ids) + 3
         assert written[-3:] == [written[0], written[3], written[0]]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from curation.core.errors import ExportError, UsageError
+from curation.core.errors import ExportError
 from curation.manifest.header import UNKNOWN_ID, Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
@@ -16,10 +16,6 @@ from curation.publishing.formats.plan import FormatOptions, Plan, PlannedFile, f
 from curation.sources.datasets import family
 from curation.sources.source import Int64s, Source
 
-CategoryIds = Literal["auto", "dataset", "manifest"]
-UnknownId = int | Literal["manifest", "next"]
-
-_LARGEST_ID = 2**31 - 1
 _OTHER = "--category-ids manifest numbers the classes by their index in the manifest, 0, 1, ... with tasks"
 _FLAGS = ("isoccluded", "istruncated", "isgroupof", "isdepiction", "isinside")
 
@@ -49,8 +45,8 @@ def plan_coco(
 
     Raises
     ------
-    UsageError, ExportError
-        The id of unknown is that of a class; two parts share an image, or belong to different tasks.
+    ExportError
+        Two parts share an image, or belong to different tasks; files of the dataset disagree on the id of a class.
     ManifestError, MissingListError, PresenceOnlyError
         See `curation.publishing.formats.content.gather`.
     """
@@ -61,7 +57,7 @@ def plan_coco(
     renumbered = first_repeated(content.images.numbers) is not None
     numbers = np.arange(1, len(content.images) + 1, dtype=np.int64) if renumbered else content.images.numbers
     annotation_ids, own_renumbered = _annotation_ids(content)
-    numbering = category_ids(manifest, content, sources, options.category_ids or "auto", unknown_id(options))
+    numbering = category_ids(manifest, content, sources, by_index=options.category_ids == "manifest")
     notable = content.of_tasks and own_renumbered
     file = PlannedFile(
         f"{'+'.join(parts)}.json",
@@ -101,17 +97,6 @@ def plan_coco(
     )
 
 
-def unknown_id(options: FormatOptions) -> UnknownId:
-    """Return the requested id of ``unknown``; a text that is not a number is a `UsageError`."""
-    text = options.unknown_id
-    if text is None or text == "next":
-        return "manifest" if text is None else "next"
-    # Longer texts are not ids either, and Python refuses to read numbers of thousands of digits.
-    if not (text.removeprefix("-").isdecimal() and len(text) < 100):
-        raise UsageError("--set unknown_id is not a number", expected="next, or a whole number", found=text[:40])
-    return int(text)
-
-
 class Numbering(NamedTuple):
     """The category id of every class of an export.
 
@@ -140,61 +125,24 @@ class Numbering(NamedTuple):
 
 
 def category_ids(
-    manifest: Manifest,
-    content: Content,
-    sources: Mapping[str, Source],
-    choice: CategoryIds = "auto",
-    unknown: UnknownId = "manifest",
+    manifest: Manifest, content: Content, sources: Mapping[str, Source], *, by_index: bool = False
 ) -> Numbering:
-    """Return the category ids of an export.
+    """Return the category ids of an export: the dataset's own, so that a detector trained on its files is read right.
 
-    Parameters
-    ----------
-    choice : {"auto", "dataset", "manifest"}
-        ``auto`` takes the dataset's own ids, so that a detector trained on its files is read right. Where the parts of
-        the manifest come from several datasets that number classes differently (or whose files are not all given), or
-        from files that number no classes (VOC XML), the manifest's indices are taken.
-    unknown : int, "manifest" or "next"
-        The id of ``unknown``. ``manifest``: -1, which no dataset uses; beside indices of a manifest with tasks the
-        number of classes. ``next``: after the last class.
+    Where the parts of the manifest come from several datasets that number classes differently (or whose files are not
+    all given), or from files that number no classes (VOC XML), and with `by_index`, they are the manifest's indices.
+    ``unknown`` is -1, which no dataset uses; beside indices of a manifest with tasks the number of classes.
 
     Raises
     ------
     ExportError
-        The dataset's own ids were asked for and there are none, or its files disagree; or the id of unknown is that of
-        a class.
+        The dataset's files disagree on the id of a class, or lack a class.
     """
-    if isinstance(unknown, int) and abs(unknown) > _LARGEST_ID:
-        raise ExportError(
-            "The category id of unknown is out of range",
-            where="--set unknown_id",
-            expected=f"-{_LARGEST_ID} to {_LARGEST_ID}: readers of COCO files keep ids in 32 bits",
-            found=str(unknown)[:40],
-        )
-    reason = _why_not(manifest.header, content, sources)
-    if choice == "dataset" and reason:
-        raise ExportError(
-            "The dataset has no category ids of its own", where="--category-ids", found=reason, hint=_OTHER
-        )
-    if choice == "manifest" or reason:
-        used_numbers = {entry.index: entry.name for entry in manifest.header.classes if entry.index >= 0}
-        numbers, origin, usual = {index: index for index in used_numbers}, "manifest", content.unknown_id
-        following = max((entry.index for entry in content.classes), default=0) + 1
-    else:
-        numbers, origin, usual = _own_numbers(manifest.header, content, sources), "dataset", UNKNOWN_ID
-        category_tables = [sources[slot].categories for slot in content.slots]
-        pairs = [pair for table in category_tables for pair in zip(table.numbers, table.names, strict=True)]
-        used_numbers = {number: name for number, name in pairs if name != UNKNOWN_NAME}
-        following = max(used_numbers, default=0) + 1
-    chosen = following if unknown == "next" else usual if unknown == "manifest" else unknown
-    if content.has_unknown and chosen in used_numbers:
-        raise ExportError(
-            "The category id of unknown is that of a class",
-            where="--set unknown_id",
-            expected=f"-1, or a number outside {min(used_numbers)} to {max(used_numbers)}",
-            found=f"{chosen}, which is {used_numbers[chosen]}",
-        )
-    return Numbering(numbers, chosen, origin, reason if choice == "auto" else "")
+    reason = "" if by_index else _why_not(manifest.header, content, sources)
+    if by_index or reason:
+        indices = {entry.index: entry.index for entry in manifest.header.classes if entry.index >= 0}
+        return Numbering(indices, content.unknown_id, "manifest", reason)
+    return Numbering(_own_numbers(manifest.header, content, sources), UNKNOWN_ID, "dataset")
 
 
 def disagreeing_ids(sources: Mapping[str, Source]) -> list[str]:
