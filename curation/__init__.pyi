@@ -14,8 +14,8 @@ from curation.extensions.diff.run import diff as diff
 from curation.extensions.identify.run import identify as identify
 from curation.extensions.leaks.run import leaks as leaks
 from curation.manifest.manifest import Manifest as Manifest
+from curation.publishing.hub import load as load
 from curation.publishing.hub import pull as pull
-from curation.publishing.loading import load as load
 from curation.sources.opening import open_source as open_source
 from curation.sources.source import Source as Source
 from curation.version import __version__ as __version__

@@ -23,7 +23,8 @@ from curation.publishing.exporting import FormatOptions, find_format
 from curation.publishing.hub import HubRepository, Pushed, push
 from curation.publishing.member import Member, Request, Results, config_names, decisions_behind, published_lists
 from curation.publishing.parquet import PlannedTable
-from curation.publishing.repository import Written, check_repository_name, write_repository
+from curation.publishing.publication import check_repository_name
+from curation.publishing.repository import Written, write_repository
 from curation.publishing.tables import part_tables
 from curation.review.decisions.decision import Decision
 from curation.review.decisions.files import read_decision_files

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 import msgspec
 
 from curation.core.canonical import sha256_of_file, sha256_of_value
-from curation.core.errors import CanonicalFormError, CurationError, PublicationMismatchError
+from curation.core.errors import CanonicalFormError, CurationError, PublicationMismatchError, UsageError
 from curation.core.files import inside, read_bytes
 from curation.manifest.header import DIGEST, VERSION
 from curation.manifest.manifest import Manifest, read_manifest
@@ -22,6 +22,8 @@ RECORD_FILE = "publication.json"
 MAX_RECORD_BYTES = 64 << 20
 SCHEMA_VERSION = 1
 _LONGEST_PATH = 1024
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+_LONGEST_NAME = 96
 _WORD = r"[A-Za-z0-9._-]{1,96}"
 _STEP = r"[A-Za-z0-9_][A-Za-z0-9._+-]*"
 
@@ -100,6 +102,17 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         """``sha256:…`` of the record with each file's `identity`: equal for equal content."""
         files = {path: file.identity for path, file in sorted(self.files.items())}
         return sha256_of_value({**msgspec.to_builtins(self), "files": files})
+
+
+def check_repository_name(name: str) -> None:
+    """Raise `UsageError` unless a text can name a dataset repository of a hub."""
+    well_formed = re.fullmatch(f"{_NAME}/{_NAME}", name) and not re.search(r"--|\.\.|\.git$", name)
+    if not well_formed or len(name) > _LONGEST_NAME:
+        raise UsageError(
+            "Invalid name of a dataset repository",
+            expected="ORG/NAME of letters, digits, '-', '_' and '.', at most 96 characters",
+            found=ascii(name[:100]),
+        )
 
 
 def record_bytes(publication: Publication) -> bytes:

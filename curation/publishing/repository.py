@@ -24,6 +24,7 @@ from curation.publishing.publication import (
     PublishedFile,
     PublishedManifest,
     PublishedPart,
+    check_repository_name,
     record_bytes,
 )
 from curation.publishing.tables import planned_tables
@@ -31,8 +32,6 @@ from curation.review.decisions.files import json_lines
 
 CARD_FILE = "README.md"
 RESULTS_FILE = "results.jsonl"
-_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-_LONGEST_NAME = 96
 
 
 @dataclass(frozen=True)
@@ -66,17 +65,6 @@ def check_request(request: Request) -> None:
     for member in request.members:
         check_member(member)
     _configs(planned_tables(request.members, request.tables))
-
-
-def check_repository_name(name: str) -> None:
-    """Raise `UsageError` unless a text can name a dataset repository of a hub."""
-    well_formed = re.fullmatch(f"{_NAME}/{_NAME}", name) and not re.search(r"--|\.\.|\.git$", name)
-    if not well_formed or len(name) > _LONGEST_NAME:
-        raise UsageError(
-            "Invalid name of a dataset repository",
-            expected="ORG/NAME of letters, digits, '-', '_' and '.', at most 96 characters",
-            found=ascii(name[:100]),
-        )
 
 
 def write_repository(request: Request, folder: Path) -> Written:

@@ -134,24 +134,6 @@ def test_the_next_version_takes_away_what_it_does_not_have(
     assert "manifests/hand/made/1.0.0/manifest.json" in pushed_files(hub, "1.0.0")
 
 
-def test_the_main_branch_does_not_go_back_to_an_earlier_version(
-    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path
-) -> None:
-    later = tmp_path / "later"
-    made = write(later, request_of(changed(tiny()[0], version="10.0.0"), tag="10.0.0"))
-    first = push(HubRepository(REPOSITORY), *written)
-    head = push(HubRepository(REPOSITORY), later, made).commit
-    # What is published already is so still; 9 comes before 10.
-    assert push(HubRepository(REPOSITORY), *written).commit == first.commit
-    earlier = tmp_path / "earlier"
-    made = write(earlier, request_of(changed(tiny()[0], version="9.0.0"), tag="9.0.0"))
-    with pytest.raises(PublishError, match="would fall behind") as refused:
-        push(HubRepository(REPOSITORY), earlier, made)
-    assert refused.value.expected == "a version after 10.0.0"
-    assert hub.repositories[REPOSITORY].head == head
-    assert set(hub.repositories[REPOSITORY].tags) == {"1.0.0", "10.0.0"}
-
-
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("route", ["create", "info", "validate", "preupload", "batch", "commit", "tag", "resolve"])
 def test_a_connection_that_breaks_leaves_no_version_and_the_next_try_succeeds(
@@ -236,10 +218,8 @@ def test_a_hub_that_is_not_there_is_told(
 def test_a_public_repository_needs_the_word_public(
     hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, manifest: Manifest
 ) -> None:
-    private = push(HubRepository(REPOSITORY), *written)
-    assert private.private
     public = push(HubRepository(REPOSITORY), *written, public=True)
-    assert (public.is_new, hub.repositories[REPOSITORY].private) == (False, False)
+    assert (public.private, hub.repositories[REPOSITORY].private) == (False, False)
     second = tmp_path / "second"
     publication = write(second, request_of(changed(manifest, version="2.0.0"), tag="2.0.0"))
     with pytest.raises(PublishError, match="is public"):

@@ -16,8 +16,8 @@ from curation.core.errors import PublishError, UsageError
 from curation.manifest.header import FileEntry
 from curation.manifest.manifest import Manifest, manifest_files
 from curation.publishing.member import Member, published_lists
-from curation.publishing.publication import RECORD_FILE, read_publication, verify_repository
-from curation.publishing.repository import check_repository_name, check_request
+from curation.publishing.publication import RECORD_FILE, check_repository_name, read_publication, verify_repository
+from curation.publishing.repository import check_request
 from curation.review.decisions.decision import Decision
 from curation.review.decisions.resolution import decisions_digest
 from tests.publishing.published_world import (
