@@ -269,9 +269,8 @@ class Manifest:
         Raises
         ------
         UsageError
-            Another manifest is there, or an approximate list would land among the trusted manifests.
+            Another manifest is there.
         """
-        keep_approximate_out(self, Path(folder))
         write_manifest(self, Path(folder))
         return Path(folder)
 
@@ -489,15 +488,3 @@ def is_approximate(header: Header) -> bool:
     """Return whether a list was selected by presence labels instead of annotations."""
     evidence = ("wilderness_evidence", "train_evidence")
     return any(header.rule.parameters.get(name) == "presence" for name in evidence)
-
-
-def keep_approximate_out(manifest: Manifest, out: Path) -> None:
-    """Raise `UsageError` where an approximate list would land among the manifests that others trust."""
-    trusted = [root for root in manifest_roots() if Path(os.path.realpath(out)).is_relative_to(os.path.realpath(root))]
-    if trusted and is_approximate(manifest.header):
-        raise UsageError(
-            "Approximate lists cannot be stored among the trusted manifests",
-            where=f"--out {out}",
-            expected="annotations with boxes, or a folder elsewhere",
-            found=f"a table of image and class, and a folder below {trusted[0]}",
-        )

@@ -104,25 +104,6 @@ def _contradictions(header: Header) -> Iterator[tuple[str, str, object]]:
     for task in header.tasks:
         if strange := set(task.introduced) - known:
             yield f"tasks[{task.name}].introduced", "classes with the role known", sorted(strange)
-    if header.taxonomy == "OSOD-III":
-        yield from _outside_superclass(header)
-
-
-def _outside_superclass(header: Header) -> Iterator[tuple[str, str, object]]:
-    """OSOD-III: known and unknown classes together are the super-class, but for those listed as left out."""
-    parameters = header.rule.parameters
-    members, left_out = parameters.get("superclass_members"), parameters.get("superclass_left_out", ())
-    if not isinstance(members, tuple) or not isinstance(left_out, tuple):
-        yield "rule.parameters.superclass_members", "the classes of the super-class", "none"
-        return
-    played = {entry.name for entry in header.classes if entry.role in ("known", "unknown")}
-    if outside := sorted(played - set(members)):
-        yield "classes", "known and unknown classes within the super-class", outside[:5]
-    if missing := sorted({*map(str, members)} - played - set(left_out)):
-        expected = "a role for every class of the super-class, or its name in rule.parameters.superclass_left_out"
-        yield "classes", expected, missing[:5]
-    if left_out and not parameters.get("superclass_left_out_because"):
-        yield "rule.parameters.superclass_left_out_because", "a reason", "none"
 
 
 def check_lists(header: Header, lists: Lists, *, where: str) -> None:

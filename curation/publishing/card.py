@@ -13,20 +13,9 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from curation.core.pages import page
-from curation.core.tables import tex
 from curation.manifest.header import Header, Paper, ParameterValue, classes_in
 from curation.publishing.croissant import derived
-from curation.publishing.member import (
-    HUB,
-    PARTS_CONFIG,
-    STATED,
-    Configs,
-    Member,
-    Request,
-    Statement,
-    keywords,
-    title_of,
-)
+from curation.publishing.member import HUB, STATED, Configs, Member, Request, Statement, keywords, title_of
 from curation.publishing.parquet import PlannedTable
 from curation.publishing.tables import COLUMNS
 
@@ -57,15 +46,13 @@ _NOT_FOR = (
 )
 
 
-def card_text(request: Request, configs: Configs, date: str = "") -> str:
+def card_text(request: Request, configs: Configs) -> str:
     """Return the card of a repository.
 
     Parameters
     ----------
     configs : mapping of str to mapping of str to str
         By config and split, the path of the table; the first is the default.
-    date : str
-        Of publication, ISO 8601; ``""`` for none.
     """
     members, repository, tag = request.members, request.repository, request.tag
     statements = {**derived(members), **request.statements}
@@ -78,7 +65,6 @@ def card_text(request: Request, configs: Configs, date: str = "") -> str:
         members=members,
         loading=_loading(repository, tag, configs),
         commands="\n".join(_commands(repository, tag, members)),
-        parts_config=PARTS_CONFIG,
         columns=_columns(request.tables),
         results=request.results,
         stated=lambda name: _texts(statements.get(name)),
@@ -89,7 +75,6 @@ def card_text(request: Request, configs: Configs, date: str = "") -> str:
         papers={paper: links(paper) for paper in papers_of(members)},
         class_groups=_class_groups,
         folded=40,
-        own_bibtex=own_bibtex(repository, tag, members, date),
         origins=_ORIGINS,
         spdx=STATED,
         class_roles=lambda header, part: Counter(entry.role for entry in classes_in(header, part)),
@@ -135,24 +120,9 @@ def card_data(repository: str, members: Sequence[Member], configs: Configs) -> d
             for position, (name, splits) in enumerate(configs.items())
         ],
     }
-    return {key: value for key, value in data.items() if value or key in ("task_categories", "configs")}
-
-
-def own_bibtex(repository: str, tag: str, members: Sequence[Member], date: str = "") -> str:
-    """Return the BibTeX entry of a publication: version, address and the digests of its manifests."""
-    owner, _, name = repository.partition("/")
-    digests = [f"{m.manifest.header.name} {m.manifest.header.version}, {m.manifest.digest}" for m in members]
-    fields = {
-        "title": f"{{{tex(title_of(members))}}}",
-        "author": f"{{{tex(owner)}}}",
-        **({"year": date[:4]} if date else {}),
-        "version": tag,
-        "publisher": "Hugging Face",
-        "url": f"{HUB}{repository}/tree/{tag}",
-        "note": tex("; ".join(digests)),
-    }
-    key = re.sub(r"[^A-Za-z0-9]+", "_", f"{name}_{tag}")
-    return "\n".join([f"@misc{{{key},", *(f"  {key} = {{{value}}}," for key, value in fields.items()), "}"])
+    # Without a table a hub would show the JSON files.
+    data |= {} if configs else {"viewer": False}
+    return {key: value for key, value in data.items() if value or key in ("task_categories", "viewer")}
 
 
 def links(paper: Paper) -> dict[str, str]:

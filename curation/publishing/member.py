@@ -140,9 +140,6 @@ def require_labels(entry: SourceEntry, terms: Terms) -> None:
 Statement = str | bool | tuple[str, ...]
 """On responsible use."""
 
-PARTS_CONFIG = "parts"
-"""The config that lists the parts of all manifests."""
-DECISIONS = "decisions"
 HUB = "https://huggingface.co/datasets/"
 """The public address of a repository, whichever endpoint it was pushed to."""
 Configs = Mapping[str, Mapping[str, str]]
@@ -158,12 +155,11 @@ def config_names(headers: Sequence[Header]) -> list[str]:
         A manifest is named twice, or two still have one config.
     """
     plain = [header.name.replace("/", "-") for header in headers]
-    times = Counter([*plain, PARTS_CONFIG])
+    times = Counter(plain)
     names = [
         name if times[name] == 1 else f"{name}-{header.version}" for name, header in zip(plain, headers, strict=True)
     ]
-    # Evidence has a separate config beside that of its manifest.
-    occurrences = Counter([*names, PARTS_CONFIG, *(f"{name}-{DECISIONS}" for name in names)])
+    occurrences = Counter(names)
     if repeated := [name for name in names if occurrences[name] > 1]:
         raise PublishError(
             "Two manifests would share a config",

@@ -27,7 +27,6 @@ from curation.publishing.publication import (
     check_repository_name,
     record_bytes,
 )
-from curation.publishing.tables import planned_tables
 from curation.review.decisions.files import json_lines
 
 CARD_FILE = "README.md"
@@ -64,7 +63,7 @@ def check_request(request: Request) -> None:
             raise UsageError("Invalid date", where="--date", expected="YYYY-MM-DD", found=ascii(request.date[:40]))
     for member in request.members:
         check_member(member)
-    _configs(planned_tables(request.members, request.tables))
+    _configs(request.tables)
 
 
 def write_repository(request: Request, folder: Path) -> Written:
@@ -76,7 +75,7 @@ def write_repository(request: Request, folder: Path) -> Written:
         See `check_request`.
     """
     check_request(request)
-    tables = planned_tables(request.members, request.tables)
+    tables = request.tables
     published: dict[str, PublishedFile] = {}
 
     def put(path: str, data: bytes, content: str = "") -> None:
@@ -97,11 +96,9 @@ def write_repository(request: Request, folder: Path) -> Written:
             put(f"{member.folder}/{EVIDENCE_FILE}", json_lines(member.evidence))
     if request.results is not None:
         put(RESULTS_FILE, request.results.data)
-    # The day of a publication is not part of its content: the same content on another day is the same version.
-    card = partial(card_text, request, _configs([table for table in tables if not table.empty]))
-    content = sha256_of_bytes(card(date="").encode()) if request.date else ""
-    put(CARD_FILE, card(date=request.date).encode(), content)
+    put(CARD_FILE, card_text(request, _configs([table for table in tables if not table.empty])).encode())
     schemas = {table.path: table.filled_schema() for table in tables}
+    # The day of a publication is not part of its content: the same content on another day is the same version.
     describe = partial(croissant_bytes, request, _configs(tables), schemas)
     digests = {path: file.sha256 for path, file in published.items()}
     content = sha256_of_bytes(describe({path: file.identity for path, file in published.items()}))

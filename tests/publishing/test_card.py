@@ -14,7 +14,7 @@ from curation.core.errors import LeaderboardError, PublishError
 from curation.evaluation.leaderboard_rows import Evaluator, ManifestName, Metric, ReadRows, Row, read_rows
 from curation.manifest.header import ClassEntry, Paper, Supersedes
 from curation.manifest.manifest import Manifest, write_manifest
-from curation.publishing.card import card_data, links, own_bibtex
+from curation.publishing.card import card_data, links
 from tests.publishing.published_world import changed, files_below, request_of, tiny, write
 
 
@@ -170,23 +170,11 @@ def test_papers_lead_to_arxiv_and_doi_and_nowhere_else() -> None:
     assert all(links(paper) for paper in papers)
 
 
-def test_the_publication_has_an_entry_of_its_own() -> None:
-    manifest = changed(tiny()[0], title="A & B {x} \\input{y}")
-    text = own_bibtex("lab/my-lists", "1.2.0", request_of(manifest).members, "2026-01-02")
-    assert text.startswith("@misc{my_lists_1_2_0,\n")
-    fields = dict(line.strip(" ,").split(" = ", 1) for line in text.splitlines()[1:-1])
-    assert (fields["year"], fields["version"]) == ("{2026}", "{1.2.0}")
-    assert manifest.digest in fields["note"]
-    assert fields["url"] == "{https://huggingface.co/datasets/lab/my-lists/tree/1.2.0}"
-    assert "\\input" not in text
-
-
 def test_the_day_of_a_publication_is_no_part_of_its_card(tmp_path: Path) -> None:
     manifest = tiny()[0]
     one, other = (write(tmp_path / day, request_of(manifest, date=day)) for day in ("2026-01-02", "2027-01-02"))
     assert one.digest == other.digest
-    for path in ("README.md", "croissant.json"):
-        assert one.files[path].sha256 != other.files[path].sha256
+    assert one.files["croissant.json"].sha256 != other.files["croissant.json"].sha256
 
 
 def test_the_card_of_a_new_version_names_the_one_that_it_replaces(

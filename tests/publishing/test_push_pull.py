@@ -56,7 +56,7 @@ def test_a_push_is_one_commit_and_one_tag_of_exactly_the_folder(
     assert len(repository.commits) == 2  # the hub's own, and ours
     assert repository.tags == {"1.0.0": pushed.commit}
     assert pushed_files(hub) == files_below(written[0])
-    assert hub.count("upload") == 3  # the three tables went the way of large files
+    assert hub.count("upload") == 2  # the two tables went the way of large files
 
 
 def test_what_is_pulled_is_what_was_pushed_and_a_manifest_like_any_other(

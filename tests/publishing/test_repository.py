@@ -89,7 +89,7 @@ def test_the_record_has_the_digest_of_every_file(folder: Path) -> None:
         path: sha256_of_bytes(data) for path, data in files.items()
     }
     assert {path for path, file in publication.files.items() if file.content} == {
-        path for path in files if path.endswith((".parquet", ".png")) or path in ("croissant.json", "README.md")
+        path for path in files if path.endswith(".parquet") or path == "croissant.json"
     }
 
 
@@ -98,7 +98,7 @@ def test_the_card_names_every_table_once(folder: Path) -> None:
 
     data, text = card_of(folder)
     configs = {one["config_name"]: one for one in data["configs"]}
-    assert list(configs) == ["hand-made", "hand-reviewed", "hand-reviewed-decisions", "parts"]
+    assert list(configs) == ["hand-made", "hand-reviewed"]
     assert [name for name, one in configs.items() if one.get("default")] == ["hand-made"]
     paths = [file["path"] for one in data["configs"] for file in one["data_files"]]
     assert sorted(paths) == sorted(path for path in files_below(folder) if path.endswith(".parquet"))
@@ -145,18 +145,12 @@ def test_datasets_loads_every_config_offline(folder: Path, tmp_path: Path, monke
     datasets.disable_progress_bars()
     loaded = {
         name: datasets.load_dataset(str(folder), name, cache_dir=str(tmp_path))
-        for name in ("hand-made", "hand-reviewed", "hand-reviewed-decisions", "parts")
+        for name in ("hand-made", "hand-reviewed")
     }
     assert list(loaded["hand-made"]) == ["closed", "wilderness"]
     assert list(loaded["hand-made"]["closed"]["image_id"]) == CLOSED
     assert loaded["hand-made"]["closed"].features == loaded["hand-reviewed"]["closed"].features
     assert loaded["hand-reviewed"]["wilderness"][0]["decisions"][0]["reviewer"] == "anna"
-    rows = loaded["hand-reviewed-decisions"]["decisions"]
-    assert [row["action"] for row in rows] == ["keep", "remove"]
-    parts = loaded["parts"]["parts"]
-    assert list(zip(parts["manifest"], parts["split"], strict=True)) == [
-        (name, split) for name in ("hand/made", "hand/reviewed") for split in ("closed", "wilderness")
-    ]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -174,7 +168,6 @@ def test_a_part_without_images_leaves_the_others_loadable(tmp_path: Path, monkey
     verify_repository(tmp_path / "out")
     load = partial(datasets.load_dataset, str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))
     assert {split: len(rows) for split, rows in load("hand-made").items()} == {"wilderness": 2}
-    assert load("parts")["parts"]["split"][:] == [None, "wilderness"]
     # The table is there all the same, with the types of the others.
     tables = [tmp_path / "out/data/hand-made" / f"{part}.parquet" for part in ("closed", "wilderness")]
     assert parquet.read_schema(tables[0]) == parquet.read_schema(tables[1])
@@ -191,7 +184,7 @@ def test_texts_of_a_header_do_not_steer_card_yaml_or_json(tmp_path: Path) -> Non
     hostile = changed(manifest, title=f"{HOSTILE}\n---\nconfigs: []", paper=paper, notes=(HOSTILE,), parts=parts)
     write(tmp_path / "out", request_of(hostile))
     data, text = card_of(tmp_path / "out")
-    assert [one["config_name"] for one in data["configs"]] == ["hand-made", "parts"]
+    assert [one["config_name"] for one in data["configs"]] == ["hand-made"]
     assert "\x1b" not in text
     assert "<img" not in text.partition("## Citation")[0].replace("\\<img", "")
     verify_repository(tmp_path / "out")
@@ -213,10 +206,10 @@ def test_lists_of_authors_are_not_passed_on(tmp_path: Path) -> None:
     assert manifest.lists
     write(tmp_path / "out", request_of(published_lists(manifest)))
     files = files_below(tmp_path / "out")
-    assert [path for path in files if path.endswith(".parquet")] == ["data/parts/parts.parquet"]
+    assert [path for path in files if path.endswith(".parquet")] == []
     assert not any(one.encode() in data for one in CLOSED for data in files.values())
     data, text = card_of(tmp_path / "out")
-    assert [one["config_name"] for one in data["configs"] if one.get("default")] == ["parts"]
+    assert (data.get("configs"), data["viewer"]) == (None, False)
     assert "the lists are not passed on" in text
 
 
