@@ -21,8 +21,15 @@ from curation.manifest.manifest import Manifest
 from curation.publishing.croissant import derived, read_statements
 from curation.publishing.exporting import FormatOptions, find_format
 from curation.publishing.hub import HubRepository, Pushed, push
-from curation.publishing.member import Member, Request, Results, config_names, decisions_behind, published_lists
-from curation.publishing.parquet import PlannedTable
+from curation.publishing.member import (
+    Member,
+    PlannedTable,
+    Request,
+    Results,
+    config_names,
+    decisions_behind,
+    published_lists,
+)
 from curation.publishing.publication import check_repository_name
 from curation.publishing.repository import Written, write_repository
 from curation.publishing.tables import part_tables

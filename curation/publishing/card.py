@@ -15,8 +15,17 @@ import yaml
 from curation.core.pages import page
 from curation.manifest.header import Header, Paper, ParameterValue, classes_in
 from curation.publishing.croissant import derived
-from curation.publishing.member import HUB, STATED, Configs, Member, Request, Statement, keywords, title_of
-from curation.publishing.parquet import PlannedTable
+from curation.publishing.member import (
+    HUB,
+    STATED,
+    Configs,
+    Member,
+    PlannedTable,
+    Request,
+    Statement,
+    keywords,
+    title_of,
+)
 from curation.publishing.tables import COLUMNS
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from curation.sources.source import Int32s, Source
 from curation.sources.source_specs import Reading
 
 if TYPE_CHECKING:
-    from curation.publishing.member import Member
-    from curation.publishing.parquet import PlannedTable
+    from curation.publishing.member import Member, PlannedTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, NoReturn
 
 import msgspec
 
 from curation.core.canonical import sha256_of_file, sha256_of_value
-from curation.core.errors import CanonicalFormError, CurationError, PublicationMismatchError, UsageError
+from curation.core.errors import CanonicalFormError, PublicationMismatchError, UsageError
 from curation.core.files import inside, read_bytes
 from curation.manifest.header import DIGEST, VERSION
-from curation.manifest.manifest import Manifest, read_manifest
+from curation.manifest.manifest import read_manifest
 from curation.publishing.formats.plan import indented_json
-from curation.publishing.parquet import read_parquet, schema_of
 
 RECORD_FILE = "publication.json"
 MAX_RECORD_BYTES = 64 << 20
@@ -194,7 +191,7 @@ def verify_repository(folder: Path) -> Publication:
     """Return the record of a repository after everything in it was checked.
 
     The bytes of each file have the stated digest; each manifest is whole and the one that
-    is stated; the rows of each table are the lines of its list.
+    is stated.
 
     Raises
     ------
@@ -232,24 +229,3 @@ def _verify_manifest(folder: Path, record: PublishedManifest) -> None:
             f"{record.name} {record.version} {record.digest}",
             " ".join(identity),
         )
-    for part in record.parts:
-        if part.table:
-            _verify_rows(folder, manifest, part.name, part.table)
-
-
-def _verify_rows(folder: Path, manifest: Manifest, part: str, table: str) -> None:
-    try:
-        ids = manifest.ids(part)
-    except CurationError as error:
-        _refuse("A table belongs to a part without a list", table, part, error.what)
-    for line, (expected, found) in enumerate(zip_longest(ids, _image_ids(inside(folder, table))), start=1):
-        if expected != found:
-            _refuse(f"Row {line} of a table is not line {line} of its list", table, f"{expected}", f"{found}")
-
-
-def _image_ids(path: Path) -> Iterator[str]:
-    columns = [f"{field.name}: {field.type}" for field in schema_of(path)]
-    if "image_id: string" not in columns:
-        _refuse("A table has no image ids", path.name, "a column image_id: string", ", ".join(columns))
-    for piece in read_parquet(path, ["image_id"]):
-        yield from piece.column("image_id").to_pylist()

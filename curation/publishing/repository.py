@@ -15,8 +15,7 @@ from curation.manifest.header import VERSION
 from curation.manifest.manifest import manifest_files
 from curation.publishing.card import card_text
 from curation.publishing.croissant import CROISSANT_FILE, croissant_bytes, missing_statements
-from curation.publishing.member import EVIDENCE_FILE, Member, Request, check_member
-from curation.publishing.parquet import PlannedTable, write_parquet
+from curation.publishing.member import EVIDENCE_FILE, Member, PlannedTable, Request, check_member
 from curation.publishing.publication import (
     RECORD_FILE,
     SCHEMA_VERSION,
@@ -27,6 +26,7 @@ from curation.publishing.publication import (
     check_repository_name,
     record_bytes,
 )
+from curation.publishing.tables import write_parquet
 from curation.review.decisions.files import json_lines
 
 CARD_FILE = "README.md"

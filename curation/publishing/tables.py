@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from curation.core.errors import PublishError
@@ -15,8 +18,7 @@ from curation.manifest.header import UNKNOWN_ID, ClassEntry, Header, PartEntry, 
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartImages, PartObjects, locate_images, stated_pairs, view_objects
 from curation.publishing.formats.content import UNKNOWN_NAME, picked, raw_column
-from curation.publishing.member import Member
-from curation.publishing.parquet import PlannedTable
+from curation.publishing.member import Member, PlannedTable
 from curation.review.decisions.decision import Decision
 from curation.sources.source import Int64s, Source
 
@@ -216,3 +218,31 @@ def _evidence(ids: Sequence[str], evidence: Sequence[Decision], entry: PartEntry
     relevant = (item for item in evidence if item.dataset in ("", entry.name, item.image_id.partition(":")[0]))
     of_image = grouped(relevant, lambda item: item.image_id)
     return [[{name: getattr(item, name) for name in EVIDENCE} for item in of_image.get(image, ())] for image in ids]
+
+
+_ROWS = 50_000
+"""Rows of a row group."""
+
+
+def write_parquet(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> str:
+    """Write tables as the row groups of a file.
+
+    Returns
+    -------
+    str
+        ``sha256:…`` of the names of the columns and of the rows as JSON, each on a line: the same whichever version of
+        pyarrow writes the file.
+    """
+    from pyarrow import parquet
+
+    encoder = msgspec.json.Encoder()
+    digest = hashlib.sha256(encoder.encode(schema.names) + b"\n")
+    # Bytes depend on the library's version alone: no clock, no thread count, no random name is in them.
+    with parquet.ParquetWriter(path, schema, compression="zstd", version="2.6") as writer:
+        for table in tables:
+            for batch in table.to_batches():
+                digest.update(encoder.encode_lines(batch.to_pylist()))
+            # `datasets` reads in batches of the first row group's rows, and fails where these are none.
+            if len(table):
+                writer.write_table(table, row_group_size=_ROWS)
+    return f"sha256:{digest.hexdigest()}"

@@ -427,26 +427,6 @@ def test_a_repository_without_a_record_is_no_publication(hub: FakeHub, tmp_path:
         pull(f"{REPOSITORY}@{hub.repositories[REPOSITORY].head}", tmp_path / "out")
 
 
-def test_rows_that_are_not_the_lines_of_the_list_are_found(written: tuple[Path, Publication]) -> None:
-    from curation.publishing.parquet import write_parquet
-    from curation.publishing.tables import part_schema
-
-    folder, publication = written
-    path = folder / "data/hand-made/closed.parquet"
-    from pyarrow import parquet
-
-    table = parquet.read_table(path)
-    content = write_parquet(path, [table.slice(1), table.slice(0, 1)], part_schema())
-    data = path.read_bytes()
-    file = type(publication.files["README.md"])(
-        sha256=f"sha256:{hashlib.sha256(data).hexdigest()}", size=len(data), content=content
-    )
-    files = {**publication.files, "data/hand-made/closed.parquet": file}
-    (folder / RECORD_FILE).write_bytes(rewritten(publication, files=files))
-    with pytest.raises(PublicationMismatchError, match="Row 1 of a table is not line 1 of its list"):
-        verify_repository(folder)
-
-
 def test_a_list_that_is_not_the_pinned_one_is_found(written: tuple[Path, Publication]) -> None:
     folder, publication = written
     name = "manifests/hand/made/1.0.0/ids/closed.txt"

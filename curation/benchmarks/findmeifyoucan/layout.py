@@ -18,8 +18,7 @@ from curation.manifest.views import locate_images
 from curation.publishing.exporting import Format, FormatOptions
 from curation.publishing.formats.coco import plain_number
 from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, json_file, lines
-from curation.publishing.member import Member
-from curation.publishing.parquet import PlannedTable
+from curation.publishing.member import Member, PlannedTable
 from curation.signals.hierarchy.hierarchy import LabelNode, read_label_tree, read_open_images_names
 from curation.sources.source import Int64s, Source
 
