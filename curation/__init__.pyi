@@ -13,8 +13,8 @@ from curation.extensions.diagnosis.diagnosis import inspect as inspect
 from curation.extensions.diff.run import diff as diff
 from curation.extensions.identify.run import identify as identify
 from curation.extensions.leaks.run import leaks as leaks
+from curation.manifest.locate import load as load
 from curation.manifest.manifest import Manifest as Manifest
-from curation.publishing.hub import load as load
 from curation.publishing.hub import pull as pull
 from curation.sources.opening import open_source as open_source
 from curation.sources.source import Source as Source

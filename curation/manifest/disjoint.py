@@ -31,7 +31,7 @@ from curation.sources.stems import IMAGE_SUFFIXES
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Evidence = Literal["file", "id", "photo", "record", "name", "source photo", "boxes"]
+Evidence = Literal["file", "id", "photo", "record", "name", "boxes"]
 Hashes = npt.NDArray[np.uint64]
 
 REASONS: Mapping[Evidence, str] = {
@@ -40,7 +40,6 @@ REASONS: Mapping[Evidence, str] = {
     "photo": "the same photo, byte for byte",
     "record": "the same file name and the same boxes",
     "name": "the same file name",
-    "source photo": "copies of one source photo, by their names",
     "boxes": "the same size and boxes under other names",
 }
 """Evidence that two images are one, the strongest first, in words."""
@@ -60,8 +59,6 @@ COMPARED = ("ids", "names", "records", "photos")
 SHOWN = 30
 """Shared images that a message names."""
 _SUFFIX = rf"(?i)\.(?:{'|'.join(re.escape(suffix) for suffix in IMAGE_SUFFIXES)})$"
-_COPY = r"^(.+)\.rf\.[0-9a-f]{32}$"
-"""A copy that Roboflow made of a source photo: ``horse_jpg.rf.HASH``."""
 _COUNTER = r"^[A-Za-z]{0,8}[ _-]?[0-9]{1,12}$"
 """Names such as ``0007``, ``frame_12`` and ``IMG_0012``, which many folders have."""
 _FOLD = re.compile(r"(?:fold|split|cv|run|seed)[_.-]?(\d+)")
@@ -305,15 +302,6 @@ class ImageColumns:
         return matches
 
     @cached_property
-    def source_photos(self) -> Int64s:
-        """An integer for the photo that each image is a copy of by its name, -1 for no such name."""
-        from pyarrow import compute
-
-        copies = compute.match_substring_regex(self._stems, _COPY)
-        names = compute.replace_substring_regex(self._stems, _COPY, r"\1")
-        return _coded(compute.if_else(copies, names, ""))
-
-    @cached_property
     def sizes(self) -> Int64s:
         """Width and height of each image as one integer, 0 where a source does not state them."""
         column = np.zeros(len(self.home), np.int64)
@@ -387,7 +375,7 @@ def shared_images(images: ImageColumns, left: Int64s, right: Int64s) -> list[Sha
     if not images.sources:
         return [entry for entry in shared if len(both)]
     left, right = _without(left, both), _without(right, both)
-    for step in (_same_file, _same_photo, _same_record, _same_name, _same_source_photo, _same_boxes):
+    for step in (_same_file, _same_photo, _same_record, _same_name, _same_boxes):
         for entry in step(images, left, right):
             left, right = _without(left, entry.left), _without(right, entry.right)
             shared.append(entry)
@@ -440,10 +428,6 @@ def _same_name(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Sh
         sign = ~(differ & images.counters[first])
         yield Shared("name", False, first[sign], second[sign])
         left, right = _without(left, first[sign]), _without(right, second[sign])
-
-
-def _same_source_photo(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
-    yield Shared("source photo", False, *_meet(images.source_photos, left, right))
 
 
 def _same_boxes(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:

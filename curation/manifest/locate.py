@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from curation.core.arguments import checked
 from curation.core.errors import CurationError, CurationWarning, ManifestError, UsageError
 from curation.core.files import path_meant
 from curation.manifest.header import VERSION, version_numbers
@@ -94,6 +95,29 @@ def _near(target: str, names: Iterable[str]) -> list[str]:
 def load_manifest(target: str | Path) -> Manifest:
     """Return the manifest that a path or name denotes (see `find_manifest`, `read_manifest`)."""
     return read_manifest(find_manifest(str(target)))
+
+
+@checked
+def load(target: str | Path) -> Manifest:
+    """Return a manifest, every digest checked.
+
+    Parameters
+    ----------
+    target : str or Path
+        Its folder, or its name (``elephant/val2017``, ``NAME@VERSION``).
+
+    Raises
+    ------
+    ManifestError
+        There is none, or the files are not those that the digests stand for.
+
+    Examples
+    --------
+    >>> import curation
+    >>> curation.load("elephant/val2017")
+    <Manifest elephant/val2017 1.0.0, regenerated, 3 parts, 3 with lists, sha256:343e1b28cb1d>
+    """
+    return load_manifest(target)
 
 
 def _folders_below(root: Path, depth: int = _DEPTH) -> Iterator[Path]:

@@ -6,7 +6,7 @@ import re
 import tomllib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +73,6 @@ def card_text(request: Request, configs: Configs) -> str:
         tag=tag,
         members=members,
         loading=_loading(repository, tag, configs),
-        commands="\n".join(_commands(repository, tag, members)),
         columns=_columns(request.tables),
         results=request.results,
         stated=lambda name: _texts(statements.get(name)),
@@ -188,30 +187,6 @@ def _parameter_text(value: ParameterValue) -> str:
     if len(text) > _LONGEST_VALUE:
         return f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
     return text or "none"
-
-
-def _commands(repository: str, tag: str, members: Sequence[Member]) -> list[str]:
-    member = next((candidate for candidate in members if candidate.splits), members[0])
-    header = member.manifest.header
-    manifest = "pulled" if len(members) == 1 else f"pulled/{member.folder}"
-    lines = ["pip install 'curation[publish]'", f"curation pull {repository}@{tag} --out pulled"]
-    if not member.splits:
-        # Without a list there is nothing yet to verify or to export.
-        from_lists = f"import {manifest} --lists DIR"
-        from_data = f"build {manifest}{_source_options(src.name for src in header.sources)}"
-        made = from_lists if header.origin == "as_published" else from_data
-        lines.append(f"curation {made} --out complete")
-        manifest = "complete"
-    used = {name for part in header.parts for name in part.sources}
-    lines.append(f"curation verify {manifest}{_source_options(src.name for src in header.sources if src.name in used)}")
-    for part in [entry for entry in header.parts if entry.name in member.splits or not member.splits][:1]:
-        options = f"--part {part.name} --format coco{_source_options(part.sources)} --out {part.name}.json"
-        lines.append(f"curation export {manifest} {options}")
-    return lines
-
-
-def _source_options(names: Iterable[str]) -> str:
-    return "".join(f" --source {name}=PATH" for name in names)
 
 
 def _columns(tables: Sequence[PlannedTable]) -> list[tuple[str, str, str]]:

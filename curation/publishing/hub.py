@@ -1,4 +1,4 @@
-"""A dataset repository on a hub, pushed and pulled as a whole through huggingface_hub; and `load`, which may pull."""
+"""A dataset repository on a hub, pushed and pulled as a whole through huggingface_hub."""
 
 from __future__ import annotations
 
@@ -14,19 +14,10 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from curation.core.arguments import checked
-from curation.core.errors import (
-    CurationError,
-    ManifestError,
-    MissingExtraError,
-    PublicationMismatchError,
-    PublishError,
-    UsageError,
-)
+from curation.core.errors import CurationError, MissingExtraError, PublicationMismatchError, PublishError, UsageError
 from curation.core.files import read_bytes
 from curation.core.writing import publishing_folder
 from curation.manifest.header import DIGEST, VERSION
-from curation.manifest.locate import load_manifest
-from curation.manifest.manifest import Manifest, read_manifest
 from curation.publishing.publication import (
     MAX_RECORD_BYTES,
     RECORD_FILE,
@@ -35,7 +26,6 @@ from curation.publishing.publication import (
     parse_record,
     verify_repository,
 )
-from curation.sources.cache import default_folder
 
 PUBLIC_HUB = "https://huggingface.co"
 KIND = "dataset"
@@ -448,62 +438,3 @@ def _require_asked(publication: Publication, version: str, digest: str, where: s
         raise PublicationMismatchError(
             "The publication is not the one that was asked for", where=where, expected=digest, found=publication.digest
         )
-
-
-_PUBLISHED = re.compile(r"[\w.-]+/[\w.-]+@[0-9]+\.[0-9]+\.[0-9]+")
-
-
-@checked
-def load(target: str | Path) -> Manifest:
-    """Return a manifest, every digest checked.
-
-    Parameters
-    ----------
-    target : str or Path
-        Its folder, its name (``elephant/val2017``, ``NAME@VERSION``), or ``ORG/NAME@VERSION`` of a publication with one
-        manifest on the hub, which is pulled into the cache.
-
-    Raises
-    ------
-    ManifestError
-        There is none, or the files are not those that the digests stand for.
-
-    Examples
-    --------
-    >>> import curation
-    >>> curation.load("elephant/val2017")
-    <Manifest elephant/val2017 1.0.0, regenerated, 3 parts, 3 with lists, sha256:343e1b28cb1d>
-    """
-    try:
-        return load_manifest(target)
-    except ManifestError:
-        if Path(str(target)).exists() or not _PUBLISHED.fullmatch(str(target)):
-            raise
-        manifest = _from_hub(str(target))
-        if manifest is None:
-            raise
-        return manifest
-
-
-def _from_hub(target: str) -> Manifest | None:
-    """Return the manifest of a publication, None if the hub does not answer or does not have it."""
-    name, _, version = target.partition("@")
-    cache = default_folder()
-    if cache is None:
-        return None
-    folder = cache / "publications" / name.replace("/", "--") / version
-    try:
-        if not folder.is_dir():
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            pull(target, folder)
-    except (MissingExtraError, PublishError):
-        return None
-    headers = sorted(folder.glob("**/manifest.json"))
-    if len(headers) != 1:
-        raise UsageError(
-            "The publication does not hold one manifest",
-            where=target,
-            found=f"{len(headers)}",
-            hint=f"curation pull {target} --out DIR",
-        )
-    return read_manifest(headers[0])

@@ -125,11 +125,6 @@ CASES: dict[str, tuple[Coco, Coco, list[tuple[Evidence, bool, int]]]] = {
         planted(coco(40, 1), coco(40, 2, "y{}.jpg".format), 8, name=False),
         [("boxes", False, 8)],
     ),
-    "copies of source photos": (
-        coco(15, 1, lambda k: COPY.format(k, k)),
-        coco(15, 2, lambda k: COPY.format(k, 99 + k)),
-        [("source photo", False, 15)],
-    ),
 }
 
 

@@ -213,21 +213,6 @@ def test_lists_of_authors_are_not_passed_on(tmp_path: Path) -> None:
     assert "the lists are not passed on" in text
 
 
-@pytest.mark.parametrize(
-    ("origin", "completes"),
-    [("declared", "curation build pulled --source voc=PATH"), ("as_published", "curation import pulled --lists DIR")],
-)
-def test_a_card_without_lists_says_how_to_complete_them_first(tmp_path: Path, origin: str, completes: str) -> None:
-    declared = Manifest(changed(tiny()[0], origin=origin).header, {})
-    write(tmp_path / "out", request_of(declared))
-    install, *commands = card_of(tmp_path / "out")[1].partition("```text\n")[2].partition("```")[0].splitlines()
-    assert install == "pip install 'curation[publish]'"
-    assert [line.split()[1] for line in commands] == ["pull", commands[1].split()[1], "verify", "export"]
-    assert commands[1].startswith(completes)
-    assert commands[1].endswith("--out complete")
-    assert all(line.split()[2] == "complete" for line in commands[2:])
-
-
 def test_a_manifest_without_parts_is_published_too(tmp_path: Path) -> None:
     write(tmp_path / "out", request_of(Manifest(changed(tiny()[0], parts=()).header, {})))
     verify_repository(tmp_path / "out")

@@ -37,7 +37,7 @@ def diff(old: Manifest | Result | Path | str, new: Manifest | Result | Path | st
     """
     from curation.extensions.diff.results import compare_files
     from curation.manifest.diff import diff_manifests
-    from curation.publishing.hub import load
+    from curation.manifest.locate import load
 
     if (result := compare_files(old, new)) is not None:
         return result
