@@ -249,7 +249,7 @@ def _class_rows(classes: Sequence[ClassEntry], objects: pd.DataFrame, *, boxed: 
     rows = counts.reindex(range(len(classes)), fill_value=0).astype(int).to_dict("records")
     for entry, row in zip(classes, rows, strict=True):
         shown = row if boxed else {name: number if name == "images" else None for name, number in row.items()}
-        yield {"class": entry.name, "index": entry.index, "role": entry.role, **shown}
+        yield {"name": entry.name, "index": entry.index, "role": entry.role, **shown}
 
 
 def composition_data(manifest: Manifest, parts: Sequence[PartComposition]) -> dict[str, Any]:
@@ -288,8 +288,8 @@ def composition_csv(parts: Sequence[PartComposition]) -> str:
     ]
     if not rows:
         raise UsageError("--out counts the objects of each class, and no source of a part is given")
-    names = next(iter(part.by_class[0] for part in parts if part.by_class))
-    return as_csv(("part", "task", "split", *names), rows)
+    _, *names = next(part.by_class[0] for part in parts if part.by_class)
+    return as_csv(("part", "task", "split", "class", *names), rows)
 
 
 def composition_tables(header: Header, parts: Sequence[PartComposition]) -> list[Table]:

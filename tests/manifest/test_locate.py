@@ -60,15 +60,6 @@ def test_several_answers_and_none(house: Path) -> None:
     assert "did you mean toy/example@1.0.0" in str(caught.value)
 
 
-def test_a_folder_beside_the_missing_one_is_suggested(tmp_path: Path) -> None:
-    (tmp_path / "lists").mkdir()
-    with pytest.raises(ManifestError) as caught:
-        find_manifest(str(tmp_path / "listz"))
-    assert caught.value.hint == f"did you mean {tmp_path / 'lists'}?"
-    with pytest.raises(ManifestError, match="No such manifest"):
-        find_manifest("a\x00b")
-
-
 def test_a_folder_goes_before_a_name_and_a_name_before_a_packaged_one(
     make_manifest: Callable[..., Manifest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,15 +58,6 @@ def notebook(raw: dict[str, Any]) -> list[int]:
     return list(set(imgs) - known)
 
 
-def test_wilderness_stands_in_the_notebooks_order(world: World) -> None:
-    files = contents(world.plan("wilderness", "wr1", "wr1-hash"))
-    assert list(files) == ["Mixed_Unknowns.json", "WR1_Mixed_Unknowns.json", "WR1-hash_Mixed_Unknowns.json"]
-    ids = {name: [one["id"] for one in json.loads(data)["images"]] for name, data in files.items()}
-    assert ids["Mixed_Unknowns.json"] == notebook(world.raw)
-    assert ids["WR1_Mixed_Unknowns.json"] == notebook(world.raw)[:40]
-    assert ids["WR1-hash_Mixed_Unknowns.json"] == sorted(ids["WR1-hash_Mixed_Unknowns.json"])
-
-
 def test_records_are_the_files_but_for_the_category(world: World) -> None:
     data = json.loads(contents(world.plan("wilderness"))["Mixed_Unknowns.json"])
     order = notebook(world.raw)
@@ -142,13 +133,6 @@ def test_another_file_is_refused(world: World, tmp_path: Path) -> None:
     assert caught.value.expected == world.manifest.header.sources[1].files[0].sha256
     with pytest.raises(ExportError, match="there is none"):
         plan_elephant_json(world.manifest, ["wr1"], world.sources, {})
-
-
-def test_a_part_twice_is_refused(world: World) -> None:
-    with pytest.raises(ExportError, match="once"):
-        world.plan("closed", "closed")
-    with pytest.raises(ExportError, match="once"):
-        world.plan()
 
 
 @real_files("coco_table")

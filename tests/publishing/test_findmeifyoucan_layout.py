@@ -14,7 +14,6 @@ from curation.benchmarks.findmeifyoucan.layout import (
     findmeifyoucan_tables,
     open_images_categories,
     plan_findmeifyoucan,
-    published_schema,
     split_parts,
     upstream_name,
 )
@@ -99,19 +98,6 @@ def test_open_images_ids_stay_texts_and_an_int_variant_counts_positions(
     assert fox == {"id": 97, "name": "Fox", "supercategory": "Parent", "metacategory": "Grandparent", "count": 2}
 
 
-def test_an_annotation_id_of_zero_is_told(made: tuple[Manifest, dict[str, Source]]) -> None:
-    plan = plan_findmeifyoucan(made[0], ["openimages-near"], made[1])
-    assert any("id 0" in note for note in plan.notes)
-    assert plan.counts == {"images": 2, "annotations": 3}
-
-
-def test_a_class_that_the_table_lacks_is_an_error(made: tuple[Manifest, dict[str, Source]]) -> None:
-    with pytest.raises(ExportError, match="lacks a class"):
-        plan_findmeifyoucan(made[0], ["openimages-near"], made[1], TABLE[:3])
-    with pytest.raises(ExportError, match="once"):
-        plan_findmeifyoucan(made[0], [], made[1])
-
-
 COLUMNS = [
     "image",
     "file_name",
@@ -129,11 +115,6 @@ def rows_of(made: tuple[Manifest, dict[str, Source]]) -> dict[str, list[dict[str
     tables = findmeifyoucan_tables(Member(made[0], "unused", made[1]), TABLE)
     assert all(table.split == "train" for table in tables)
     return {table.config: pa.concat_tables(table.rows()).to_pylist() for table in tables}
-
-
-def test_configs_are_the_published_ones(made: tuple[Manifest, dict[str, Source]]) -> None:
-    assert set(rows_of(made)) == {"coco_near_voc", "coco_far_voc", "oi_near_voc", "oi_far_voc"}
-    assert published_schema().names == COLUMNS
 
 
 def test_rows_hold_what_the_json_files_hold(made: tuple[Manifest, dict[str, Source]]) -> None:

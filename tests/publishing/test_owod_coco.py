@@ -19,7 +19,7 @@ from curation.core.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.publishing.exporting import plan_lists
 from curation.publishing.formats.coco import plan_coco
-from curation.publishing.formats.plan import FormatOptions, Plan, joined_plans
+from curation.publishing.formats.plan import FormatOptions, Plan
 from curation.publishing.formats.voc import plan_voc
 from curation.publishing.formats.yolo import plan_yolo
 from curation.sources.coco import read_coco
@@ -101,13 +101,6 @@ def test_categories_are_the_classes_so_far_and_unknown_in_a_test_part(part: str,
     assert data["info"]["category_ids"] == {"auto": "dataset"}.get(ids, ids)
 
 
-def test_without_a_word_the_ids_are_those_of_the_dataset(world: TaskWorld) -> None:
-    plan = plan_coco(world.manifest, ["t2-test"], world.sources)
-    ids = {one["name"]: one["id"] for one in content(plan)["categories"]}
-    assert ids == {"airplane": 5, "cat": 17, "person": 1, "truck": 8, "elephant": 22, "unknown": -1}
-    assert plan.notes == ("Category ids are the dataset's own; `unknown` is -1.",)
-
-
 def test_files_that_number_a_class_differently_leave_the_indices(world: TaskWorld) -> None:
     train = world.sources["train"]
     swapped = replace(train.categories, numbers=train.categories.numbers[::-1])
@@ -176,16 +169,6 @@ def test_pycocotools_and_our_reader_read_every_file(world: TaskWorld, tmp_path: 
         assert [one["name"] for one in coco.loadCats(coco.getCatIds())] == list(back.categories.names)
         assert back.objects.original is None
         assert not back.objects.difficult.any()
-
-
-def test_the_same_index_means_the_same_class_in_every_file(world: TaskWorld) -> None:
-    for ids, numbers in IDS.items():
-        options = FormatOptions(category_ids=ids)  # type: ignore[arg-type]
-        meanings: dict[int, set[str]] = {}
-        for part in PARTS:
-            for one in content(plan_coco(world.manifest, [part], world.sources, options))["categories"]:
-                meanings.setdefault(one["id"], set()).add(one["name"])
-        assert meanings == {number: {name} for name, number in numbers.items()}
 
 
 def renumbered(source: Source, numbers: Iterable[int]) -> Source:
@@ -260,18 +243,3 @@ def test_a_repeated_line_is_written_once_and_told_but_kept_in_a_list(world: Task
         written = text.decode().split()
         assert len(written) == len(ids) + 3
         assert written[-3:] == [written[0], written[3], written[0]]
-
-
-def test_joined_plans_add_up_and_keep_the_parts_apart(world: TaskWorld) -> None:
-    plans = {part: plan_voc(world.manifest, [part], world.sources) for part in ("t1-test", "t2-train")}
-    joined = joined_plans(plans, folders=True)
-    files = list(joined.files)
-    assert len({file.name for file in files}) == len(files) == joined.counts["images"] + 2
-    assert (
-        {file.name.split("/")[0] for file in files} == {file.group.split("/")[0] for file in files} - {""} == set(plans)
-    )
-    assert joined.counts["annotations"] == sum(plan.counts["annotations"] for plan in plans.values())
-    both = [Plan(files=(), records=1, counts={"categories": 4, "images": 2}, notes=("a", note)) for note in "bc"]
-    total = joined_plans(dict(zip("xy", both, strict=True)), folders=False)
-    assert total.counts == {"images": 4}
-    assert total.notes == ("a", "x: b", "y: c")

@@ -13,9 +13,8 @@ import yaml
 
 from curation.core.canonical import sha256_of_bytes, sha256_of_lines
 from curation.core.errors import PublishError, UsageError
-from curation.manifest.header import FileEntry
 from curation.manifest.manifest import Manifest, manifest_files
-from curation.publishing.member import Member, published_lists
+from curation.publishing.member import published_lists
 from curation.publishing.publication import RECORD_FILE, check_repository_name, read_publication, verify_repository
 from curation.publishing.repository import check_request
 from curation.review.decisions.decision import Decision
@@ -213,19 +212,6 @@ def test_lists_of_authors_are_not_passed_on(tmp_path: Path) -> None:
     assert "the lists are not passed on" in text
 
 
-def test_a_manifest_without_parts_is_published_too(tmp_path: Path) -> None:
-    write(tmp_path / "out", request_of(Manifest(changed(tiny()[0], parts=()).header, {})))
-    verify_repository(tmp_path / "out")
-
-
-def test_the_card_says_how_many_classes_play_which_role(tmp_path: Path) -> None:
-    manifest = tiny()[0]
-    write(tmp_path / "out", request_of(manifest))
-    roles = [one.role for one in manifest.header.classes]
-    told = ", ".join(f"{role} {roles.count(role)}" for role in dict.fromkeys(roles))
-    assert f"| `closed` | `closed` | {manifest.part('closed').role} | {told} |" in card_of(tmp_path / "out")[1]
-
-
 def test_sources_that_do_not_give_the_stated_counts_are_refused() -> None:
     manifest, sources = tiny()
     parts = tuple(msgspec.structs.replace(part, boxes={"known": 99}) for part in manifest.header.parts)
@@ -240,17 +226,6 @@ def test_a_source_for_nothing_is_refused() -> None:
     declared = Manifest(changed(manifest, origin="declared").header, lists)
     with pytest.raises(PublishError, match="labels to no part"):
         check_request(request_of(declared, sources=sources))
-
-
-def test_labels_of_other_bytes_are_said_to_be(tmp_path: Path) -> None:
-    manifest, sources = tiny()
-    file = FileEntry(name="a.json", sha256="sha256:" + "0" * 64, size=1, rows=1)
-    voc = msgspec.structs.replace(manifest.header.sources[0], files=(file,))
-    pinned = changed(manifest, sources=(voc, *manifest.header.sources[1:]))
-    request = request_of(pinned, sources=sources)
-    assert [entry.name for entry in request.members[0].other_bytes()] == ["voc"]
-    write(tmp_path / "out", request)
-    assert "are not the very ones that the manifest was made from" in card_of(tmp_path / "out")[1]
 
 
 def test_annotations_that_may_not_be_passed_on_reach_no_file(tmp_path: Path) -> None:
@@ -277,10 +252,3 @@ def test_names_that_no_hub_takes_are_refused(name: str) -> None:
 def test_tags_and_dates_are_checked(tag: str, date: str) -> None:
     with pytest.raises(UsageError):
         check_request(request_of(tiny()[0], tag=tag, date=date))
-
-
-def test_a_member_knows_which_parts_have_all_their_sources() -> None:
-    manifest, sources = tiny()
-    member = Member(manifest, "hand-made", {"voc": sources["voc"]})
-    assert member.labelled == ("closed",)
-    assert member.sources_of("wilderness") is None
