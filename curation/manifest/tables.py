@@ -248,7 +248,7 @@ def _class_rows(classes: Sequence[ClassEntry], objects: pd.DataFrame, *, boxed: 
     )
     rows = counts.reindex(range(len(classes)), fill_value=0).astype(int).to_dict("records")
     for entry, row in zip(classes, rows, strict=True):
-        shown = row if boxed else {name: number if name == "images" else None for name, number in row.items()}
+        shown = {str(name): number if boxed or name == "images" else None for name, number in row.items()}
         yield {"name": entry.name, "index": entry.index, "role": entry.role, **shown}
 
 

@@ -103,7 +103,7 @@ def card_data(repository: str, members: Sequence[Member], configs: Configs) -> d
     images = sum(len(ids) for member in members for ids in member.manifest.lists.values())
     annotators = [who for member in members for terms in member.terms().values() for who in terms.annotators]
     datasets = [entry.dataset for member in members for entry in member.manifest.header.sources]
-    data = {
+    data: dict[str, Any] = {
         "pretty_name": title_of(members),
         # The lists are facts; labels and photos have the terms of their sources, which no one identifier names.
         "license": "other",
