@@ -24,6 +24,7 @@ from curation.manifest.importing import LISTS, pin_lists
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.manifest.manifest import is_approximate as is_approximate
+from curation.manifest.verify import source_content
 from curation.sources.opening import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, require_slots
@@ -144,7 +145,8 @@ def build(
         opened = _opened(known, sources, values, known.name, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
     slots = [slot for slot in made.slots if slot.name in opened]
-    made = replace(made, built_from=built_from(sources or {}, slots, reading or Reading()))
+    contents = {slot.name: source_content(made, opened[slot.name]) for slot in slots} if made.lists else None
+    made = replace(made, built_from=built_from(sources or {}, slots, reading or Reading(), contents))
     require_disjoint(made, opened)
     return _in_words(made, name, version, notes, source_notes or {})
 

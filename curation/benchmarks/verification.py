@@ -20,6 +20,8 @@ from curation.manifest.importing import read_published_ids
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import (
+    NOT_RECORDED,
+    OTHER_DETAILS,
     Finding,
     Outcome,
     PublishedComparison,
@@ -88,11 +90,15 @@ class Verification:
     @property
     def doubt(self) -> str:
         """Why the counts agree and the sources are not proven to be the same; else ``""``."""
-        checks = [row for row in self.findings if row.check == "files" and row.outcome == "note"]
-        changed = ", ".join(row.subject for row in checks)
-        return (
-            f"counts by role agree, and these sources changed since the manifest was made: {changed}" if changed else ""
-        )
+        changed = {
+            problem: ", ".join(row.subject for row in self.findings if row.found == problem)
+            for problem in (NOT_RECORDED, OTHER_DETAILS)
+        }
+        texts = [
+            f"counts by role agree, and these sources changed since the manifest was made: {changed[NOT_RECORDED]}",
+            f"classes and boxes agree, and these sources have {OTHER_DETAILS}: {changed[OTHER_DETAILS]}",
+        ]
+        return "; ".join(text for text, names in zip(texts, changed.values(), strict=True) if names)
 
     @property
     def verdict(self) -> str:

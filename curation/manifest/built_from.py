@@ -1,4 +1,4 @@
-"""The files that a manifest was built from: beside its header, outside digest and publication."""
+"""The files that a manifest was built from, and what they held: beside its header, outside digest and publication."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
@@ -21,7 +21,31 @@ if TYPE_CHECKING:
     from curation.sources.source import Source
 
 BUILT_FROM_FILE = ".curation.sources.json"
+CONTENTS_FILE = ".curation.contents.json"
+"""What the sources held, apart from where they lie: earlier versions read the folder as well."""
 _MOST_BYTES = 16 << 20
+Content = TypeVar("Content")
+
+
+class SourceContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a source holds of the classes of a manifest, on the images that its lists name.
+
+    Attributes
+    ----------
+    classes : dict of str to (int, int)
+        Images and boxes of each class; a class without any is left out. A source without boxes has 0.
+    checksum : str
+        Of every box with its image and class, in any order; without boxes, of every image with its class.
+    names : str
+        Checksum of the file names of the images, without folders; ``""`` if one of them has none.
+    details : str
+        Checksum of image sizes, of the area and the crowd and difficult flags of each box, and of labels of images.
+    """
+
+    classes: dict[str, tuple[int, int]]
+    checksum: str
+    names: str
+    details: str
 
 
 class BuiltFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,17 +59,23 @@ class BuiltFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         How they were read.
     seam : str
         Of earlier versions: how they read MTSD's signs across the seam of a panorama.
+    contents : dict of str to SourceContent
+        What they held, by name, in a file of its own; empty where an earlier version built the manifest.
     """
 
     sources: dict[str, str]
     bad_boxes: BadBoxes = "error"
     seam: Literal["drop"] = "drop"
+    contents: dict[str, SourceContent] = {}
 
     def stored(self, folder: Path) -> dict[str, bytes]:
-        """Return the bytes of the file that remembers the sources of a manifest in a folder, by its name."""
+        """Return the bytes of the files that remember the sources of a manifest in a folder, by name."""
         paths = {name: _relative(path, folder) for name, path in self.sources.items()}
         content = {"sources": paths, "bad_boxes": self.bad_boxes}
-        return {BUILT_FROM_FILE: (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()}
+        files = {BUILT_FROM_FILE: (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()} if paths else {}
+        if self.contents:
+            files[CONTENTS_FILE] = msgspec.json.encode(self.contents, order="deterministic") + b"\n"
+        return files
 
 
 def _relative(path: str, folder: Path) -> str:
@@ -57,7 +87,12 @@ def _relative(path: str, folder: Path) -> str:
         return real.as_posix()  # Another drive.
 
 
-def built_from(given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: Reading) -> BuiltFrom | None:
+def built_from(
+    given: Mapping[str, Any],
+    slots: Sequence[SourceSlot],
+    reading: Reading,
+    contents: Mapping[str, SourceContent] | None = None,
+) -> BuiltFrom | None:
     """Return what to remember of the sources of a build; None where there is nothing to remember."""
     by_name = {key.partition("@")[0]: path for key, path in given.items()}
     path_of = {slot.name: by_name.get(slot.name, by_name.get(slot.dataset)) for slot in slots}
@@ -66,7 +101,7 @@ def built_from(given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: R
         for name, path in path_of.items()
         if isinstance(path, str | os.PathLike) and Path(path).exists()
     }
-    return BuiltFrom(paths, reading.bad_boxes) if paths else None
+    return BuiltFrom(paths, reading.bad_boxes, contents=dict(contents or {})) if paths or contents else None
 
 
 def read_built_from(folder: Path) -> BuiltFrom | None:
@@ -79,16 +114,24 @@ def read_built_from(folder: Path) -> BuiltFrom | None:
     ManifestError
         A file is not what curation writes.
     """
-    path = folder / BUILT_FROM_FILE
+    read = _read(folder / BUILT_FROM_FILE, BuiltFrom, "remove {}, and give --source NAME=PATH")
+    contents = _read(folder / CONTENTS_FILE, dict[str, SourceContent], "remove {}: verify then counts by role alone")
+    if read is None and contents is None:
+        return None
+    read = read or BuiltFrom({})
+    paths = {name: os.path.normpath(folder.resolve() / text) for name, text in read.sources.items()}
+    for source in paths.values():
+        add_input(Path(source))
+    return msgspec.structs.replace(read, sources=paths, contents=contents or {})
+
+
+def _read(path: Path, kind: type[Content], hint: str) -> Content | None:
+    """Return the content of a file, or None if it does not exist."""
     if not path.is_file():
         return None
     data = read_bytes(path, kind="record of sources", most=_MOST_BYTES, error=ManifestError)
-    message, hint = "The record of the manifest's sources cannot be read", f"remove {path}, and give --source NAME=PATH"
-    record = decode_json(data, BuiltFrom, ManifestError, message, where=str(path), hint=hint)
-    paths = {name: os.path.normpath(folder.resolve() / text) for name, text in record.sources.items()}
-    for source in paths.values():
-        add_input(Path(source))
-    return msgspec.structs.replace(record, sources=paths)
+    what = "The record of the manifest's sources cannot be read"
+    return decode_json(data, kind, ManifestError, what, where=str(path), hint=hint.format(path))
 
 
 def open_remembered(

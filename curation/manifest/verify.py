@@ -7,15 +7,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from curation.core.canonical import sha256_of_lines
+import numpy as np
+
+from curation.core.canonical import sha256_of_bytes, sha256_of_lines
+from curation.core.columns import distinct
 from curation.core.errors import CurationError
-from curation.core.wording import short_repr
+from curation.core.wording import counted, examples, short_repr
+from curation.manifest.built_from import SourceContent
+from curation.manifest.disjoint import Hashes, scatter
 from curation.manifest.header import PartEntry, SourceEntry, classes_in
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import FLAGS, ROLES, PartImages, count_annotated, locate_images, select_objects
-from curation.sources.source import Source
+from curation.manifest.views import (
+    FLAGS,
+    ROLES,
+    PartImages,
+    class_positions,
+    count_annotated,
+    locate_images,
+    select_objects,
+)
+from curation.sources.source import FEDERATED, Source
 
 Outcome = Literal["ok", "note", "failure"]
+NOT_RECORDED = "other bytes, and the build recorded no images and boxes by class"
+OTHER_DETAILS = "other image sizes, areas, crowd or difficult flags, or labels of images"
+"""Findings about sources that may differ from those of the build."""
+_SHOWN = 10
+_FEW_CELLS = 1 << 26
+_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64)
+"""Odd numbers that tell the four coordinates of a box apart in its hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +45,7 @@ class Finding:
     Attributes
     ----------
     check : str
-        What was compared: ``list``, ``images``, ``annotated_images``, ``boxes``, ``files``, ``disjoint``,
+        What was compared: ``list``, ``images``, ``annotated_images``, ``boxes``, ``files``, ``classes``, ``disjoint``,
         ``rebuild``, …
     subject : str
         The part or source concerned.
@@ -93,6 +113,7 @@ def verify_sources(manifest: Manifest, sources: Mapping[str, Source], *, strict:
     for entry in manifest.header.sources:
         if entry.name in sources:
             findings += _verify_files(entry, sources[entry.name], strict=strict)
+            findings += _verify_classes(manifest, entry, sources[entry.name], strict=strict)
     for part in manifest.header.parts:
         findings += _verify_part(manifest, part, sources, strict=strict)
     return findings
@@ -144,6 +165,96 @@ def _verify_files(entry: SourceEntry, source: Source, *, strict: bool) -> list[F
 def same_bytes(entry: SourceEntry, source: Source) -> bool:
     """Return whether a source was read from the very files that a manifest was made from."""
     return sorted(file.sha256 for file in entry.files) == sorted(file.sha256 for file in source.files)
+
+
+def source_content(manifest: Manifest, source: Source) -> SourceContent:
+    """Return what a source holds of the classes of a manifest, on the images that its lists name."""
+    listed = set[str]().union(*manifest.lists.values())
+    is_listed = np.fromiter(map(listed.__contains__, source.image_ids.tolist()), np.bool_, len(source.images))
+    rows = np.flatnonzero(is_listed)
+    rank = np.full(len(source.images), -1, np.int64)
+    rank[rows[np.argsort(source.id_ranks[rows])]] = np.arange(len(rows))
+    positions, categories = source.class_pairs()
+    label, image = class_positions(manifest.header.classes, source)[categories], rank[positions]
+    used = np.flatnonzero((label >= 0) & (image >= 0))
+    label, image, n_images = label[used].astype(np.int64), image[used], max(len(rows), 1)
+    cell = label * n_images + image
+    hashes, boxes = cell.view(np.uint64), np.zeros(len(manifest.header.classes), np.int64)
+    if source.objects is not None:
+        # Tools round coordinates differently.
+        steps = np.rint(source.objects.boxes[used] * (1e6 if source.unit_boxes else 100)).astype(np.int64)
+        hashes = sum((steps[:, axis].view(np.uint64) * factor for axis, factor in enumerate(_FACTORS)), hashes)
+        boxes = np.bincount(label, minlength=len(boxes))
+    if len(boxes) * n_images <= _FEW_CELLS:
+        # A table is several times faster than a search.
+        cells = np.zeros(len(boxes) * n_images, np.bool_)
+        cells[cell] = True
+        images = np.count_nonzero(cells.reshape(len(boxes), n_images), axis=1)
+    else:
+        images = np.bincount(distinct(cell) // n_images, minlength=len(boxes))
+    counts = zip(manifest.header.classes, zip(images.tolist(), boxes.tolist(), strict=True), strict=True)
+    classes = {entry.name: pair for entry, pair in counts if pair[0]}
+    ordered = rows[np.argsort(source.id_ranks[rows])]
+    names = [name.replace("\\", "/").rpartition("/")[2] for name in source.images.file_names[ordered].tolist()]
+    sizes = np.stack([source.images.widths, source.images.heights])[:, ordered]
+    columns = [sizes.astype("<i4").tobytes()]
+    if source.objects is not None:
+        flags = source.objects.crowd[used] + 2 * source.objects.difficult[used].astype(np.uint64)
+        areas = np.rint(np.nan_to_num(source.objects.areas[used], nan=-1.0)).astype(np.int64).view(np.uint64)
+        columns.append(_checksum(scatter(hashes) ^ scatter(areas * _FACTORS[0] + flags)).encode())
+    if source.federated is not None:
+        image, category, kind = source.federated.T.astype(np.int64)
+        label = class_positions(manifest.header.classes, source)[category]
+        seen = np.flatnonzero((label >= 0) & (rank[image] >= 0))
+        cell = (label[seen] * n_images + rank[image[seen]]) * len(FEDERATED) + kind[seen]
+        columns.append(_checksum(scatter(cell.view(np.uint64))).encode())
+    return SourceContent(
+        classes,
+        _checksum(scatter(hashes)),
+        sha256_of_lines(names)[-16:] if all(names) else "",
+        sha256_of_bytes(b"".join(columns))[-16:],
+    )
+
+
+def _checksum(hashes: Hashes) -> str:
+    return f"{int(hashes.sum(dtype=np.uint64)):016x}"
+
+
+def _verify_classes(manifest: Manifest, entry: SourceEntry, source: Source, *, strict: bool) -> Iterator[Finding]:
+    """Yield whether a source with other bytes has the images and boxes by class that the build recorded."""
+    name, recorded = entry.name, manifest.built_from.contents.get(entry.name) if manifest.built_from else None
+    if entry.files and same_bytes(entry, source):
+        return
+    if recorded is None:
+        # A published manifest may name a source that nobody read.
+        if entry.files:
+            yield Finding("classes", name, "note", found=NOT_RECORDED)
+        return
+    content = source_content(manifest, source)
+    # Boxes are compared with boxes; a table of image and class has none.
+    has_boxes = source.objects is not None and any(boxes for _, boxes in recorded.classes.values())
+    expected, counts = (
+        {key: value if has_boxes else (value[0], 0) for key, value in side.classes.items()}
+        for side in (recorded, content)
+    )
+    differing = [key for key in expected | counts if expected.get(key) != counts.get(key)]
+    texts = [
+        examples([_class_counts(key, *side.get(key, (0, 0))) for key in differing], _SHOWN, "; ")
+        for side in (expected, counts)
+    ]
+    yield Finding("classes", name, "failure" if differing else "ok", *texts)
+    if not differing and has_boxes == (source.objects is not None):
+        same = recorded.checksum == content.checksum
+        boxes_now = "the same" if same else "as many of each class, with other (or otherwise rounded) coordinates"
+        yield Finding("annotations", name, "ok" if same else "failure", "the same", boxes_now)
+    if recorded.names and content.names:
+        yield _equal("file_names", name, recorded.names, content.names)
+    if recorded.details != content.details:
+        yield Finding("details", name, "failure" if strict else "note", found=OTHER_DETAILS)
+
+
+def _class_counts(name: str, images: int, boxes: int) -> str:
+    return f"{name} {counted(images, 'image')}" + (f", {counted(boxes, 'box', 'boxes')}" if boxes else "")
 
 
 def _verify_part(manifest: Manifest, part: PartEntry, sources: Mapping[str, Source], *, strict: bool) -> list[Finding]:

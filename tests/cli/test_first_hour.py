@@ -4,6 +4,7 @@ import contextlib
 import json
 import random
 import shlex
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ import curation
 from curation.benchmarks.owod.tasks import fitting_validation
 from curation.cli import main
 from curation.core.errors import CurationError, CurationWarning
-from curation.manifest.built_from import BUILT_FROM_FILE
+from curation.manifest.built_from import BUILT_FROM_FILE, CONTENTS_FILE, read_built_from
 from curation.manifest.manifest import read_manifest
 from tests.shell import Shell
 
@@ -163,9 +164,10 @@ def test_a_file_that_moved_or_changed_is_asked_for(shapes: Path, words: list[str
     (shapes / "moved.json").write_bytes(content)
     given = ["--truth" if words[0] == "evaluate" else "--source", "test=moved.json"]
     assert shell.out(*words, *([given[0], "moved.json"] if words[0] == "evaluate" else given))
-    (shapes / "shapes" / BUILT_FROM_FILE).write_text("[]")
-    assert f"remove {Path('shapes', BUILT_FROM_FILE)}" in shell.err(*words, status=2)
-    (shapes / "shapes" / BUILT_FROM_FILE).unlink()
+    for name in (BUILT_FROM_FILE, CONTENTS_FILE):
+        (shapes / "shapes" / name).write_text("[]")
+        assert f"remove {Path('shapes', name)}" in shell.err(*words, status=2)
+        (shapes / "shapes" / name).unlink()
 
 
 def exchange(first: int, second: int) -> Callable[[dict[str, Any]], None]:
@@ -174,6 +176,10 @@ def exchange(first: int, second: int) -> Callable[[dict[str, Any]], None]:
             row["category_id"] = {first: second, second: first}.get(row["category_id"], row["category_id"])
 
     return change
+
+
+def move(content: dict[str, Any]) -> None:
+    content["annotations"][7]["bbox"][0] += 1
 
 
 def reorder(content: dict[str, Any]) -> None:
@@ -186,26 +192,82 @@ def add_an_unlisted_image(content: dict[str, Any]) -> None:
     content["annotations"].append(content["annotations"][0] | {"id": 9999, "image_id": 999})
 
 
-@pytest.mark.parametrize(
-    ("change", "agrees"),
-    [
-        (exchange(1, 2), True),
-        (exchange(1, 4), False),
-        (lambda content: content["annotations"].pop(), False),
-        (reorder, True),
-        (add_an_unlisted_image, True),
-    ],
-)
-def test_a_changed_source_is_counted_by_role_and_never_called_verified(
-    shapes: Path, change: Callable[[dict[str, Any]], object], agrees: bool, shell: Shell
+def exchange_names(content: dict[str, Any]) -> None:
+    names = [row["file_name"] for row in content["images"]]
+    for row, name in zip(content["images"], [*names[1:], names[0]], strict=True):
+        row["file_name"] = name
+
+
+def set_field(table: str, field: str, value: object) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        for row in content[table][:5]:
+            row[field] = value
+
+    return change
+
+
+CHANGES: list[tuple[Callable[[dict[str, Any]], object], str]] = [
+    (exchange(1, 2), "classes"),
+    (exchange(3, 4), "classes"),
+    (exchange(1, 4), "classes"),
+    (lambda content: content["annotations"].pop(), "classes"),
+    (move, "annotations"),
+    (exchange_names, "file_names"),
+    (set_field("annotations", "area", 7), "details"),
+    (set_field("images", "width", 77), "details"),
+    (reorder, ""),
+    (add_an_unlisted_image, ""),
+]
+
+
+def counts_of(content: dict[str, Any], listed: set[str]) -> dict[str, tuple[int, int]]:
+    """Count images and boxes by class, with nothing of the package."""
+    name_of = {row["id"]: row["name"] for row in content["categories"]}
+    rows = [(name_of[row["category_id"]], row["image_id"]) for row in content["annotations"]]
+    rows = [(name, image) for name, image in rows if str(image) in listed]
+    boxes, images = Counter(name for name, _ in rows), Counter(name for name, _ in set(rows))
+    return {name: (images[name], boxes[name]) for name in boxes}
+
+
+@pytest.mark.parametrize(("change", "check"), CHANGES)
+@pytest.mark.parametrize("cells", [0, 1 << 26])
+def test_a_changed_source_is_counted_by_class(
+    shapes: Path,
+    change: Callable[[dict[str, Any]], object],
+    check: str,
+    cells: int,
+    shell: Shell,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    change(content := json.loads((shapes / "train.json").read_text()))
-    (shapes / "train.json").write_text(json.dumps(content))
-    data = json.loads(shell.out("verify", "shapes", "--json", status=int(not agrees)))
-    (files,) = (row for row in data["findings"] if (row["check"], row["subject"]) == ("files", "train"))
-    assert (data["ok"], files["outcome"]) == (agrees, "note")
-    assert data["verdict"] != "verified"
-    assert ("changed since the manifest was made: train" in data["verdict"]) == agrees
+    monkeypatch.setattr("curation.manifest.verify._FEW_CELLS", cells)
+    before = json.loads((shapes / "train.json").read_text())
+    change(after := json.loads((shapes / "train.json").read_text()))
+    (shapes / "train.json").write_text(json.dumps(after))
+    fails = check not in ("", "details")
+    status = int(fails)
+    data = json.loads(shell.out("verify", "shapes", "--json", status=status))
+    findings = {(row["check"], row["subject"]): row for row in data["findings"]}
+    assert findings["files", "train"]["outcome"] == "note"
+    assert data["ok"] is not fails
+    assert (data["verdict"] == "verified") is not bool(check)
+    if check:
+        assert findings[check, "train"]["outcome"] == ("failure" if fails else "note")
+    manifest = read_manifest(shapes / "shapes")
+    listed = {image.partition(":")[2] for part in manifest.parts for image in manifest.ids(part)}
+    recorded = read_built_from(shapes / "shapes")
+    assert recorded is not None
+    assert recorded.contents["train"].classes == counts_of(before, listed)
+    differing = counts_of(before, listed).items() - counts_of(after, listed).items()
+    assert bool(differing) == (check == "classes")
+    for side, content in (("expected", before), ("found", after)):
+        counts = counts_of(content, listed)
+        texts = {f"{name} {counts[name][0]} images, {counts[name][1]} boxes" for name, _ in differing}
+        assert set(filter(None, findings["classes", "train"][side].split("; "))) == texts
+    # Without the record, roles alone are counted; the file is not called verified whatever it holds.
+    (shapes / "shapes" / CONTENTS_FILE).unlink()
+    verified = curation.verify("shapes")
+    assert "changed since the manifest was made: train" in verified.verdict or not verified.ok
+    assert verified.ok == (check != "classes" or change in (CHANGES[0][0], CHANGES[1][0]))
 
 
 def export_with_photos(shapes: Path, *more: str) -> Path:
@@ -333,7 +395,9 @@ def test_no_path_is_published(shapes: Path, shell: Shell) -> None:
     assert main(["publish", "shapes", "--repo", "mylab/shapes", "--dry-run", "out", *licences]) == 0
     written = [path for path in (shapes / "out").rglob("*") if path.is_file()]
     assert written
-    assert not [path for path in written if path.name == BUILT_FROM_FILE or b"../t" in path.read_bytes()]
+    assert not [
+        path for path in written if path.name in (BUILT_FROM_FILE, CONTENTS_FILE) or b"../t" in path.read_bytes()
+    ]
     # A publication is audited as the manifest that it holds, and not as a folder of lists.
     assert shell.out("audit", "out").startswith("mylab/shapes 1.0.0: no error")
     assert "--repo" not in shell.err("pull", "out@1.0.0", "--out", "pulled", status=2)
