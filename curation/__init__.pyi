@@ -14,9 +14,9 @@ from curation.extensions.diagnosis.diagnosis import inspect as inspect
 from curation.extensions.diff.results import diff as diff
 from curation.extensions.identify.run import identify as identify
 from curation.extensions.leaks.run import leaks as leaks
+from curation.manifest.locate import load as load
 from curation.manifest.manifest import Manifest as Manifest
 from curation.publishing.hub import pull as pull
-from curation.publishing.loading import load as load
 from curation.sources.opening import open_source as open_source
 from curation.sources.source import Source as Source
 from curation.version import __version__ as __version__

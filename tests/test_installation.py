@@ -141,5 +141,5 @@ def test_every_extra_is_used() -> None:
     assert set(re.findall(r"[a-z]+", everything)) - {"curation"} == set(extras) - {"all", "dev"}
 
 
-BROUGHT_ALONG = {"markupsafe": "jinja2", "absl": "mlcroissant", "bson": "fiftyone", "pymongo": "fiftyone"}
+BROUGHT_ALONG = {"markupsafe": "jinja2", "bson": "fiftyone", "pymongo": "fiftyone"}
 BROUGHT_ALONG |= dict.fromkeys(("psutil", "graphql", "jsonpatch", "jsonpointer"), "fiftyone")

@@ -41,7 +41,7 @@ OF_BENCHMARKS = sorted([*BENCHMARKS.rglob("*.py"), *FURTHER.rglob("*.py")])
 ROOMS = {path.parent.name for path in BENCHMARKS.glob("*/__init__.py")}
 ROOMS |= {path.stem for folder in (BENCHMARKS, FURTHER) for path in folder.glob("*.toml")}
 HEAVY = {"torch", "fiftyone", "open_clip", "nltk", "sklearn", "matplotlib", "pandas", "pycocotools", "ray"}
-HEAVY |= {"pyarrow", "datasets", "huggingface_hub", "mlcroissant", "jinja2"}
+HEAVY |= {"pyarrow", "datasets", "huggingface_hub", "jinja2"}
 
 
 @cache

@@ -14,15 +14,23 @@ from curation.benchmarks.registry import find_benchmark
 from curation.core.arguments import checked
 from curation.core.errors import PublishError, UsageError
 from curation.core.tables import printable
-from curation.core.writing import publishing_folder, write_text
+from curation.core.writing import publishing_folder
 from curation.evaluation.leaderboard_rows import read_rows
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.publishing.croissant import derived, read_statements, template
+from curation.publishing.croissant import derived, read_statements
 from curation.publishing.hub import HubRepository, Pushed, push
-from curation.publishing.member import Member, Request, Results, config_names, decisions_behind, published_lists
-from curation.publishing.parquet import PlannedTable
-from curation.publishing.repository import Written, check_repository_name, write_repository
+from curation.publishing.member import (
+    Member,
+    PlannedTable,
+    Request,
+    Results,
+    config_names,
+    decisions_behind,
+    published_lists,
+)
+from curation.publishing.publication import check_repository_name
+from curation.publishing.repository import Written, write_repository
 from curation.publishing.tables import part_tables
 from curation.review.decisions.decision import Decision
 from curation.review.decisions.files import read_decision_files
@@ -107,7 +115,6 @@ def publish(
     date: Annotated[str, "YYYY-MM-DD"] = "",
     results: Annotated[Path | None, "FILE.jsonl"] = None,
     rai: Path | None = None,
-    rai_template: Path | None = None,
     reading: Reading | None = None,
 ) -> Published:
     """Publish manifests as a dataset repository: card, tables, Croissant, one commit and one tag.
@@ -137,9 +144,7 @@ def publish(
     results : Path, optional
         for the card: results of exactly these manifests, as evaluate --append wrote them
     rai : Path, optional
-        what you state on responsible use, for the Croissant description: a TOML file
-    rai_template : Path, optional
-        with --dry-run: write a file to start --rai from, holding all that the manifests say themselves
+        what you state on responsible use, for the Croissant description: a TOML file (dataBiases = "…")
     reading : Reading, optional
         How the sources are read.
 
@@ -163,10 +168,6 @@ def publish(
     loaded = [lists if isinstance(lists, Manifest) else load_manifest(lists) for lists in several]
     members = _members(loaded, sources or {}, decisions, licences or {}, reading or Reading())
     digests = [manifest.digest for manifest in loaded]
-    if rai_template is not None:
-        if dry_run is None:
-            raise UsageError("--rai-template requires a dry run", expected="--dry-run DIR")
-        write_text(rai_template, template(members))
     request = Request(
         repository=repo,
         tag=_tag(tag, loaded),

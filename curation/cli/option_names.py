@@ -39,6 +39,8 @@ RETIRED: Mapping[str, str] = {
     "outcomes": "result.outcomes() in Python has each detection and object, and .frame() a table of them",
     "set boxes": "curation inspect TRUTH --detections FILE --mend boxes=FORM --out MENDED.json writes them as xywh",
     "without related": "--without NAME=LIST, with a list of the images of related classes",
+    "rai-template": "leave it out: publish names the statements that are missing, and --rai FILE states them",
+    "set unknown_id": "leave it out: unknown is -1, or beside indices with tasks the number of classes",
     "engine": "leave it out: hotcoco computes COCO AP where it is installed (pip install 'curation[fast]'), else "
     "pycocotools",
     "synset-map": "leave it out, and name the related categories by --near NAME=A,B",

@@ -53,8 +53,6 @@ def test_one_file_and_lists_without_sources(world: SmallWorld, manifest: Path, t
         (["--format", "imagenet-csv"], "txt for the images alone"),
         (["--format", "coco", "--part", "closde"], "no such part"),
         (["--format", "coco", "--photos", "x"], "--photos belongs to --format yolo"),
-        (["--format", "coco", "--set", "unknown_id=x"], "not a number"),
-        (["--format", "coco", "--set", "unknown_id=7"], "category id of unknown"),
         (["--format", "coco", "--source", "vco=x"], "No such source"),
         (["--format", "voc", "--out", "x.json"], "a folder"),
         (["--format", "yolo", "--photos", "a", "--photos", "b"], "given twice for all"),

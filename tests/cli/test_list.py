@@ -70,7 +70,7 @@ def version(number: str, supersedes: Supersedes | None = None) -> Manifest:
 
 def test_manifests_of_a_folder_with_the_versions_they_replace(house: Path, shell: Shell) -> None:
     first, second = listed(shell.out("list", "manifests", "--folder", "mine", "--json"))
-    assert second["supersedes"] == [{"version": "1.0.0", "digest": first["digest"], "at_hand": True}]
+    assert second["supersedes"] == {"version": "1.0.0", "digest": first["digest"], "reason": "a fix"}
     shown = shell.out("list", "manifests", "--folder", "mine")
     assert second["digest"][7:19] in shown
     assert "supersedes" in shown

@@ -14,7 +14,6 @@ from tests.real_files import real_files
 from tests.shell import Shell
 from tests.small_world import SmallWorld, write_elephant
 
-pytest.importorskip("mlcroissant")
 pytestmark = [pytest.mark.usefixtures("cache"), pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")]
 
 ROOT = Path(__file__).parents[2] / "manifests"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.manifest.composition import compose
 from curation.manifest.manifest import write_manifest
+from curation.manifest.tables import compose
 from tests.shell import Shell
 from tests.task_world import TaskWorld, write_task_world
 

@@ -49,9 +49,8 @@ def exports_of_two_datasets(folder: Path) -> Iterator[str]:
             yield f"export m --format {form} {given} --out {out}"
         write_detections(folder / f"coco/{part}.json", folder / f"{part}-results.json")
         yield f"export m --format coco {given} --category-ids manifest --out indices/{part}"
-        yield f"export m --format coco {given} --set unknown_id=99 --out numbers/{part}.json"
         yield f"export m --format yolo {given} --set unknown=drop --out yolo-known/{part}"
-        for form in ("namespaced", "native", "file_name", "number"):
+        for form in ("namespaced", "native"):
             yield f"export m --format txt {given} --set id_form={form} --out txt/{part}-{form}.txt"
         yield f"export m --format elephant-json {given} --out authors/{part}.json"
     yield f"export m --format coco --part closed --part wr1 {sources} --out merged.json"
@@ -142,7 +141,7 @@ def open_world(folder: Path) -> Iterator[str]:
         write_results(folder / f"views/{task}-test.json", folder / f"{task}.json")
         one = f"--truth views/{task}-test.json --detections {task}.json --task {task}"
         yield f"evaluate owod --manifest m {one} --variant all --json"
-    yield f"export m --part t* --each --format coco --set unknown_id=next {sources} --out each"
+    yield f"export m --part t* --each --format coco {sources} --out each"
     yield f"export m --part t2-train --format coco --category-ids manifest {sources} --out t2"
     yield f"export m --format owod {sources} --out authors"
     yield "export m --part all --format txt --out lists"

@@ -9,8 +9,7 @@ import numpy as np
 
 from curation.core.errors import PublishError
 from curation.manifest.views import locate_images
-from curation.publishing.member import Member
-from curation.publishing.parquet import PlannedTable
+from curation.publishing.member import Member, PlannedTable
 from curation.sources.source import Source
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import numpy as np
 
 from curation.core.columns import distinct
 from curation.core.errors import ExportError
-from curation.manifest.composition import EVERYTHING
 from curation.manifest.header import UNKNOWN_ID, PartEntry, classes_in
 from curation.manifest.manifest import Manifest
+from curation.manifest.views import EVERYTHING
 from curation.publishing.exporting import Format
 from curation.publishing.formats.content import Content, gather, slots_of_parts
 from curation.publishing.formats.plan import Plan, PlannedFile, lines, present

@@ -7,17 +7,12 @@ from typing import Annotated
 
 from curation.benchmarks.publishing import Published, publish
 from curation.cli.output import Answer, Line, Table, note, warn
-from curation.cli.outputs import NEW_FOLDER, OUTPUT_FILE
+from curation.cli.outputs import NEW_FOLDER
 from curation.publishing.hub import pull
 from curation.publishing.publication import Publication
 
 
-def run(
-    *,
-    dry_run: Annotated[Path | None, NEW_FOLDER, "DIR"] = None,
-    rai_template: Annotated[Path | None, OUTPUT_FILE] = None,
-    made: Annotated[Published, publish],
-) -> Answer:
+def run(*, dry_run: Annotated[Path | None, NEW_FOLDER, "DIR"] = None, made: Annotated[Published, publish]) -> Answer:
     """Manifests as a dataset repository on a hub: card, tables, Croissant, one commit and one tag."""
     for text in made.notes():
         note(text)

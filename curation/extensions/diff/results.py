@@ -127,7 +127,7 @@ def diff(old: Manifest | Result | Path | str, new: Manifest | Result | Path | st
     'none'
     """
     from curation.manifest.diff import diff_manifests
-    from curation.publishing.loading import load
+    from curation.manifest.locate import load
 
     if are_results(old, new):
         return diff_results(old, new)  # type: ignore[arg-type]
