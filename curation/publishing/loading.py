@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -9,7 +10,6 @@ from curation.core.arguments import checked
 from curation.core.errors import ManifestError, MissingExtraError, PublishError, UsageError
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest, read_manifest
-from curation.sources.cache import default_folder
 
 _PUBLISHED = re.compile(r"[\w.-]+/[\w.-]+@[0-9]+\.[0-9]+\.[0-9]+")
 
@@ -46,12 +46,25 @@ def load(target: str | Path) -> Manifest:
         return manifest
 
 
+def cache_folder() -> Path | None:
+    """Return ``$CURATION_CACHE``, else the user's place for caches; None without a home.
+
+    On Linux that is ``curation`` below ``$XDG_CACHE_HOME`` or ``~/.cache``; elsewhere what `platformdirs` says.
+    """
+    if folder_name := os.environ.get("CURATION_CACHE"):
+        return Path(folder_name)
+    from platformdirs import user_cache_path
+
+    folder = user_cache_path("curation", appauthor=False)
+    return folder if folder.is_absolute() else None
+
+
 def _from_hub(target: str) -> Manifest | None:
     """Return the manifest of a publication, None if the hub does not answer or does not have it."""
     from curation.publishing.hub import pull
 
     name, _, version = target.partition("@")
-    cache = default_folder()
+    cache = cache_folder()
     if cache is None:
         return None
     folder = cache / "publications" / name.replace("/", "--") / version

@@ -18,7 +18,8 @@ import numpy.typing as npt
 from curation.core.errors import AnnotationFormatError, CurationError, ImageIdError
 from curation.core.ids import MAX_NATIVE_LENGTH, ImageId, check_native, native_of
 from curation.core.json_text import SMALL, record_pieces, refuse_repeated_keys, repeated_at_the_top
-from curation.sources.content import FileContent
+from curation.core.reading import InputFile
+from curation.sources.content import KIND
 from curation.sources.datasets import COCO_CATEGORIES, named_by_file, namespace_of
 from curation.sources.integrity import Finder, Ids, Where, check_unique, finder, sound_objects
 from curation.sources.source import (
@@ -83,11 +84,11 @@ def read_coco(
     AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
         The file is not what it should be; the error names the record.
     """
-    return parse_coco(FileContent(path), dataset=dataset, part=part, namespace=namespace, bad_boxes=bad_boxes)
+    return parse_coco(InputFile(path, kind=KIND), dataset=dataset, part=part, namespace=namespace, bad_boxes=bad_boxes)
 
 
 def parse_coco(
-    content: FileContent, *, dataset: str, part: str, namespace: str | None = None, bad_boxes: BadBoxes = "error"
+    content: InputFile, *, dataset: str, part: str, namespace: str | None = None, bad_boxes: BadBoxes = "error"
 ) -> Source:
     """Return the source in a file that is in memory already (see `read_coco`)."""
     space = ImageId(namespace, "0").namespace if namespace else namespace_of(dataset)
@@ -99,7 +100,7 @@ def parse_coco(
 
 
 def _source(
-    content: FileContent, decoded: Instances, pieces: _Pieces, dataset: str, part: str, space: str, bad_boxes: BadBoxes
+    content: InputFile, decoded: Instances, pieces: _Pieces, dataset: str, part: str, space: str, bad_boxes: BadBoxes
 ) -> Source:
     if decoded.annotations and not decoded.categories:
         raise AnnotationFormatError(

@@ -1,4 +1,4 @@
-"""Reader of CUB-200-2011, five lists that say one thing each of every image: `parse_cub200`."""
+"""Reader of CUB-200-2011, five lists that say one thing each of every image: `read_cub200`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def locate_cub200(root: Path) -> Path:
     )
 
 
-def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
+def read_cub200(root: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
     """Return the source that a CUB-200-2011 folder holds, each image with its one bird.
 
     Native ids are file names without folder and suffix (``Black_Footed_Albatross_0046_18``). A class is called by what
@@ -40,8 +40,8 @@ def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: Bad
 
     Parameters
     ----------
-    content : SmallFiles
-        The files `FILES`.
+    root : Path
+        A folder with the files `FILES`, itself or in ``CUB_200_2011``.
     part : str
         ``train``, ``test`` (column of ``train_test_split.txt``), or ``""`` for all images.
     bad_boxes : {"error", "drop"}
@@ -53,6 +53,7 @@ def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: Bad
     AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
         A file is not what it should be, or lacks an image; the error names the line.
     """
+    content = SmallFiles(locate_cub200(root), FILES)
     if part not in ("", *PARTS):
         raise UsageError("CUB-200-2011 has no such part", expected=", ".join(PARTS), found=repr(part)[:60])
     images = _rows(content, _IMAGES)

@@ -1,4 +1,4 @@
-"""Reader of the Mapillary Traffic Sign Dataset, one JSON file an image: `parse_mtsd`."""
+"""Reader of the Mapillary Traffic Sign Dataset, one JSON file an image: `read_mtsd`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _split(part: str) -> str:
     return f"splits/{part}.txt"
 
 
-def mtsd_names(root: Path, part: str) -> tuple[str, ...]:
+def _names(root: Path, part: str) -> tuple[str, ...]:
     """Return the files that a split's source is read from: the split, and its images' JSON files if one is there."""
     path = inside(root, _split(part))
     if not path.is_file():
@@ -89,7 +89,7 @@ def mtsd_names(root: Path, part: str) -> tuple[str, ...]:
     return (_split(part), *(names if any(present) else ()))
 
 
-def parse_mtsd(content: SmallFiles, *, part: str, dataset: str, bad_boxes: BadBoxes = "error") -> Source:
+def read_mtsd(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
     """Return the source that a folder of the fully annotated set holds for one split, ``other-sign`` included.
 
     Native ids are image keys. Classes are the labels that occur, sorted, numbered from 1. ``occluded`` and
@@ -98,8 +98,8 @@ def parse_mtsd(content: SmallFiles, *, part: str, dataset: str, bad_boxes: BadBo
 
     Parameters
     ----------
-    content : SmallFiles
-        Of a folder with ``splits`` and ``annotations``: those that `mtsd_names` names.
+    path : Path
+        A folder with ``splits`` and ``annotations``, or one that holds it.
     part : str
         ``train``, ``val`` or ``test``.
     bad_boxes : {"error", "drop"}
@@ -114,6 +114,8 @@ def parse_mtsd(content: SmallFiles, *, part: str, dataset: str, bad_boxes: BadBo
     AnnotationFormatError, DuplicateIdError, BoxError
         A file is not what it should be; the error names it.
     """
+    root = locate_mtsd(path)
+    content = SmallFiles(root, _names(root, part))
     split, *annotations = content.data
     keys = listed_names(content.data[split], split)
     message, expected = "The annotation file is malformed", "width, height, ispano and objects with label and bbox"

@@ -35,7 +35,7 @@ def open_images(folder: Path, clock: Clock) -> int:
     from curation.sources.opening import open_path
 
     with clock:
-        source = open_path(folder / "openimages", dataset="openimages", part="train", cache=False)
+        source = open_path(folder / "openimages", dataset="openimages", part="train")
     return len(source.images)
 
 

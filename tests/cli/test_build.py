@@ -39,9 +39,9 @@ def test_lists_are_those_of_the_world(world: SmallWorld, tmp_path: Path, shell: 
 def test_the_same_bytes_with_and_without_cache_and_hash_seeds(world: SmallWorld, tmp_path: Path) -> None:
     assert main(arguments(world, tmp_path / "first")) == 0
     assert main(arguments(world, tmp_path / "cached")) == 0
-    assert main(arguments(world, tmp_path / "uncached", "--no-cache")) == 0
+    assert main(arguments(world, tmp_path / "uncached")) == 0
     for seed in ("1", "2"):
-        command = [sys.executable, "-m", "curation", *arguments(world, tmp_path / f"seed{seed}", "--no-cache")]
+        command = [sys.executable, "-m", "curation", *arguments(world, tmp_path / f"seed{seed}")]
         environment = {**os.environ, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": seed, "OPENBLAS_NUM_THREADS": seed}
         subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
     expected = files_of(tmp_path / "first")
@@ -173,7 +173,7 @@ def test_unmet_figures_of_a_header_say_which_source_is_missing(
 ) -> None:
     paths = {"coco-val2017": world.coco_json, "voc2007-test": world.voc_root}
     sources = [text for one in given for text in ("--source", f"{one}={paths[one]}")]
-    command = ["build", str(MANIFESTS / name), *sources, "--no-cache", "--json", "--out", str(tmp_path / "m")]
+    command = ["build", str(MANIFESTS / name), *sources, "--json", "--out", str(tmp_path / "m")]
     missed = {one["figure"]: one["explanation"] for one in shell.data(*command, status=1)["missed"]}
     for figure, needed in waits.items():
         assert missed[figure].startswith(f"needs {needed}, not given: --source "), figure

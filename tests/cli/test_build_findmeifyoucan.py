@@ -43,7 +43,7 @@ def given(tmp_path: Path) -> dict[str, Any]:
 
 def test_build_verify_and_export(given: dict[str, Any], tmp_path: Path) -> None:
     out = tmp_path / "m"
-    sources = [*given["sources"], given["list"], "--no-cache"]
+    sources = [*given["sources"], given["list"]]
     assert (
         main(["build", "findmeifyoucan", *sources, given["decisions"], "--set", "pools=coco", "--out", str(out)]) == 0
     )
@@ -87,7 +87,7 @@ def test_contradictory_verdicts_are_refused_or_replayed_and_told_in_every_format
         })
     )  # fmt: skip
     assert main(["review", "summary", str(log), "--on-error", "conflicts=keep", "--out", str(resolved)]) == 0
-    build = ["build", "findmeifyoucan", *given["sources"], given["list"], "--no-cache", "--set", "pools=coco"]
+    build = ["build", "findmeifyoucan", *given["sources"], given["list"], "--set", "pools=coco"]
     assert "--on-error", "conflicts=keep" in " ".join(
         shell.err(*build, "--decisions", resolved, "--out", tmp_path / "x").split()
     )
@@ -100,7 +100,7 @@ def test_contradictory_verdicts_are_refused_or_replayed_and_told_in_every_format
         assert "coco:000000000001 (coco, manual): to_far and to_near" in told
         built.append(read_manifest(out))
         assert any("contradict each other on 2 images" in note for note in built[-1].header.notes)
-        assert main(["verify", str(out), *given["sources"], given["list"], "--rebuild", "--no-cache"]) == 0
+        assert main(["verify", str(out), *given["sources"], given["list"], "--rebuild"]) == 0
     assert len({one.digest for one in built}) == 1
     # By hand: pizza is removed by category, zebra near. 1 goes to near and back to far; 5 is in neither; 101 in both.
     assert built[0].ids("coco-near") == ("coco:000000000002", "coco:000000000101")
@@ -116,10 +116,8 @@ def test_a_declared_manifest_takes_the_decisions_and_refuses_other_figures(
     given: dict[str, Any], tmp_path: Path, shell: Shell
 ) -> None:
     declared = tmp_path / "declared"
-    assert (
-        main(["build", "findmeifyoucan", "--header-only", *given["sources"], "--no-cache", "--out", str(declared)]) == 0
-    )
-    command = ["build", str(declared), *given["sources"], given["list"], given["decisions"], "--no-cache", "--json"]
+    assert main(["build", "findmeifyoucan", "--header-only", *given["sources"], "--out", str(declared)]) == 0
+    command = ["build", str(declared), *given["sources"], given["list"], given["decisions"], "--json"]
     missed = {one["figure"] for one in shell.data(*command, "--out", tmp_path / "x", status=1)["missed"]}
     assert {"decisions", "coco-start.images", "coco-near.images"} <= missed
     assert not (tmp_path / "x").exists()

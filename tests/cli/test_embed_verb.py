@@ -42,7 +42,7 @@ def coco(tmp_path: Path) -> Path:
 
 def test_a_root_holds_its_photos(coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "s"
-    arguments = ["--source", f"coco@val2017={coco}", "--encoder", "colour", "--out", out, "--no-cache"]
+    arguments = ["--source", f"coco@val2017={coco}", "--encoder", "colour", "--out", out]
     data = run(capsys, *arguments)
     assert (data["embedded"], data["computed"], data["skipped"]) == (3, 3, {NO_PHOTO: 1})
     assert open_embeddings(out).ids == tuple(f"coco:{n:012d}" for n in (1, 2, 3))
@@ -56,7 +56,7 @@ def test_an_annotation_file_with_photos_elsewhere(
     coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = f"coco-val2017={coco / 'annotations' / 'instances_val2017.json'}"
-    arguments = ["--source", source, "--encoder", "colour", "--no-cache", "--out", tmp_path / "s"]
+    arguments = ["--source", source, "--encoder", "colour", "--out", tmp_path / "s"]
     assert main(["similarity", "embed", *map(str, arguments)]) == 2
     assert "--photos coco-val2017=DIR" in capsys.readouterr().err
     data = run(capsys, *arguments, "--photos", f"coco-val2017={coco / 'val2017'}")
@@ -104,7 +104,7 @@ def test_wrong_use_is_told(arguments: list[str], said: str, tmp_path: Path, caps
 def test_photos_of_a_source_that_is_not_embedded_are_refused(
     coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source = ["--source", f"coco@val2017={coco}", "--encoder", "colour", "--no-cache", "--out", str(tmp_path / "s")]
+    source = ["--source", f"coco@val2017={coco}", "--encoder", "colour", "--out", str(tmp_path / "s")]
     assert main(["similarity", "embed", *source, "--photos", f"voc={coco}"]) == 2
     assert "names an unknown source" in capsys.readouterr().err
 
@@ -112,7 +112,7 @@ def test_photos_of_a_source_that_is_not_embedded_are_refused(
 @real_files("coco_table")
 def check_real_photos_of_coco(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = shared / "data" / "coco" / "mini"
-    data = run(capsys, "--source", f"coco@val2017={root}", "--encoder", "colour", "--out", tmp_path / "s", "--no-cache")
+    data = run(capsys, "--source", f"coco@val2017={root}", "--encoder", "colour", "--out", tmp_path / "s")
     assert (data["embedded"], data["skipped"]) == (79, {})
     like = open_embeddings(tmp_path / "s").normalised()
     like = like @ like.T - np.eye(79, dtype=np.float32) * 2

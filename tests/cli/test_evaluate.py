@@ -58,7 +58,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 def arguments(files: dict[str, Path], *more: str) -> list[str]:
-    given = ["evaluate", "elephant", "--no-cache", *more]
+    given = ["evaluate", "elephant", *more]
     for part in ("closed", "wilderness"):
         given += ["--truth", f"{part}={files[f'truth_{part}']}"]
         given += ["--detections", f"{part}={files[f'detections_{part}']}"]
@@ -176,7 +176,7 @@ def test_plain_precision_knows_unknown_only_where_it_is_listed(
         truth_of_both[key] += more[key]
     write(files["truth_closed"], truth_of_both)
     write(files["detections_closed"], results(range(1, 11)) + results(range(11, 16), UNKNOWN))
-    given = ["evaluate", protocol, "--no-cache", "--json", "--truth", str(files["truth_closed"])]
+    given = ["evaluate", protocol, "--json", "--truth", str(files["truth_closed"])]
     given += ["--detections", str(files["detections_closed"])]
     per_class = "AP11" if protocol == "voc" else "per_class"
     found = of_json(shell.data(*given))
@@ -194,7 +194,7 @@ def test_a_results_folder_with_a_file_of_unknown_is_read(tmp_path: Path, shell: 
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "comp4_det_test_cat.txt").write_text("000001 0.9 11 11 50 50\n")
     (tmp_path / "results" / "comp4_det_test_unknown.txt").write_text("000002 0.9 11 11 50 50\n" * 3)
-    given = ["evaluate", "voc", "--no-cache", "--json", "--on-error", "stray=error"]
+    given = ["evaluate", "voc", "--json", "--on-error", "stray=error"]
     given += ["--truth", str(tmp_path / "truth.json"), "--detections", str(tmp_path / "results")]
     reported = shell.data(*given)["inputs"]["test"]["detections"]["reported"]
     assert reported == {"left out: detections called unknown, which no measure of known classes counts": 3}
@@ -207,7 +207,7 @@ def test_ids_are_those_of_a_truth_file_that_has_some(tmp_path: Path, shell: Shel
     world = write_small_world(tmp_path, n_closed=20, n_wilderness=40)
     sources = world.arguments()
     manifest = str(tmp_path / "manifest")
-    assert main(["build", "elephant", "--no-cache", *sources, "--out", manifest]) == 0
+    assert main(["build", "elephant", *sources, "--out", manifest]) == 0
     exported = ["export", manifest, "--format", "coco", "--part", "closed", *sources]
     assert main([*exported, "--out", str(tmp_path / "closed.json")]) == 0
     content = json.loads((tmp_path / "closed.json").read_text())
@@ -231,7 +231,7 @@ def test_ids_are_those_of_a_truth_file_that_has_some(tmp_path: Path, shell: Shel
     ]
     write(tmp_path / "rows.json", rows)
     write(tmp_path / "none.json", [])
-    given = ["evaluate", "elephant", "--no-cache", "--json", "--manifest", manifest]
+    given = ["evaluate", "elephant", "--json", "--manifest", manifest]
     given += ["--truth", f"closed={tmp_path / 'other.json'}", "--truth", f"wilderness={world.coco_json}"]
     given += ["--detections", f"closed={tmp_path / 'rows.json'}"]
     given += ["--detections", f"wilderness={tmp_path / 'none.json'}"]
@@ -274,7 +274,7 @@ def test_voc_reads_a_results_folder(tmp_path: Path, shell: Shell) -> None:
     folder = tmp_path / "results"
     folder.mkdir()
     (folder / "comp4_det_test_cat.txt").write_text("000001 0.9 11 11 50 50\n000002 0.8 80 80 90 90\n000099 1 1 1 2 2\n")
-    given = ["evaluate", "voc", "--no-cache", "--truth", str(tmp_path / "truth.json"), "--detections", str(folder)]
+    given = ["evaluate", "voc", "--truth", str(tmp_path / "truth.json"), "--detections", str(folder)]
     found = of_json(shell.data(*given, "--json", "--out", tmp_path / "out"))
     assert found["mAP11"] == pytest.approx(6 / 11)
     assert found["mAP_area"] == 0.5
@@ -287,9 +287,9 @@ def test_voc_reads_a_results_folder(tmp_path: Path, shell: Shell) -> None:
 def test_a_manifest_chooses_images_and_classes_from_raw_files(tmp_path: Path, shell: Shell) -> None:
     world = write_small_world(tmp_path, n_closed=20, n_wilderness=40)
     sources = world.arguments()
-    assert main(["build", "elephant", "--no-cache", *sources, "--out", str(tmp_path / "manifest")]) == 0
+    assert main(["build", "elephant", *sources, "--out", str(tmp_path / "manifest")]) == 0
     images = {"closed": [int(stem) for stem in world.closed], "wilderness": world.wilderness}
-    given = ["evaluate", "elephant", "--no-cache", "--json", "--on-error", "stray=drop"]
+    given = ["evaluate", "elephant", "--json", "--on-error", "stray=drop"]
     given += ["--truth", f"closed={world.voc_root}", "--truth", f"wilderness={world.coco_json}"]
     for part, numbers in images.items():
         write(tmp_path / f"{part}.json", results(numbers, category=15))

@@ -19,7 +19,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 def arguments(files: dict[str, Path], *more: str) -> list[str]:
-    given = ["evaluate", "findmeifyoucan", "--no-cache", "--truth", str(files["truth"])]
+    given = ["evaluate", "findmeifyoucan", "--truth", str(files["truth"])]
     return [*given, "--detections", str(files["detections"]), "--scores", str(files["id"]), *more]
 
 
@@ -44,7 +44,7 @@ def test_several_splits_and_scores(tmp_path: Path, shell: Shell) -> None:
         row["scores"] = {"energy": row.pop("ood_score"), "noise": 1.0}
     files = {**example_files(tmp_path), "detections": write(tmp_path / "d.json", rows)}
     ids = write(tmp_path / "ids.json", {"scores": {"energy": EXAMPLE.ids, "noise": [1.0] * 20}})
-    given = ["evaluate", "findmeifyoucan", "--no-cache", "--scores", str(ids)]
+    given = ["evaluate", "findmeifyoucan", "--scores", str(ids)]
     for split in ("near", "far"):
         given += ["--truth", f"{split}={files['truth']}", "--detections", f"{split}={files['detections']}"]
     found = answer(shell, *given, "--json")
@@ -143,7 +143,7 @@ def manifest_of(folder: Path, lists: dict[str, tuple[str, ...]]) -> str:
 def test_a_manifest_names_splits_and_their_images(files: dict[str, Path], tmp_path: Path, shell: Shell) -> None:
     ids = {image: f"coco:{image:012d}" for image in EXAMPLE.objects}
     lists = {"near": tuple(ids[image] for image in (1, 2, 4)), "far": tuple(ids[image] for image in (3, 5, 6))}
-    given = ["evaluate", "findmeifyoucan", "--no-cache", "--manifest", manifest_of(tmp_path / "toy", lists)]
+    given = ["evaluate", "findmeifyoucan", "--manifest", manifest_of(tmp_path / "toy", lists)]
     given += ["--truth", str(files["truth"]), "--scores", str(files["id"]), "--on-error", "stray=drop"]
     both = [*given, "--detections", f"near={files['detections']}", "--detections", f"far={files['detections']}"]
     found = answer(shell, *both, "--json")

@@ -58,7 +58,7 @@ def command(protocol: str, folder: Path) -> list[str]:
             prefix = f"{part}=" if protocol == "elephant" else ""
             given += [("--truth", f"{prefix}{truth}")]
             given += [("--detections", f"{prefix}{results(below / 'model.json', range(1, 7))}")]
-    return ["evaluate", protocol, "--no-cache", *(str(word) for pair in given for word in pair)]
+    return ["evaluate", protocol, *(str(word) for pair in given for word in pair)]
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
@@ -99,10 +99,10 @@ def test_a_manifest_pins_the_ground(tmp_path: Path, capsys: pytest.CaptureFixtur
     from tests.small_world import write_detections, write_small_world
 
     world = write_small_world(tmp_path)
-    sources = [f"--source=voc2007-test={world.voc_root}", f"--source=coco={world.coco_json}", "--no-cache"]
+    sources = [f"--source=voc2007-test={world.voc_root}", f"--source=coco={world.coco_json}"]
     folder = str(tmp_path / "m")
     assert main(["build", "elephant", *sources, "--out", folder]) == 0
-    given = ["evaluate", "elephant", "--no-cache", "--manifest", folder]
+    given = ["evaluate", "elephant", "--manifest", folder]
     for part in ("closed", "wilderness"):
         truth = str(tmp_path / f"{part}.json")
         assert main(["export", folder, "--part", part, "--format", "coco", *sources, "--out", truth]) == 0

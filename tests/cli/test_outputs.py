@@ -105,25 +105,25 @@ CASES = {
     "evaluate": Case(
         "results.json",
         "found.json",
-        lambda w, out: ["evaluate", "coco", "--no-cache", "--truth",
+        lambda w, out: ["evaluate", "coco", "--truth",
                         w / "truth.json", "--detections", w / "found.json", "--out", out.parent],
     ),
     "audit": Case(
         "report.html",
         "coco/annotations/instances_train2017.json",
-        lambda w, out: ["audit", w / "manifest", "--no-cache", "--rules", "DS1", "--source",
+        lambda w, out: ["audit", w / "manifest", "--rules", "DS1", "--source",
                         f"coco@train2017={w.coco}", "--out", out],
     ),
     "show csv": Case(
         "counts.csv",
         "coco/annotations/instances_train2017.json",
-        lambda w, out: ["show", w / "manifest", "--composition", "--no-cache", "--source", f"coco={w.coco}",
+        lambda w, out: ["show", w / "manifest", "--composition", "--source", f"coco={w.coco}",
                         "--source", f"voc2007-test={w.voc}", "--out", out],
     ),
     "cut": Case(
         "cut.json",
         "truth.json",
-        lambda w, out: ["cut", w / "truth.json", "-k", "2", "--no-cache", "--out", out.parent],
+        lambda w, out: ["cut", w / "truth.json", "-k", "2", "--out", out.parent],
     ),
     "scores": Case(
         "s.json", "test.npz", lambda w, out: ["scores", "--test", w / "test.npz", "--method", "msp", "--out", out]
@@ -134,7 +134,7 @@ CASES = {
     "export": Case(
         "closed.json",
         "manifest/manifest.json",
-        lambda w, out: ["export", w / "manifest", "--part", "closed", "--format", "coco", "--no-cache",
+        lambda w, out: ["export", w / "manifest", "--part", "closed", "--format", "coco",
                         "--source", f"voc2007-test={w.voc}", "--out", out],
     ),
     "decisions": Case(
@@ -144,7 +144,7 @@ CASES = {
         "proposals.jsonl",
         "classes.txt",
         lambda w, out: ["review", "propose", "--classes", w / "classes.txt", "--source", f"coco={w / 'truth.json'}",
-                        "--no-cache", "--out", out],
+                        "--out", out],
     ),
     "neighbors": Case(
         "neighbors.csv",
@@ -242,15 +242,12 @@ def test_a_source_that_a_build_remembers_is_never_replaced(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("curation.sources.cache._RACY", -(1 << 62))
-    monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     world.coco.rename(world / "small.json")
     (world.voc / "notes.txt").write_bytes(FOREIGN)
     sources = ["--source", f"coco@train2017={world / 'small.json'}", "--source", f"voc2007-test={world.voc}"]
     assert status(["build", "elephant", *sources, "--out", world / "built"]) == 0
     source, words = REMEMBERED[case](world)
-    # The cache holds both sources now: no later command opens them.
     assert status(["show", world / "built", "--composition"]) == 0
     (tmp_path / "no").mkdir()
     (source.parent / "no").mkdir(exist_ok=True)
@@ -263,7 +260,7 @@ def test_a_source_that_a_build_remembers_is_never_replaced(
         if more and done:
             assert "input" in told or "folder that this command reads" in told
     assert source.read_bytes() == before
-    assert status(["show", world / "built", "--composition", "--no-cache"]) == 0
+    assert status(["show", world / "built", "--composition"]) == 0
 
 
 def test_python_replaces_no_file(world: World) -> None:
@@ -296,7 +293,7 @@ def test_no_file_of_a_manifest_is_replaced(
         (path.parent / "no").mkdir(exist_ok=True)
         monkeypatch.chdir(tmp_path / str(number))
         target, before = NAMES[name](path, tmp_path / str(number)), path.read_bytes()
-        words = ["export", world / "manifest", "--part", "closed", "--format", form, "--no-cache"]
+        words = ["export", world / "manifest", "--part", "closed", "--format", form]
         done = status([*words, "--source", f"voc2007-test={world.voc}", "--out", target, "--force"])
         assert path.read_bytes() == before
         # A link elsewhere may be replaced: the file that it leads to stays.

@@ -31,15 +31,7 @@ def world(tmp_path: Path) -> Path:
 
 
 def arguments(world: Path, *more: str) -> list[str]:
-    given = [
-        "review",
-        "propose",
-        "--classes",
-        str(world / "id.txt"),
-        "--source",
-        f"coco={world / 'ood.json'}",
-        "--no-cache",
-    ]
+    given = ["review", "propose", "--classes", str(world / "id.txt"), "--source", f"coco={world / 'ood.json'}"]
     return [*given, *more]
 
 
@@ -98,7 +90,7 @@ def test_a_manifest_gives_the_classes(tmp_path: Path, world: Path, shell: Shell)
     source = write_small_world(tmp_path, n_closed=3, n_wilderness=12).coco_json
     manifest = min(Path("manifests/elephant").rglob("manifest.json")).parent
     given = ["review", "propose", "--manifest", str(manifest), "--source", f"coco-val2017={source}", "--json"]
-    data = shell.data(*given, "--no-cache")
+    data = shell.data(*given)
     assert data["inputs"][0]["use"] == "manifest"
     assert sum(data["counts"].values()) == len(json.loads(source.read_text())["images"])
 

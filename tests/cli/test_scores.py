@@ -59,15 +59,7 @@ def test_scores_go_into_detections_and_from_there_into_the_evaluation(
     assert (
         main(arguments({**arrays, "test": tmp_path / "id.npz"}, ids, "--method", "knn", "--method", "mahalanobis")) == 0
     )
-    evaluated = [
-        "evaluate",
-        "findmeifyoucan",
-        "--no-cache",
-        "--truth",
-        str(files["truth"]),
-        "--detections",
-        str(scored),
-    ]
+    evaluated = ["evaluate", "findmeifyoucan", "--truth", str(files["truth"]), "--detections", str(scored)]
     result = shell.data(*evaluated, "--scores", ids, "--json", "--score", "knn")
     assert {one["score"] for one in result["scored"]} == {"knn"}
     assert {row["value"] for row in result["details"] if row["detail"] == "id_detections"} == {30}

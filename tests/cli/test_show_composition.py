@@ -27,7 +27,7 @@ def folder(world: TaskWorld) -> Path:
 
 
 def test_the_table_states_the_hidden_unknowns(world: TaskWorld, folder: Path, shell: Shell) -> None:
-    lines = shell.out("show", folder, "--composition", *world.arguments(), "--no-cache").splitlines()
+    lines = shell.out("show", folder, "--composition", *world.arguments()).splitlines()
     heads = lines[1].split()
     assert heads == [
         *("part", "images", "annotated", "known", "previous", "unknown"),
@@ -47,7 +47,7 @@ def test_the_table_states_the_hidden_unknowns(world: TaskWorld, folder: Path, sh
 
 
 def test_json_and_csv(world: TaskWorld, folder: Path, tmp_path: Path, shell: Shell) -> None:
-    command = ["show", str(folder), "--composition", *world.arguments(), "--no-cache", "--json"]
+    command = ["show", str(folder), "--composition", *world.arguments(), "--json"]
     table = tmp_path / "classes.csv"
     data = shell.data(*command, "--out", table)
     assert data["digest"] == world.manifest.digest

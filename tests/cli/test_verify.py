@@ -24,7 +24,7 @@ def folder(world: SmallWorld, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def sources_of(world: SmallWorld) -> list[str]:
-    return [*world.arguments(), "--no-cache"]
+    return [*world.arguments()]
 
 
 def verified(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
@@ -46,7 +46,7 @@ def test_other_bytes_with_the_same_content(
 ) -> None:
     other = tmp_path / "instances_train2017.json"
     other.write_text(json.dumps(json.loads(world.coco_json.read_text(encoding="utf-8")), indent=1), encoding="utf-8")
-    sources = ["--source", f"coco={other}", "--no-cache"]
+    sources = ["--source", f"coco={other}"]
     status, data = verified(capsys, str(folder), *sources)
     assert status == 0
     assert [one["subject"] for one in data["findings"] if one["check"] == "files" and one["outcome"] == "note"] == [
@@ -62,11 +62,11 @@ def test_other_content(world: SmallWorld, folder: Path, tmp_path: Path, capsys: 
     content["images"] = [image for image in content["images"] if image["id"] != gone]
     other = tmp_path / "instances_train2017.json"
     other.write_text(json.dumps(content), encoding="utf-8")
-    status, data = verified(capsys, str(folder), "--source", f"coco={other}", "--no-cache")
+    status, data = verified(capsys, str(folder), "--source", f"coco={other}")
     assert status == 1
     failed = {(one["check"], one["subject"]) for one in data["findings"] if one["outcome"] == "failure"}
     assert ("images", "wilderness") in failed
-    both = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={other}", "--no-cache"]
+    both = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={other}"]
     status, data = verified(capsys, str(folder), *both, "--rebuild")
     assert status == 1
     assert any(one["check"] == "rebuild" and one["outcome"] == "failure" for one in data["findings"])
@@ -125,7 +125,7 @@ def test_what_passed_is_counted_in_one_line(
 ) -> None:
     other = tmp_path / "instances_train2017.json"
     other.write_text(json.dumps(json.loads(world.coco_json.read_text(encoding="utf-8")), indent=1))
-    given = ["verify", str(folder), "--source", f"coco={other}", "--no-cache"]
+    given = ["verify", str(folder), "--source", f"coco={other}"]
     outcomes = [one["outcome"] for one in shell.data(*given, "--json")["findings"]]
     notes = outcomes.count("note")
     # The closed part needs VOC2007, which was not given: nobody may take it for checked.

@@ -308,7 +308,7 @@ def shapes(tmp_path: Path) -> Path:
 
 
 def test_a_disk_that_refuses_names_the_file_and_leaves_no_folder(shapes: Path, tmp_path: Path) -> None:
-    command_line = ["cut", str(shapes), "-k", "2", "--no-cache", "--set", "restarts=0", "--on-error", "components=cut"]
+    command_line = ["cut", str(shapes), "-k", "2", "--set", "restarts=0", "--on-error", "components=cut"]
     command_line += ["--out", str(tmp_path / "new/deep"), "--json"]
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, json.dumps(command_line)], capture_output=True, text=True, check=False

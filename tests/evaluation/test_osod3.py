@@ -43,7 +43,7 @@ def scored(
     thetas: Sequence[str] = THETAS,
     **options: Any,
 ) -> dict[str, Any]:
-    source = open_path(paths["gt"], dataset="coco", part="test", cache=False)
+    source = open_path(paths["gt"], dataset="coco", part="test")
     truth = open_set_truth(source, open_set_classes(paths["classes"], "test"), outside=outside, view=view)
     read = read_task_detections(paths["detections"], truth.task, source)
     found = evaluate_case(truth, read.detections, tuple(VARIANTS.values()), thresholds_of(thetas), **options)
@@ -215,7 +215,7 @@ def test_refusals(tmp_path: Path) -> None:
     paths = write_world(tmp_path)
     with pytest.raises(UsageError, match="ascending"):
         scored(paths, thetas=("0.5", "0.1"))
-    source = open_path(paths["gt"], dataset="coco", part="test", cache=False)
+    source = open_path(paths["gt"], dataset="coco", part="test")
     truth = open_set_truth(source, open_set_classes(paths["classes"], "x"))
     read = read_task_detections(paths["detections"], truth.task, source).detections
     assert average_precisions(truth, read)["AP_unk"] == pytest.approx(22.7228, abs=1e-4)

@@ -26,7 +26,7 @@ def read(
 ) -> ReadDetections:
     classes = ("dog", "aeroplane", "cup")
     path = truth_file(folder, classes, 3, [(1, "dog"), (2, "cup"), (3, "aeroplane")])
-    source = open_path(path, dataset="coco", part="test", cache=False)
+    source = open_path(path, dataset="coco", part="test")
     truth = task_truth(source, task, ids, repeats=options.pop("repeats", "error"))
     if not isinstance(rows, Path):
         results = folder / "results.json"
@@ -98,7 +98,7 @@ def test_the_dataset_s_own_ids_are_not_taken_for_a_manifest_s(tmp_path: Path, se
     index = {name: number for number, name in enumerate((*known, *rng.sample(unknown, len(unknown))))}
     objects = [(image, rng.choice(names)) for image in range(1, 41)]
     path = truth_file(tmp_path, names, 40, objects)
-    source = open_path(path, dataset="coco", part="test", cache=False)
+    source = open_path(path, dataset="coco", part="test")
     for rest in (tuple(unknown), None):
         roles = ClassRoles("t1", (), known, rest, "here", index, (len(index), -1))
         task = numbered(roles, source)

@@ -169,7 +169,7 @@ def test_the_published_list_as_an_input(sources: dict[str, Source], tmp_path: Pa
     ours = built(sources)
     lines = [image for task in "1234" for image in ours.lists[f"t{task}-val"]]
     (tmp_path / "all_task_val.txt").write_text("".join(f"{line[5:]}\n" for line in lines))
-    listed = open_path(tmp_path / "all_task_val.txt", dataset="coco", part="val", cache=False)
+    listed = open_path(tmp_path / "all_task_val.txt", dataset="coco", part="val")
     manifest = built({**sources, "val-list": listed}, val="published")
     assert manifest.lists == ours.lists
     entry = next(one for one in manifest.header.sources if one.name == "val-list")
@@ -189,7 +189,7 @@ def test_a_presence_table_is_approximate(sources: dict[str, Source], files: tupl
     shown = classes_by_image(files[0])
     lines = [f"{image[5:]},{';'.join(sorted(names))}" for image, names in sorted(shown.items())]
     (tmp_path / "table.csv").write_text("image_id,classes\n" + "\n".join(lines) + "\n")
-    table = open_path(tmp_path / "table.csv", dataset="coco", part="train2017", cache=False)
+    table = open_path(tmp_path / "table.csv", dataset="coco", part="train2017")
     manifest = built({**sources, "coco-train2017": table})
     assert is_approximate(manifest.header)
     assert manifest.header.name == "owod/reowod-approximate"

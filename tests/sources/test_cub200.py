@@ -32,7 +32,7 @@ TEXTS = {
 
 
 def read_cub200(root: Path, part: str = "", **options: Any) -> Source:
-    return open_path(root, dataset="cub200", part=part, cache=False, **options)
+    return open_path(root, dataset="cub200", part=part, **options)
 
 
 def write(root: Path, **changed: str) -> Path:
@@ -98,16 +98,13 @@ def test_what_does_not_fit_together_is_refused_with_its_line(
 
 def test_opening_keeps_parts_apart(tmp_path: Path) -> None:
     root = write(tmp_path / "cub")
-    counts = [
-        len(open_path(root, dataset="cub200", part=part, cache=tmp_path / "cache").images)
-        for part in ("train", "test", "", "train")
-    ]
+    counts = [len(open_path(root, dataset="cub200", part=part).images) for part in ("train", "test", "", "train")]
     assert counts == [2, 1, 3, 2]
     assert parts_at(root, "cub200") == ("train", "test")
     with pytest.raises(UsageError):
-        open_path(root, dataset="cub200", part="val", cache=False)
+        open_path(root, dataset="cub200", part="val")
     with pytest.raises(MissingFileError):
-        open_path(tmp_path, dataset="cub200", part="train", cache=False)
+        open_path(tmp_path, dataset="cub200", part="train")
 
 
 @real_files("cub200_and_signs")

@@ -121,7 +121,7 @@ def outcome(act: Callable[[], Any]) -> Any:
 
 
 def truth_of(given: Any, bad_boxes: Any = "error") -> Any:
-    return outcome(lambda: columns_of(curation.open_source("mine", given, bad_boxes=bad_boxes, cache=False)))
+    return outcome(lambda: columns_of(curation.open_source("mine", given, bad_boxes=bad_boxes)))
 
 
 @st.composite

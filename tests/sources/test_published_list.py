@@ -283,12 +283,12 @@ def check_forms_of_published_files(shared: Path) -> None:
 
 def test_a_list_of_ids_is_a_source_in_its_order(tmp_path: Path) -> None:
     path = written(tmp_path / "list.txt", "\ufeff000000000139\r\ncoco:000000000009\n\nimages/25.jpg\n7")
-    source = open_path(path, dataset="coco", part="val", cache=False)
+    source = open_path(path, dataset="coco", part="val")
     assert source.images.native.tolist() == ["000000000139", "000000000009", "000000000025", "000000000007"]
     assert source.images.numbers.tolist() == [139, 9, 25, 7]
     assert (source.objects, len(source.class_pairs()[0])) == (None, 0)
     assert (source.files[0].name, source.files[0].rows) == ("list.txt", 4)
-    voc = open_path(written(path, "2008_000008\n2008_000015\n"), dataset="voc2012", part="val", cache=False)
+    voc = open_path(written(path, "2008_000008\n2008_000015\n"), dataset="voc2012", part="val")
     assert voc.image_ids.tolist() == ["voc2012:2008_000008", "voc2012:2008_000015"]
 
 
@@ -306,4 +306,4 @@ def test_a_list_of_ids_is_a_source_in_its_order(tmp_path: Path) -> None:
 )
 def test_what_is_no_list_of_ids(tmp_path: Path, content: bytes, error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
-        open_path(written(tmp_path / "list.txt", content), dataset="coco", part="val", cache=False)
+        open_path(written(tmp_path / "list.txt", content), dataset="coco", part="val")

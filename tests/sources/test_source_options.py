@@ -26,7 +26,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
 
 
 def opened(*given: str, slots: Sequence[SourceSlot] = BENCHMARK.slots) -> dict[str, Source]:
-    return open_slots(pairs(given, "--source"), slots, Reading(cache=False))
+    return open_slots(pairs(given, "--source"), slots, Reading())
 
 
 def test_a_dataset_s_root_gives_every_part_it_offers(world: SmallWorld) -> None:

@@ -24,7 +24,7 @@ from tests.real_files import real_files
 def read(folder: Path, text: str | bytes, *, name: str = "table.csv", **options: Any) -> Source:
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return open_path(path, **({"dataset": "mine", "part": "test", "cache": False} | options))
+    return open_path(path, **({"dataset": "mine", "part": "test"} | options))
 
 
 def statements(source: Source) -> list[tuple[str, str]]:
@@ -169,17 +169,17 @@ def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, worl
 @real_files("coco_table")
 def check_the_table_of_coco_has_its_published_figures(shared: Path) -> None:
     path = shared / "data/coco/presence_2014_2017.csv"
-    source = open_path(path, dataset="coco", part="train2017", cache=False)
+    source = open_path(path, dataset="coco", part="train2017")
     assert (len(source.images), source.files[0].rows) == (117_266, 122_218)
     assert source.presence is not None
     assert (np.diff(source.presence[:, 0]) >= 0).all()
     assert len(np.unique(source.presence, axis=0)) == len(source.presence)
-    assert len(open_path(path, dataset="coco", part="val2014", cache=False).images) == 40_137
+    assert len(open_path(path, dataset="coco", part="val2014").images) == 40_137
 
 
 @real_files("coco_table")
 def check_the_rows_of_val2017_say_what_its_boxes_say(shared: Path) -> None:
-    table = open_path(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="val2017", cache=False)
+    table = open_path(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="val2017")
     boxes = read_coco(shared / "data/coco/instances_val2017_rebuilt.json", part="val2017")
     assert len(table.images) == 4952
     assert set(statements(table)) == set(statements(boxes))
@@ -187,7 +187,7 @@ def check_the_rows_of_val2017_say_what_its_boxes_say(shared: Path) -> None:
 
 @real_files("coco_table")
 def check_the_rows_of_train2017_miss_classes_and_add_none(shared: Path) -> None:
-    table = open_path(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="train2017", cache=False)
+    table = open_path(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="train2017")
     official = read_coco(shared / "data/coco/mini/annotations/instances_train2017.json", part="train2017")
     drawn = set(statements(official))
     images = {image for image, _ in drawn}

@@ -272,7 +272,7 @@ def _existing(name: str, folder: Path) -> Path:
 
 def _opened_labels(labels: Mapping[str, Any], reading: Reading) -> dict[str, Source]:
     return {
-        name: as_source(given_labels, dataset="labels", part="", cache=reading.cache, bad_boxes=reading.bad_boxes)
+        name: as_source(given_labels, dataset="labels", part="", bad_boxes=reading.bad_boxes)
         for name, given_labels in labels.items()
     }
 

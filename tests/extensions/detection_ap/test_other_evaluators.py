@@ -56,7 +56,7 @@ def test_minus_one_is_undefined_with_the_reason_and_never_a_number() -> None:
 
 def test_the_numbers_of_pycocotools_itself_are_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = coco.files(tmp_path)
-    words = ["evaluate", "coco", "--no-cache", "--truth", str(paths["truth"]), "--detections", str(paths["detections"])]
+    words = ["evaluate", "coco", "--truth", str(paths["truth"]), "--detections", str(paths["detections"])]
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 

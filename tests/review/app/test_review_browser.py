@@ -41,7 +41,7 @@ def page() -> Iterator[Any]:
 def drawn(review_environment: dict[str, str], tmp_path: Path) -> Iterator[ReviewServer]:
     """A server on drawn images, in the order of their numbers."""
     annotations, photos = draw_photos(tmp_path / "drawn", DRAWN)
-    given = ("--name", tmp_path.name, "--source", f"coco={annotations}", "--photos", str(photos), "--no-cache")
+    given = ("--name", tmp_path.name, "--source", f"coco={annotations}", "--photos", str(photos))
     server = ReviewServer(tmp_path / "review", review_environment, given)
     server.start()
     yield server
@@ -241,7 +241,7 @@ def test_a_stage_has_its_own_keys_and_esc_closes_the_view(
 ) -> None:
     annotations, photos = draw_photos(tmp_path / "drawn", 8)
     given = ("--name", "candidates", "--source", f"coco={annotations}", "--photos", str(photos), "--stage", "candidate")
-    server = ReviewServer(tmp_path / "review", review_environment, (*given, "--no-cache"))
+    server = ReviewServer(tmp_path / "review", review_environment, given)
     server.start()
     try:
         someone = Reviewer(page, server)

@@ -369,7 +369,7 @@ def coco_source(folder: Path) -> Source:
     images = [{"id": n, "file_name": f"{n:012d}.jpg", "width": 40, "height": 30} for n in (7, 3, 5)]
     content = {"images": images, "annotations": [], "categories": [{"id": 1, "name": "cat"}]}
     path.write_text(json.dumps(content))
-    return open_path(path, dataset="coco", part="val2017", cache=False)
+    return open_path(path, dataset="coco", part="val2017")
 
 
 def folder_with(folder: Path, *names: str) -> PhotoFolder:
@@ -398,7 +398,7 @@ def test_a_source_given_twice_or_without_photos_is_refused(tmp_path: Path) -> No
 
 def test_a_list_of_ids_has_photos(tmp_path: Path) -> None:
     (tmp_path / "ids.txt").write_text("3\n")
-    one = open_path(tmp_path / "ids.txt", dataset="coco", part="", cache=False)
+    one = open_path(tmp_path / "ids.txt", dataset="coco", part="")
     folder = folder_with(tmp_path / "p", "000000000003.jpg")
     assert photos_of_sources({"coco": one}, {"": folder})[0].path is not None
 
