@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, cast
 
-from curation.core.errors import CurationWarning, MissingExtraError, MissingFileError, PathEscapeError
-from curation.core.files import inside, missing_path, open_binary
+from curation.core.errors import CurationWarning, MissingExtraError, MissingFileError
+from curation.core.files import missing_path, open_binary
 
 _SHOWN = 3
 _STAMPS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
@@ -147,29 +147,6 @@ def _stays_below(path: str, root: str) -> bool:
         return Path(os.path.realpath(path, strict=True)).is_relative_to(root)
     except OSError:
         return False
-
-
-def below(root: str, name: str) -> str:
-    """Return the path or address that a name from a file means: relative to a root, or beginning with it.
-
-    Raises
-    ------
-    PathEscapeError
-        It leads elsewhere: through ``..``, another address, a chain of file systems (``::``), or a link.
-    """
-    start = root if root.endswith("/") else f"{root}/"
-    if is_address(root):
-        inner = name.removeprefix(start)
-        parts = inner.replace("\\", "/").split("/")
-        if ".." in parts or is_address(inner) or "::" in inner or inner.startswith("/") or "\0" in inner:
-            raise PathEscapeError(
-                "A path leads outside its folder", where=root, expected="a path below it", found=name[:200]
-            )
-        return start + inner
-    try:
-        return str(inside(Path(root), name.removeprefix(start)))
-    except (ValueError, OSError) as error:
-        raise PathEscapeError("Invalid path", where=root, found=f"{name[:100]!a}: {error}"[:200]) from None
 
 
 def last_name(address: str) -> str:

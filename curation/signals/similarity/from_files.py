@@ -107,8 +107,7 @@ def embed(
         the photos of a source, or of all (default: the source's own root; repeatable); without a source every photo
         below a folder, without annotations
     corpus
-        photos of any number, into shards of Parquet instead of a store: a folder, tar shards or Parquet files with
-        paths; a path or an address
+        photos of any number, into shards of Parquet instead of a store: a folder or tar shards; a path or an address
     namespace
         of the ids of --photos without a source: NAME:PATH-BELOW-DIR
     texts
@@ -354,7 +353,7 @@ def duplicates(
     Parameters
     ----------
     images
-        photos of a folder, in tar shards, or listed in Parquet files; a path or an address
+        photos of a folder, or in tar shards; a path or an address
     against
         only pairs of a photo of --photos and one of this corpus
     distance
