@@ -18,9 +18,8 @@ from curation.core.errors import AnnotationFormatError, ImageIdError
 from curation.core.ids import MAX_NATIVE_LENGTH, ImageId, check_native, native_of
 from curation.core.json_text import refuse_repeated_keys
 from curation.core.reading import InputFile
-from curation.sources.content import KIND
 from curation.sources.datasets import COCO_CATEGORIES, named_by_file, namespace_of
-from curation.sources.integrity import Finder, Ids, Where, check_unique, finder, sound_objects
+from curation.sources.integrity import KIND, Finder, Ids, Where, check_unique, finder, sound_objects
 from curation.sources.source import (
     POSES,
     Bools,

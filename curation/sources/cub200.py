@@ -9,8 +9,7 @@ import numpy as np
 
 from curation.core.errors import AnnotationFormatError, DanglingIdError, MissingFileError, UsageError
 from curation.core.reading import utf8_text
-from curation.sources.content import SmallFiles, check_image_name
-from curation.sources.integrity import check_unique, sound_objects
+from curation.sources.integrity import SmallFiles, check_image_name, check_unique, sound_objects
 from curation.sources.source import Categories, Floats, Images, Int64s, Objects, Source
 from curation.sources.source_specs import BadBoxes
 

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from curation.core.arguments import shown, values_of_array
-from curation.core.errors import AnnotationFormatError, PredictionError, UsageError
+from curation.core.errors import AnnotationFormatError, UsageError
 from curation.sources.coco import record_place
 
 _BOX = ("x", "y", "w", "h")
@@ -89,7 +89,6 @@ def results_bytes(detections: Any) -> bytes:
     rows = None if isinstance(detections, Mapping) else _rows(detections)
     if rows is None:
         raise UsageError("Unsupported detection type", expected=_DETECTIONS, found=shown(detections))
-    name = type(detections).__name__
     if rows and {"boxes", "scores", "labels"} <= rows[0].keys():
         column_names = {"scores": "score", "labels": "category"}
         rows = [
@@ -100,7 +99,7 @@ def results_bytes(detections: Any) -> bytes:
         for row in rows:
             if not isinstance(row["category"], str):
                 row["category_id"] = row.pop("category")
-    return encoded_json([_with_bbox(row, number, name) for number, row in enumerate(rows)])
+    return encoded_json([_with_bbox(row) for row in rows])
 
 
 def encoded_json(value: Any) -> bytes:
@@ -225,18 +224,13 @@ def _numbers(value: Any) -> Any:
     return [float(number) if type(number) is int and abs(number) <= _EXACT else number for number in plain]
 
 
-def _box_of(row: Mapping[str, Any], where: str) -> Any:
-    """Return the box that a row states as ``bbox``, as ``x, y, w, h``, or as both alike; None where it states none."""
-    by_columns = _numbers([row[name] for name in _BOX]) if all(name in row for name in _BOX) else None
-    has_columns = by_columns is not None and not all(map(_is_missing, by_columns))
-    if "bbox" not in row or (not hasattr(row["bbox"], "__len__") and _is_missing(row["bbox"])):
-        return by_columns if has_columns else None
-    box = _numbers(row["bbox"])
-    if has_columns and box != by_columns:
-        raise AnnotationFormatError(
-            "A row has two boxes", where=where, expected="bbox, or x, y, w, h", found=f"{box} and {by_columns}"[:200]
-        )
-    return box
+def _box_of(row: Mapping[str, Any]) -> Any:
+    """Return the box that a row states as ``bbox``, else as ``x, y, w, h``; None where it states none."""
+    box = row.get("bbox")
+    if box is None or (not hasattr(box, "__len__") and _is_missing(box)):
+        box = [row.get(name) for name in _BOX]
+        return None if all(map(_is_missing, box)) else _numbers(box)
+    return _numbers(box)
 
 
 def _require_columns(columns: Iterable[Any]) -> None:
@@ -266,7 +260,7 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[dict[st
         image_id = row.get("image_id")
         image = images.setdefault(_key(image_id), {"id": image_id})
         _state(image, row, _OF_IMAGE, f"{where}, image {image_id!s:.80}")
-        category, box = row.get("category"), _box_of(row, where)
+        category, box = row.get("category"), _box_of(row)
         if _is_missing(category):
             if box is not None and (not isinstance(box, list | tuple) or any(value != 0 for value in box)):
                 raise AnnotationFormatError("A box has no class", where=where, expected="a category", found=str(box))
@@ -355,17 +349,13 @@ def _numbered(classes: list[dict[str, Any]], name: str) -> tuple[list[dict[str, 
     return categories, bool(with_ids) or kinds == {int}
 
 
-def _with_bbox(row: dict[str, Any], number: int, name: str) -> dict[str, Any]:
+def _with_bbox(row: dict[str, Any]) -> dict[str, Any]:
     """Return a detection with its box as ``bbox``, and without what is missing of its class."""
     detection = row | {key: None for key in ("category", "category_id") if key in row and _is_missing(row[key])}
-    if not all(key in row for key in _BOX):
+    if "bbox" in row or not all(key in row for key in _BOX):
         return detection
-    try:
-        box = _box_of(row, record_place(name, "rows", number))
-    except AnnotationFormatError as error:
-        raise PredictionError(error.what, where=error.where, expected=error.expected, found=error.found) from None
-    rest = {key: value for key, value in detection.items() if key not in (*_BOX, "bbox")}
-    return rest | {"bbox": [row[key] for key in _BOX] if "bbox" not in row else box}
+    rest = {key: value for key, value in detection.items() if key not in _BOX}
+    return rest | {"bbox": [row[key] for key in _BOX]}
 
 
 def _boxes_of_image(row: Mapping[str, Any], column_names: Mapping[str, str], where: str) -> list[dict[str, Any]]:

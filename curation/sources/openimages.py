@@ -26,8 +26,7 @@ from curation.core.errors import (
 )
 from curation.core.reading import InputFile, beginning
 from curation.core.tables import csv_rows
-from curation.sources.content import KIND
-from curation.sources.integrity import check_unique, objects_at
+from curation.sources.integrity import KIND, check_unique, objects_at
 from curation.sources.source import Categories, FileRecord, Images, Int32s, Objects, Source
 from curation.sources.source_specs import BadBoxes
 from curation.sources.table import read_columns
@@ -53,15 +52,8 @@ _PART_IN_NAME = re.compile(r"(?:\A|[-_])(train|validation|test)-annotations-bbox
 _LABEL = re.compile(r"/[mgt]/[A-Za-z0-9_]+\Z")
 _ID = "^[0-9a-f]{16}$"
 _MAX_SIDE = 1_000_000
-_FLAGS = {
-    "occluded": "IsOccluded",
-    "truncated": "IsTruncated",
-    "crowd": "IsGroupOf",
-    "depiction": "IsDepiction",
-    "inside": "IsInside",
-}
+_FLAGS = {"occluded": "IsOccluded", "truncated": "IsTruncated", "crowd": "IsGroupOf"}
 """Column of the file by name in `Objects`."""
-_ALWAYS = ("occluded", "truncated", "crowd")
 _UNSTATED, _EMPTY = -1, 2
 _NO_CLASS, _NO_IMAGE = "of a class without description", "on an image that is not listed"
 _LEAVES_OUT = "--on-error boxes=drop leaves such boxes out and counts them"
@@ -393,6 +385,6 @@ def _flags(table: Any, where: Callable[[int], str]) -> dict[str, Any]:
                 value = "nothing" if values[row] == _EMPTY else str(values[row])
                 raise AnnotationFormatError(f"{name} is none of -1, 0 and 1", where=where(row), found=value)
             flags[flag] = values
-        elif flag in _ALWAYS:
+        else:
             flags[flag] = np.full(len(table), _UNSTATED, np.int8)
     return flags

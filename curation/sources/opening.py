@@ -21,13 +21,13 @@ from curation.core.files import missing_path
 from curation.core.reading import InputFile
 from curation.core.writing import add_input
 from curation.sources.coco import parse_coco, read_coco
-from curation.sources.content import KIND
 from curation.sources.cub200 import PARTS as CUB200_PARTS
 from curation.sources.cub200 import locate_cub200, read_cub200
 from curation.sources.datasets import family, is_listed, namespace_of
 from curation.sources.fiftyone_view import FILE_NAME, coco_of_view, is_named, is_view, listed_categories, load_named
 from curation.sources.imagenet import read_imagenet
 from curation.sources.in_memory import coco_bytes, encoded_json
+from curation.sources.integrity import KIND
 from curation.sources.mtsd import locate_mtsd, mtsd_parts, read_mtsd
 from curation.sources.openimages import is_box_file, offered_parts, read_openimages
 from curation.sources.published_list import read_listed

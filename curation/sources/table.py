@@ -13,9 +13,8 @@ from curation.core.columns import distinct
 from curation.core.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
 from curation.core.ids import native_of
 from curation.core.tables import csv_header
-from curation.sources.content import check_image_name
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family, namespace_of
-from curation.sources.integrity import check_label, check_unique
+from curation.sources.integrity import check_image_name, check_label, check_unique
 from curation.sources.source import Categories, FileRecord, Images, Source
 
 if TYPE_CHECKING:

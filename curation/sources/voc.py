@@ -20,9 +20,8 @@ from curation.core.errors import AnnotationFormatError, ForeignClassError, Missi
 from curation.core.files import inside, read_bytes
 from curation.core.reading import utf8_text
 from curation.core.wording import counted
-from curation.sources.content import SmallFiles, check_image_name, record_of_many
 from curation.sources.datasets import VOC_NAMES, family, namespace_of
-from curation.sources.integrity import Where, check_unique, sound_objects
+from curation.sources.integrity import SmallFiles, Where, check_image_name, check_unique, record_of_many, sound_objects
 from curation.sources.source import POSES, Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes
 from curation.sources.yolo import missing_yaml

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from curation.core.errors import AnnotationFormatError, DuplicateIdError, MissingFileError, PathEscapeError
-from curation.sources.content import SmallFiles, listed_names, paths_below
+from curation.sources.integrity import SmallFiles, listed_names, paths_below
 
 
 def test_the_digest_is_that_of_the_sorted_lines_of_a_checksum_file(tmp_path: Path) -> None:

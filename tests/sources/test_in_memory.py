@@ -294,7 +294,6 @@ ROW = {"image_id": 1, "category": "owl", "x": 1, "y": 2, "w": 3, "h": 4, "width"
         ([{**ROW, "category_id": 1}, {**ROW, "category_id": 2}], "differ in category_id.*1 and 2"),
         ([{**ROW, "category_id": 1}, {**ROW, "category": "ant"}], "no category_id.*'ant'"),
         ([{**ROW, "category_id": 1}, {**ROW, "category": "ant", "category_id": 1}], "same category id"),
-        ([{**ROW, "bbox": [1, 2, 3, 5]}], "two boxes"),
         ([{**ROW, "category": None}], "box has no class"),
     ],
 )

@@ -59,7 +59,7 @@ TABLE = "uid,img_path,mask_path,patient_id,split,dx\n1,i/a.png,m/a.png,p 1,train
         ("a.txt", "a b.jpg -1\nc.jpg 1\n", "imglist", ["a b.jpg", "c.jpg"]),
         ("a.txt", "a.jpg 1.5 2.5\nb.jpg 3 4\n", "file and labels", ["a.jpg", "b.jpg"]),
         ("a.txt", "a.jpg 1,2,3,4,0 5,6,7,8,1\nb.jpg 1,2,3,4,0\n", "file and labels", ["a.jpg", "b.jpg"]),
-        ("a.txt", "1 001.A/b.jpg\n2 001.A/c.jpg\n", "numbered files", ["001.A/b.jpg", "001.A/c.jpg"]),
+        ("a.txt", "1 001.A/b.jpg\n2 001.A/c.jpg\n", "imglist", ["001.A/b.jpg", "001.A/c.jpg"]),
         ("a.txt", "0 a.jpg\n1 b.jpg\n0 c.jpg\n", "imglist", ["a.jpg", "b.jpg", "c.jpg"]),
         ("a.txt", "3 120 l\n3  120 r\n", "frames", ["3/120/l", "3/120/r"]),
         ("a.txt", "s/1 0000000005\ns/1 0000000006\ns/2 0000000005\n", "frames", [
