@@ -52,8 +52,15 @@ _PART_IN_NAME = re.compile(r"(?:\A|[-_])(train|validation|test)-annotations-bbox
 _LABEL = re.compile(r"/[mgt]/[A-Za-z0-9_]+\Z")
 _ID = "^[0-9a-f]{16}$"
 _MAX_SIDE = 1_000_000
-_FLAGS = {"occluded": "IsOccluded", "truncated": "IsTruncated", "crowd": "IsGroupOf"}
+_FLAGS = {
+    "occluded": "IsOccluded",
+    "truncated": "IsTruncated",
+    "crowd": "IsGroupOf",
+    "depiction": "IsDepiction",
+    "inside": "IsInside",
+}
 """Column of the file by name in `Objects`."""
+_ALWAYS = ("occluded", "truncated", "crowd")
 _UNSTATED, _EMPTY = -1, 2
 _NO_CLASS, _NO_IMAGE = "of a class without description", "on an image that is not listed"
 _LEAVES_OUT = "--on-error boxes=drop leaves such boxes out and counts them"
@@ -385,6 +392,6 @@ def _flags(table: Any, where: Callable[[int], str]) -> dict[str, Any]:
                 value = "nothing" if values[row] == _EMPTY else str(values[row])
                 raise AnnotationFormatError(f"{name} is none of -1, 0 and 1", where=where(row), found=value)
             flags[flag] = values
-        else:
+        elif flag in _ALWAYS:
             flags[flag] = np.full(len(table), _UNSTATED, np.int8)
     return flags

@@ -59,6 +59,8 @@ from curation.sources.text_lines import (
 
 PHOTO_SUFFIX = r"\.(?:jpe?g|png)"
 _SUFFIX = re.compile(rf"{PHOTO_SUFFIX}\Z", re.IGNORECASE)
+_ROOTED = re.compile(rb"(/[^\s.]+?)/?[ \t\r]*\n(?=[^\n]+\.[A-Za-z0-9]{2,5}\t\d+\r?\n)")
+_FILLED = re.compile(rb"(?m)^(?=.)")
 _CLIMBING = re.compile(rb"^(?:/|.*(?:^|/)\.\.(?:/|$))", re.MULTILINE)
 MAX_BYTES = 1 << 30
 LIST_SUFFIXES = (".txt", ".list", ".lst", ".csv", ".tsv", ".json", ".jsonl", ".odgt", "")
@@ -174,6 +176,11 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
             expected="one image a line", found=f"{boxes} numbers in a line",
             hint="audit the lists that name the images, or the annotations as a source: --source NAME=PATH",
         )  # fmt: skip
+    if rooted := _ROOTED.match(data):
+        # Manifests of audio: line 1 is the folder of all files.
+        below = _from_text(b"\n" + data[rooted.end() :], path)
+        inside = tuple(replace(part, paths=_FILLED.sub(rooted[1] + b"/", part.paths)) for part in below["lists"])
+        return below | {"lists": inside, "notes": (f"line 1 is the folder of all files: {rooted[1].decode()!a}",)}
     ended = data.endswith(b"\n")
     if not ended:
         data += b"\n"

@@ -190,6 +190,8 @@ class Objects:
         Positions in `POSES`.
     original : ndarray of object, shape (m,), or None
         The class an object had before a protocol renamed it (``orig_category`` of a JSON file), ``""`` where unstated.
+    depiction, inside : ndarray of bool, shape (m,), or None
+        Open Images: a drawing of the object and no real one; an object seen from its inside. None: no such column.
     """
 
     __repr__, __eq__ = short_repr, _equal
@@ -205,6 +207,8 @@ class Objects:
     occluded: Bools
     pose: npt.NDArray[np.int8]
     original: Texts | None = None
+    depiction: Bools | None = None
+    inside: Bools | None = None
 
     def __len__(self) -> int:
         return len(self.image)

@@ -47,15 +47,20 @@ def test_every_column_of_the_published_file_is_kept(tmp_path: Path) -> None:
     assert objects.image.tolist() == [0, 0, 1, 1]
     assert objects.category.tolist() == [0, 0, 1, 2]
     assert objects.numbers.tolist() == [1, 2, 3, 4]
-    flags = {name: getattr(objects, name).tolist() for name in ("occluded", "truncated", "crowd")}
+    flags = {
+        name: getattr(objects, name).tolist() for name in ("occluded", "truncated", "crowd", "depiction", "inside")
+    }
     assert flags == {
         "occluded": [False, False, True, False],
         "truncated": [True, False, False, False],
         "crowd": [False, False, True, False],
+        "depiction": [False, False, True, False],
+        "inside": [False, False, False, True],
     }
     assert source.unit_boxes
     assert source.dropped == {
-        f"{flag} flags that are not stated (read as 0)": 1 for flag in ("IsGroupOf", "IsOccluded", "IsTruncated")
+        f"{flag} flags that are not stated (read as 0)": 1
+        for flag in ("IsDepiction", "IsGroupOf", "IsInside", "IsOccluded", "IsTruncated")
     }
 
 
@@ -175,11 +180,12 @@ def test_a_bad_box_is_refused_with_its_row_or_counted(tmp_path: Path, corners: s
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (ROWS[0][:-5] + ",0,0", "IsGroupOf is none of"),
-        (ROWS[0][:-5] + "2,0,0", "IsGroupOf is none of"),
+        (ROWS[0][:-1], "IsInside is none of"),
+        (ROWS[0][:-1] + "2", "IsInside is none of"),
         (ROWS[0].replace("000002b6", "000002B6"), "image id"),
         ("../" + ROWS[0], "image id"),
         (ROWS[0][:44], "cannot be read"),
+        (ROWS[0] + "\x1b[31m", "cannot be read"),
     ],
 )
 def test_a_malformed_row_is_refused_under_every_policy(tmp_path: Path, row: str, message: str) -> None:
@@ -206,6 +212,7 @@ def test_columns_that_a_file_lacks_are_told(tmp_path: Path) -> None:
     source = read_openimages(tmp_path, "train")
     objects = objects_of(source)
     assert objects.crowd.tolist() == [True]
+    assert objects.depiction is objects.inside is None
     assert source.dropped == {
         "IsOccluded flags that are not stated (read as 0)": 1,
         "IsTruncated flags that are not stated (read as 0)": 1,
@@ -301,8 +308,8 @@ def test_any_rows_are_what_python_reads_wherever_blocks_end(
     assert objects.category.tolist() == [keys.index(row[2]) for row in cells]
     corners = [[float(cell) for cell in row[4:8]] for row in cells]
     assert objects.boxes.tolist() == [[left, top, right - left, bottom - top] for left, right, top, bottom in corners]
-    flags = [getattr(objects, name).tolist() for name in ("occluded", "truncated", "crowd")]
-    assert [list(row) for row in zip(*flags, strict=True)] == [[cell == "1" for cell in row[8:11]] for row in cells]
+    flags = [getattr(objects, name).tolist() for name in ("occluded", "truncated", "crowd", "depiction", "inside")]
+    assert [list(row) for row in zip(*flags, strict=True)] == [[cell == "1" for cell in row[8:]] for row in cells]
     assert objects.numbers.tolist() == list(range(1, len(cells) + 1))
 
 
