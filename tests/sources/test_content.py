@@ -31,10 +31,6 @@ def test_a_name_that_leads_outside_is_refused(tmp_path: Path, name: str) -> None
         paths_below(tmp_path, [name])
 
 
-def test_plain_names_are_joined(tmp_path: Path) -> None:
-    assert paths_below(tmp_path, ["a.json", "x/_-b.c.json"]) == [f"{tmp_path}/a.json", f"{tmp_path}/x/_-b.c.json"]
-
-
 def test_lists_hold_each_name_once() -> None:
     assert listed_names(b"\xef\xbb\xbfa\r\n\n b \n", "list.txt") == ("a", "b")
     with pytest.raises(DuplicateIdError, match="same image"):

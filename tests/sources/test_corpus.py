@@ -1,7 +1,6 @@
 """Blocks of a corpus: every photo once, read by the worker, and whatever is hostile refused with words."""
 
 import io
-import os
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -55,17 +54,6 @@ def test_photos_below_a_folder_have_their_path_as_id(tmp_path: Path) -> None:
         assert len(PhotoFolder(tmp_path).paths) == len(expected)
 
 
-def test_blocks_are_of_so_many_photos_and_change_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus, "PHOTOS", 2)
-    for number in range(5):
-        (tmp_path / f"{number}.jpg").write_text("photo")
-    before = list(corpus_blocks(tmp_path))
-    os.utime(tmp_path / "3.jpg", (1, 1))
-    after = list(corpus_blocks(tmp_path))
-    assert [one.name for one in after] == ["photos 0", "photos 2", "photos 4"]
-    assert [one.key == two.key for one, two in zip(before, after, strict=True)] == [True, False, True]
-
-
 def test_shards_go_before_the_tables_and_captions_beside_them(tmp_path: Path) -> None:
     for shard in ("00", "01"):
         members = {f"{shard}7.jpg": b"one", f"{shard}7.json": b"{}", f"{shard}8.png": b"two"}
@@ -73,13 +61,6 @@ def test_shards_go_before_the_tables_and_captions_beside_them(tmp_path: Path) ->
     expected = {"00.tar/007.jpg": "one", "00.tar/008.png": "two", "01.tar/017.jpg": "one", "01.tar/018.png": "two"}
     assert found(tmp_path) == expected
     assert list(found(tmp_path / "00.tar")) == ["00.tar/007.jpg", "00.tar/008.png"]
-
-
-def test_members_of_a_shard_are_read_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.tar").write_bytes(tar_of({f"{number}.jpg": bytes(100) for number in range(10)}))
-    monkeypatch.setattr(corpus, "_TABLE_BYTES", 300)
-    (block,) = corpus_blocks(tmp_path / "a.tar")
-    assert [table.num_rows for table in block.tables()] == [3, 3, 3, 1]
 
 
 def test_hostile_members_are_rows_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

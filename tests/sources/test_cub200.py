@@ -56,18 +56,6 @@ def test_a_part_holds_its_images_each_with_its_bird(tmp_path: Path) -> None:
     assert objects.boxes.tolist() == [[139, 30, 153, 264], [26.5, 26, 291, 229]]
 
 
-def test_the_order_of_lines_in_the_other_lists_does_not_matter(tmp_path: Path) -> None:
-    turned = {
-        name.removesuffix(".txt"): "".join(reversed(text.splitlines(keepends=True))) for name, text in TEXTS.items()
-    }
-    plain = read_cub200(write(tmp_path / "a"))
-    other = read_cub200(write(tmp_path / "b", **(turned | {"images": TEXTS[IMAGES]})))
-    one, two = plain.require_objects("the test"), other.require_objects("the test")
-    names = [[source.categories.names[k] for k in objects.category] for source, objects in ((plain, one), (other, two))]
-    assert names[0] == names[1]
-    assert one.boxes.tolist() == two.boxes.tolist()
-
-
 @pytest.mark.parametrize(
     ("changed", "error", "where"),
     [

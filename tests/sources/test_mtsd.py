@@ -10,7 +10,6 @@ from curation.core.errors import AnnotationFormatError, BoxError, MissingFileErr
 from curation.sources.mtsd import OTHER_SIGN
 from curation.sources.opening import open_path, parts_at
 from curation.sources.source import Source
-from tests.real_files import real_files
 
 KEYS = ("_-0hTvp4bzIrz1nXHZ1gQA", "-AbCdEfGhIjKlMnOpQrSt0", "zz9")
 
@@ -161,12 +160,3 @@ def test_absent_folders_splits_and_policies_are_told(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="no split") as caught:
         read_mtsd(root, "val")
     assert caught.value.expected == "train, test"
-
-
-@real_files("cub200_and_signs")
-def check_the_real_labels_are_read_as_they_are(shared: Path, tmp_path: Path) -> None:
-    labels = (shared / "data/mtsd/classes_401.txt").read_text().split()
-    signs = [sign(label, (1, 1, 2 + place, 3)) for place, label in enumerate(labels)]
-    source = read_mtsd(write(tmp_path, {"a": {"width": 999, "height": 9, "objects": signs}}), "train")
-    assert list(source.categories.names) == sorted(labels)
-    assert len(source.categories) == 401

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import curation
-from curation.cli import main
 from curation.core.errors import CurationError
 from curation.sources.opening import open_path, parts_at
 
@@ -90,33 +89,6 @@ def test_a_polygon_is_the_box_around_it(tmp_path: Path) -> None:
     (root / "labels/val/c_3.txt").write_text("1 0.25 0.5 0.5 0.25 0.75 0.5 0.5 0.75\n")
     objects = open_path(root, dataset="toy", part="val").require_objects("a test")
     assert objects.boxes[-1].tolist() == [16, 16, 32, 32]
-
-
-def test_a_yolo_truth_gives_the_numbers_of_coco_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    root = write_yolo(tmp_path / "toy")
-    numbers = {stem: n for n, stem in enumerate(SIZES, 1)}
-    truth = {
-        "images": [
-            {"id": numbers[stem], "file_name": f"{stem}.png", "width": w, "height": h} for stem, (w, h) in SIZES.items()
-        ],
-        "annotations": [
-            {"id": n, "image_id": numbers[stem], "category_id": number, "bbox": box, "area": box[2] * box[3]}
-            for n, (stem, number, box) in enumerate(
-                ((stem, number, box) for stem, boxes in BOXES.items() for number, box in boxes), 1
-            )
-        ],
-        "categories": [{"id": 0, "name": "cat"}, {"id": 1, "name": "dog"}],
-    }
-    (tmp_path / "truth.json").write_text(json.dumps(truth))
-    (tmp_path / "found.csv").write_text(
-        "image,category,x,y,w,h,score\na_1.png,cat,11,20,30,40,0.9\na_1.png,dog,0,0,50,50,0.8\nb_2.png,dog,5,90,20,200,0.7\n"
-    )
-    told = []
-    for given in (["--truth", str(tmp_path / "truth.json")], ["--truth", str(root), "--image-set", "val"]):
-        assert main(["evaluate", "coco", *given, "--detections", str(tmp_path / "found.csv"), "--json"]) == 0
-        told.append([(one["measure"], one["value"]) for one in json.loads(capsys.readouterr().out)["measures"]])
-    assert told[0] == told[1]
-    assert dict(told[0])["AP50"] > 50
 
 
 def broken(root: Path, what: str) -> None:
