@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.core.errors import AnnotationFormatError, ImageIdError
-from curation.core.ids import MAX_NATIVE_LENGTH, ImageId, check_native, native_of
+from curation.core.ids import MAX_NATIVE_LENGTH, check_native, native_of
 from curation.core.json_text import refuse_repeated_keys
 from curation.core.reading import InputFile
 from curation.sources.datasets import COCO_CATEGORIES, named_by_file, namespace_of
@@ -49,9 +49,7 @@ _LEAVE_OUT = "curation inspect FILE names the command that leaves such annotatio
 _RENUMBER = "curation inspect FILE --renumber NEW.json counts the annotations from 1"
 
 
-def read_coco(
-    path: Path, *, dataset: str = "coco", part: str = "", namespace: str | None = None, bad_boxes: BadBoxes = "error"
-) -> Source:
+def read_coco(path: Path, *, dataset: str = "coco", part: str = "", bad_boxes: BadBoxes = "error") -> Source:
     """Return the source that a COCO instances file holds, crowd regions included, masks skipped.
 
     Fields beyond COCO's own are read where present: ``difficult`` and ``ignore`` (either makes an object difficult),
@@ -66,8 +64,6 @@ def read_coco(
         For example ``coco`` and ``train2017``. Native ids are COCO's twelve digits in the namespace ``coco``, the stem
         of the file name for a year of VOC (``000001``, ``2008_000008``), RWD, DIOR or ``nuimages``, else the id as it
         stands.
-    namespace : str, optional
-        Of the image ids; by default the dataset's own.
     bad_boxes : {"error", "drop"}
         Whether a box that is not finite, negative in size or beyond any image stops the reading or is left out and
         counted in `Source.dropped`.
@@ -79,15 +75,13 @@ def read_coco(
     AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
         The file is not what it should be; the error names the record.
     """
-    return parse_coco(InputFile(path, kind=KIND), dataset=dataset, part=part, namespace=namespace, bad_boxes=bad_boxes)
+    return parse_coco(InputFile(path, kind=KIND), dataset=dataset, part=part, bad_boxes=bad_boxes)
 
 
-def parse_coco(
-    content: InputFile, *, dataset: str, part: str, namespace: str | None = None, bad_boxes: BadBoxes = "error"
-) -> Source:
+def parse_coco(content: InputFile, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
     """Return the source in a file that is in memory already (see `read_coco`)."""
-    space = ImageId(namespace, "0").namespace if namespace else namespace_of(dataset)
-    return _source(content, decode_instances(content.data, content.name), dataset, part, space, bad_boxes)
+    decoded = decode_instances(content.data, content.name)
+    return _source(content, decoded, dataset, part, namespace_of(dataset), bad_boxes)
 
 
 def _source(content: InputFile, decoded: Instances, dataset: str, part: str, space: str, bad_boxes: BadBoxes) -> Source:

@@ -176,11 +176,6 @@ def read_descriptions(content: InputFile) -> dict[str, str]:
     return {key: f"{name} ({key})" if name in shared else name for key, name in names.items()}
 
 
-def _listed_ids(file: InputFile) -> Any:
-    """Return the image ids (a pyarrow.StringArray) of a list with a column ``ImageID``, in file order."""
-    return _unique_ids(read_columns(file, {"ImageID": "string"})["ImageID"], file)
-
-
 def _sizes(file: InputFile) -> tuple[Any, Int32s]:
     """Return the image ids of a table of sizes (``image_id`` or ``ImageID``), and width and height of each."""
     names = {"image_id": "string", "ImageID": "string", "width": "int64", "height": "int64"}
@@ -279,7 +274,10 @@ def read_openimages(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes 
     if names is not None:
         category = _positions_among(labels.dictionary, pyarrow.array(keys, pyarrow.string()))[category]
     if "images" in files:
-        box_ids, ids = ids, _listed_ids(files["images"])
+        box_ids, ids = (
+            ids,
+            _unique_ids(read_columns(files["images"], {"ImageID": "string"})["ImageID"], files["images"]),
+        )
         image = _positions_among(box_ids, ids)[image]
     boxes = _shares(table)
     keep, dropped = _sound_rows(table, boxes, image, category, where, bad_boxes)
