@@ -33,6 +33,7 @@ NO_NAMES = "image names: the file states counts alone"
 """Key of `Source.dropped` for a source whose images have numbers in place of names."""
 
 _BELOW = ("", "ILSVRC/Data/CLS-LOC", "Data/CLS-LOC")
+_GROUND_TRUTH = ("LOC_val_solution.csv", "val.txt", "caffe_ilsvrc12/val.txt")
 
 
 def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str) -> Source:
@@ -97,13 +98,7 @@ def _from_folder(folder: Path, dataset: str, part: str) -> Source:
         present_entries = sorted(entries, key=lambda entry: entry.name)
     folders = [entry.name for entry in present_entries if entry.is_dir()]
     if not any(is_wnid(name) for name in folders):
-        raise MissingFileError(
-            "The folder has no class folders",
-            where=str(folder),
-            expected="folders such as n02085620",
-            found=f"{len(present_entries)} entries",
-            hint=f"--source imagenet-{part}=LOC_{part}_solution.csv (or val.txt): the list alone is enough",
-        )
+        return _flat_folder(folder, [entry.name for entry in present_entries], dataset, part)
     stray["entries beside the class folders"] = len(present_entries) - sum(map(is_wnid, folders))
     for wnid in filter(is_wnid, folders):
         present = sorted(os.listdir(folder / wnid))  # noqa: PTH208 (a million names; a Path each would cost minutes)
@@ -122,6 +117,33 @@ def _from_folder(folder: Path, dataset: str, part: str) -> Source:
 
 def _images_among(names: Iterable[str]) -> list[str]:
     return [name for name in names if name.lower().endswith(SUFFIXES) and not name.startswith(".")]
+
+
+def _flat_folder(folder: Path, present: Sequence[str], dataset: str, part: str) -> Source:
+    """Return the images of a folder without class folders, their classes from a file beside it."""
+    paths = [base / name for base in (folder, *folder.parents[:4]) for name in _GROUND_TRUTH]
+    truth = next((path for path in paths if path.is_file()), None)
+    if truth is None:
+        raise MissingFileError(
+            "The folder has no class folders, and no file beside it says which image shows which class",
+            where=str(folder),
+            expected=f"folders such as n02085620, or one of {', '.join(_GROUND_TRUTH)} in it or above it",
+            found=f"{len(present)} entries",
+            hint=f"--source imagenet-{part}=LOC_{part}_solution.csv (or val.txt): the list alone is enough",
+        )
+    labelled = read_labels(truth, part)
+    images = {stem(name): name for name in _images_among(present)}
+    listed = zip(labelled.names, labelled.classes, strict=True)
+    pairs = [(images[stem(name)], wnid) for name, wnid in listed if stem(name) in images]
+    dropped = Counter(
+        {
+            "files that are no images": len(present) - len(images) - (truth.parent == folder),
+            "listed images that are not in the folder": len(labelled.names) - len(pairs),
+            "images in the folder that are not listed": len(images) - len(pairs),
+        }
+    )
+    names, classes = [name for name, _ in pairs], [wnid for _, wnid in pairs]
+    return _source(LabelledNames(names, classes, labelled.record, dict(+dropped)), dataset, part)
 
 
 def _source(labelled: LabelledNames, dataset: str, part: str) -> Source:

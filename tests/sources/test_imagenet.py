@@ -106,12 +106,22 @@ def test_ground_truth_of_the_validation_images(tmp_path: Path, layout: str) -> N
     assert val_classes(source) == [WOLF, FOX, FOX]
 
 
-def test_a_flat_folder_is_refused_with_what_is_enough(tmp_path: Path) -> None:
-    (tmp_path / "val").mkdir()
-    (tmp_path / "val" / "ILSVRC2012_val_00000001.JPEG").touch()
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_flat_folder_with_ground_truth_beside_it(tmp_path: Path, layout: str) -> None:
+    flat = tmp_path / "val"
+    flat.mkdir()
+    for number in (1, 3, 9):
+        (flat / f"ILSVRC2012_val_{number:08d}.JPEG").touch()
     with pytest.raises(MissingFileError, match="no class folders") as raised:
         read_imagenet(tmp_path, part="val")
-    assert "LOC_val_solution.csv" in (raised.value.hint or "")
+    assert "LOC_val_solution.csv" in (raised.value.expected or "")
+    write_truth(tmp_path, layout)
+    source = read_imagenet(tmp_path, part="val")
+    assert shown(source) == {"ILSVRC2012_val_00000001": WOLF, "ILSVRC2012_val_00000003": FOX}
+    assert source.dropped == {
+        "listed images that are not in the folder": 1,
+        "images in the folder that are not listed": 1,
+    }
 
 
 @pytest.mark.parametrize(
