@@ -126,7 +126,7 @@ def test_predictions_in_every_form(tmp_path: Path) -> None:
     found.write_text(json.dumps(FOUND))
     for detections in (FOUND, frame, found, str(found)):
         for given in (TRUTH, truth, str(truth), curation.open_source("coco", TRUTH)):
-            result = curation.evaluate.voc(truth=given, detections=detections, no_cache=True)
+            result = curation.evaluate.voc(truth=given, detections=detections)
             assert result["mAP11"] == 100
     with pytest.raises(UsageError, match="takes no input"):
         curation.evaluate.voc(truth=TRUTH, detections=FOUND, truths=1)

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from curation.manifest.header import Header, Paper
     from curation.manifest.manifest import Manifest
     from curation.publishing.exporting import Format
-    from curation.publishing.member import Member
-    from curation.publishing.parquet import PlannedTable
+    from curation.publishing.member import Member, PlannedTable
     from curation.sources.source import Source
 
 Kind = TypeVar("Kind")

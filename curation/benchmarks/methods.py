@@ -31,9 +31,6 @@ from curation.core.errors import PredictionError, UsageError
 from curation.core.json_text import json_rows
 from curation.core.reading import InputFile
 from curation.core.writing import write_text
-from curation.evaluation.logit_scores import energy as energy
-from curation.evaluation.logit_scores import generalized_entropy as generalized_entropy
-from curation.evaluation.logit_scores import max_softmax as max_softmax
 from curation.evaluation.matching import best_overlap, overlapping_pairs, pair_iou
 from curation.evaluation.problem import (
     LARGEST_SCORE,
@@ -47,6 +44,9 @@ from curation.evaluation.problem import (
 )
 from curation.evaluation.readers import locate
 from curation.evaluation.result_records import Int64, Row, decoding, read_rows
+from curation.evaluation.separability import energy as energy
+from curation.evaluation.separability import generalized_entropy as generalized_entropy
+from curation.evaluation.separability import max_softmax as max_softmax
 
 _EXAMPLE = '[{"image_id": 1, "bbox": [x, y, w, h], "scores": [0.7, 0.2, 0.1]}, ...]'
 

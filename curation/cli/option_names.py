@@ -22,6 +22,8 @@ class Help(argparse.HelpFormatter):
 
 _CORRECTED = "correct the annotations in FiftyOne or another tool, and give that COCO JSON file as --source or --truth"
 RETIRED: Mapping[str, str] = {
+    "root": "leave it out: a corpus is a folder of photos or of tar shards (img2dataset writes them)",
+    "no-cache": "leave it out: annotation files are read anew each time",
     "added-boxes": _CORRECTED,
     "exhaustive-only": _CORRECTED,
     "presence": "read the annotations as a source, or count rows of the table with pandas or pyarrow",

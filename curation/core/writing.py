@@ -77,7 +77,7 @@ def is_command() -> bool:
 
 
 def add_input(path: Path) -> None:
-    """Add a file or folder to the inputs of the running command, whether it is opened or the cache has its content."""
+    """Add a file or folder to the inputs of the running command."""
     if _running is not None:
         _running.inputs.add(Path(os.path.realpath(path)))
 
@@ -208,7 +208,7 @@ def replacing(path: Path, *, guarded: bool = True) -> Iterator[Path]:
     Parameters
     ----------
     guarded : bool
-        False for the files of a folder that is this tool's own altogether (a cache, a store of embeddings): they are
+        False for the files of a folder that is this tool's own altogether (a store of embeddings): they are
         replaced without ``--force``.
 
     Raises

@@ -490,9 +490,7 @@ def _classes_by_truth(manifest: Manifest, part: str, truth: Path) -> list[str]:
     names = [image.partition(":")[2].partition("_")[0] for image in ids]
     # Training images of ImageNet are named after their class: no list of others has them.
     others = [name for name, entry in by_name.items() if (entry.dataset, entry.part) != ("imagenet", "train")]
-    sources = {
-        name: open_path(truth, dataset=by_name[name].dataset, part=by_name[name].part, cache=False) for name in others
-    }
+    sources = {name: open_path(truth, dataset=by_name[name].dataset, part=by_name[name].part) for name in others}
     if len(others) < len(by_name):
         class_at = {
             image: source.categories.names[category]

@@ -14,7 +14,7 @@ from curation.core.errors import MissingFileError, PredictionError
 from curation.core.reading import InputFile
 from curation.evaluation.problem import Floats, GroundTruth, Int32s
 from curation.evaluation.result_records import Records
-from curation.sources.content import SmallFiles, record_of_many
+from curation.sources.integrity import SmallFiles, record_of_many
 from curation.sources.source import FileRecord
 from curation.sources.table import SUFFIXES, read_texts
 from curation.sources.yolo import CLASS_NAMES, label_lines, yolo_file, yolo_names

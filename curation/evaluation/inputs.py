@@ -48,13 +48,10 @@ class Reading:
         of a dataset root given as truth
     bad_boxes : {"error", "drop"}
         unusable boxes of the ground truth
-    no_cache : bool
-        parse annotation files again, and store nothing
     """
 
     image_set: Annotated[str, "SET"] = "test"
     bad_boxes: BadBoxes = "error"
-    no_cache: bool = False
 
     def open(self, truth: Truth, part: str = "test") -> Source:
         """Return the source of a ground truth; `part` is what to call the part that a file holds."""
@@ -63,10 +60,7 @@ class Reading:
         if isinstance(truth, Source):
             return truth
         read = partial(
-            as_source,
-            part=self.image_set if truth.is_dir() or yolo_file(truth) else part,
-            cache=not self.no_cache,
-            bad_boxes=self.bad_boxes,
+            as_source, part=self.image_set if truth.is_dir() or yolo_file(truth) else part, bad_boxes=self.bad_boxes
         )
         layouts = ("annotations", "labels")
         if not truth.is_dir() or yolo_file(truth) or any((truth / name).is_dir() for name in layouts):

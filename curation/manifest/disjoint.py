@@ -24,7 +24,7 @@ from curation.core.wording import counted, examples, short_repr
 from curation.manifest.header import LabelView, PartEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import positions_of
-from curation.sources.photo_bytes import equal_photos, file_names, folder_of, photos_beside
+from curation.sources.photos import equal_photos, file_names, folder_of, photos_beside
 from curation.sources.source import Bools, Int32s, Int64s, Source, texts
 from curation.sources.stems import IMAGE_SUFFIXES
 

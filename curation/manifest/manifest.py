@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +40,6 @@ from curation.sources.source_specs import Reading, Sources, SourceSlot
 if TYPE_CHECKING:
     import pandas as pd
 
-    from curation.sources.photos import PhotoDataset
     from curation.sources.source import Source
 
 
@@ -226,41 +225,6 @@ class Manifest:
             warning = f"{error.what} ({error.where}): photos are looked up by id, not by the file names that it states"
             warnings.warn(warning, CurationWarning, stacklevel=4)
             return ()
-
-    @checked
-    def dataset(
-        self,
-        name: str,
-        root: Path | str | Mapping[str, Path],
-        transform: Callable[..., Any] | None = None,
-        sources: Sources | None = None,
-    ) -> PhotoDataset:
-        """Return the photos of a part as a map-style dataset, which is all that PyTorch's ``DataLoader`` needs.
-
-        An item is a picture (``PIL.Image``, RGB, stored pixels) and its image id, in the order of the list.
-
-        Parameters
-        ----------
-        root, sources
-            See `photos`.
-        transform : callable, optional
-            Takes the picture and the id, and gives what is wanted instead.
-
-        Raises
-        ------
-        MissingFileError
-            A folder does not exist, or a photo is in none.
-
-        Examples
-        --------
-        With PyTorch::
-
-            dataset = manifest.dataset("wilderness", "val2017", lambda image, image_id: (to_tensor(image), image_id))
-            loader = torch.utils.data.DataLoader(dataset, batch_size=8, collate_fn=list)
-        """
-        from curation.sources.photos import PhotoDataset
-
-        return PhotoDataset(self.ids(name), self.photos(name, root, sources), transform)
 
     @checked
     def save(self, folder: Path | str) -> Path:

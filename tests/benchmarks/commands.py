@@ -21,21 +21,21 @@ PREVIOUS = os.environ.get("CURATION_PREVIOUS", "")
 
 COMMANDS = {
     "list": "list",
-    "build": "build elephant --no-cache --source voc2007-test={voc} --source coco={coco} --out {out}/manifest",
+    "build": "build elephant --source voc2007-test={voc} --source coco={coco} --out {out}/manifest",
     "elephant": (
-        "evaluate elephant --no-cache --out {out} --truth closed={elephant}/closed_truth.json"
+        "evaluate elephant --out {out} --truth closed={elephant}/closed_truth.json"
         " --truth wilderness={elephant}/wilderness_truth.json --detections closed={elephant}/closed_results.json"
         " --detections wilderness={elephant}/wilderness_results.json"
     ),
     "owod": (
-        "evaluate owod --no-cache --out {out} --truth {large}_truth.json --detections {large}_results.json"
+        "evaluate owod --out {out} --truth {large}_truth.json --detections {large}_results.json"
         " --classes {folder}/tasks.json --task t2"
     ),
-    "coco": "evaluate coco --no-cache --out {out} --truth {large}_truth.json --detections {large}_results.json",
+    "coco": "evaluate coco --out {out} --truth {large}_truth.json --detections {large}_results.json",
     "inspect": "inspect {large}_truth.json --detections {large}_results.json",
     "audit": "audit {folder}/lists --out {out}",
     "identify": "identify {folder}/long.txt",
-    "cut": "cut {large}_truth.json -k 4 --no-cache --out {out}",
+    "cut": "cut {large}_truth.json -k 4 --out {out}",
 }
 """Commands by their name in the table of ``make bench``."""
 

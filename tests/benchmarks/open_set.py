@@ -29,7 +29,7 @@ def elephant(folder: Path, clock: Clock) -> None:
     """Run the command with ``--out``, without figures."""
     out = folder / "elephant-result"
     shutil.rmtree(out, ignore_errors=True)
-    command = [sys.executable, "-m", "curation", "evaluate", "elephant", "--no-cache", "--out", str(out)]
+    command = [sys.executable, "-m", "curation", "evaluate", "elephant", "--out", str(out)]
     for part in PARTS:
         truth, results = _paths(folder, part)
         command += ["--truth", f"{part}={truth}", "--detections", f"{part}={results}"]

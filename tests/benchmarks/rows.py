@@ -72,7 +72,7 @@ def _coco(size: str, what: str, most: float, **bars: Any) -> Row:
 
 
 def _build(benchmark: str, what: str, most: float) -> Row:
-    work = Work(builds.build, (benchmark, False))
+    work = Work(builds.build, (benchmark,))
     peer = "typed decode of the larger JSON file, nothing else"
     what += ": decoded, checked, digested, written"
     return Row(what, work, {peer: Work(builds.decode)}, most, mib=1536, draw=Work(builds.draw))
@@ -110,14 +110,6 @@ ROWS: dict[str, Row] = {
     ),
     "first-build": _build("elephant", "first build of Elephant from 436 MB of JSON and VOC's XML", 1.5),
     "four-tasks": _build("owod", "first build of OWOD's four tasks from two JSON files", 1.7),
-    "cached-build": Row(
-        "build of Elephant from the cache",
-        Work(builds.build, ("elephant", True)),
-        {"first build": Work(builds.build, ("elephant", False))},
-        least=10,
-        repeats=1,
-        draw=Work(builds.draw_cache),
-    ),
     "cut": Row(
         "normalized cut of 2,000 classes, seconds of all cores, value never worse",
         Work(signals.cut),

@@ -18,7 +18,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
 
 
 def sources(world: SmallWorld) -> list[str]:
-    return [*world.arguments(), "--no-cache"]
+    return [*world.arguments()]
 
 
 @pytest.fixture(scope="module")

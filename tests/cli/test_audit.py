@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 def arguments(folder: Path, *more: str) -> list[str]:
     beside = folder.parent
-    given = ["audit", str(folder), "--tasks", str(beside / "tasks.json"), "--no-cache", "--set", "exemplars=1"]
+    given = ["audit", str(folder), "--tasks", str(beside / "tasks.json"), "--set", "exemplars=1"]
     given += ["--source", f"mine-train={beside / 'train.json'}", "--source", f"mine-test={beside / 'test.json'}"]
     given += ["--exhaustive", "mine-train", "--exhaustive", "mine-test"]
     return [*given, *more]

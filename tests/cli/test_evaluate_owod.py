@@ -54,7 +54,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 def arguments(files: dict[str, Path], *more: str) -> list[str]:
     given = [text for name, path in files.items() for text in (f"--{name}", str(path))]
-    return ["evaluate", "owod", "--no-cache", *given, *more]
+    return ["evaluate", "owod", *given, *more]
 
 
 def evaluate(files: dict[str, Path], shell: Shell, *more: str) -> dict[str, Any]:

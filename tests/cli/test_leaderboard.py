@@ -57,7 +57,7 @@ def command(protocol: str, folder: Path) -> list[str]:
             prefix = f"{part}=" if protocol == "elephant" else ""
             given += [("--truth", f"{prefix}{truth}")]
             given += [("--detections", f"{prefix}{results(below / 'model.json', range(1, 7))}")]
-    return ["evaluate", protocol, "--no-cache", *(str(word) for pair in given for word in pair)]
+    return ["evaluate", protocol, *(str(word) for pair in given for word in pair)]
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ def test_manifests_at_hand_and_a_damaged_one(
 
     world = write_small_world(tmp_path)
     monkeypatch.chdir(tmp_path)
-    sources = [*world.arguments(), "--no-cache"]
+    sources = [*world.arguments()]
     for version in ("1.0.0", "1.0.1"):
         out = ["--out", f"manifests/elephant/small/{version}", "--name", "elephant/small", "--version", version]
         assert main(["build", "elephant", *sources, *out]) == 0

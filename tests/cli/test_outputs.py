@@ -92,13 +92,13 @@ CASES = {
     "evaluate": Case(
         "results.json",
         "found.json",
-        lambda w, out: ["evaluate", "coco", "--no-cache", "--truth",
+        lambda w, out: ["evaluate", "coco", "--truth",
                         w / "truth.json", "--detections", w / "found.json", "--out", out.parent],
     ),
     "audit": Case(
         "report.html",
         "coco/annotations/instances_train2017.json",
-        lambda w, out: ["audit", w / "manifest", "--no-cache", "--rules", "DS1", "--source",
+        lambda w, out: ["audit", w / "manifest", "--rules", "DS1", "--source",
                         f"coco@train2017={w.coco}", "--out", out],
     ),
     "leaderboard": Case(
@@ -107,7 +107,7 @@ CASES = {
     "export": Case(
         "closed.json",
         "manifest/manifest.json",
-        lambda w, out: ["export", w / "manifest", "--part", "closed", "--format", "coco", "--no-cache",
+        lambda w, out: ["export", w / "manifest", "--part", "closed", "--format", "coco",
                         "--source", f"voc2007-test={w.voc}", "--out", out],
     ),
 }  # fmt: skip
@@ -210,15 +210,12 @@ def test_a_source_that_a_build_remembers_is_never_replaced(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("curation.sources.cache._RACY", -(1 << 62))
-    monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     world.coco.rename(world / "small.json")
     (world.voc / "notes.txt").write_bytes(FOREIGN)
     sources = ["--source", f"coco@train2017={world / 'small.json'}", "--source", f"voc2007-test={world.voc}"]
     assert status(["build", "elephant", *sources, "--out", world / "built"]) == 0
     source, words = REMEMBERED[case](world)
-    # The cache holds both sources now: no later command opens them.
     assert status(["show", world / "built", "--composition"]) == 0
     (tmp_path / "no").mkdir()
     (source.parent / "no").mkdir(exist_ok=True)
@@ -231,7 +228,7 @@ def test_a_source_that_a_build_remembers_is_never_replaced(
         if more and done:
             assert "input" in told or "folder that this command reads" in told
     assert source.read_bytes() == before
-    assert status(["show", world / "built", "--composition", "--no-cache"]) == 0
+    assert status(["show", world / "built", "--composition"]) == 0
 
 
 def test_a_folder_is_never_replaced(world: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,15 +28,7 @@ def world(tmp_path: Path) -> Path:
 
 
 def arguments(world: Path, *more: str) -> list[str]:
-    given = [
-        "review",
-        "propose",
-        "--classes",
-        str(world / "id.txt"),
-        "--source",
-        f"coco={world / 'ood.json'}",
-        "--no-cache",
-    ]
+    given = ["review", "propose", "--classes", str(world / "id.txt"), "--source", f"coco={world / 'ood.json'}"]
     return [*given, *more]
 
 

@@ -72,7 +72,7 @@ def check_real_annotations_give_the_counts_of_the_paper(shared: Path, tmp_path: 
     given = [f"--source={name}={path}" for name, path in sources.items()]
     folder = str(COMMITTED["elephant/val2017@1.0.0"])
     out = tmp_path / "out"
-    assert main(["publish", folder, "--repo", "lab/x", *given, "--no-cache", "--dry-run", str(out)]) == 0
+    assert main(["publish", folder, "--repo", "lab/x", *given, "--dry-run", str(out)]) == 0
     closed = parquet.read_table(out / "data/elephant-val2017/closed.parquet")["objects"].to_pylist()
     objects = [one for row in closed for one in row]
     assert (len(closed), len(objects), sum(one["difficult"] for one in objects)) == (4952, 14976, 2944)

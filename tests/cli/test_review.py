@@ -84,7 +84,7 @@ def test_wrong_use_is_told(arguments: list[str], message: str, tmp_path: Path, s
 def test_start_without_app_then_again(fiftyone: Any, tmp_path: Path, shell: Shell) -> None:
     world = write_world(tmp_path / "world")
     start = ("review", "start", "--folder", tmp_path / "cli-review", "--no-app", "--json")
-    inputs = ("--source", f"coco={world.annotations}", "--photos", world.photos, "--no-cache")
+    inputs = ("--source", f"coco={world.annotations}", "--photos", world.photos)
     first = shell.data(*start, *inputs, "--set", "batch_size=5")
     assert (first["images"], first["batches"], first["built"], first["dataset"]) == (12, 3, True, "cli-review")
     second = shell.data(*start)

@@ -25,7 +25,7 @@ def folder(world: TaskWorld) -> Path:
 
 
 def test_the_table_states_the_hidden_unknowns(world: TaskWorld, folder: Path, shell: Shell) -> None:
-    lines = shell.out("show", folder, "--composition", *world.arguments(), "--no-cache").splitlines()
+    lines = shell.out("show", folder, "--composition", *world.arguments()).splitlines()
     heads = lines[1].split()
     assert heads == [
         *("part", "images", "annotated", "known", "previous", "unknown"),

@@ -24,7 +24,7 @@ def folder(world: SmallWorld, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def sources_of(world: SmallWorld) -> list[str]:
-    return [*world.arguments(), "--no-cache"]
+    return [*world.arguments()]
 
 
 def verified(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
@@ -83,7 +83,7 @@ def test_what_passed_is_counted_in_one_line(
 ) -> None:
     other = tmp_path / "instances_train2017.json"
     other.write_text(json.dumps(json.loads(world.coco_json.read_text(encoding="utf-8")), indent=1))
-    given = ["verify", str(folder), "--source", f"coco={other}", "--no-cache"]
+    given = ["verify", str(folder), "--source", f"coco={other}"]
     outcomes = [one["outcome"] for one in shell.data(*given, "--json")["findings"]]
     notes = outcomes.count("note")
     # The closed part needs VOC2007, which was not given: nobody may take it for checked.

@@ -141,19 +141,19 @@ def calls(folder: Path) -> dict[str, Call]:
     found = {}
     made = elephant.files(world("elephant"))
     parts = {one: {part: made[f"{one}_{part}"] for part in ("closed", "wilderness")} for one in ("truth", "detections")}
-    found["elephant"] = evaluation("elephant", **parts, no_cache=True)
+    found["elephant"] = evaluation("elephant", **parts)
     made = voc.files(world("voc"))
-    found["voc"] = evaluation("voc", truth=made["truth"], detections=made["json"], no_cache=True)
+    found["voc"] = evaluation("voc", truth=made["truth"], detections=made["json"])
     pair = ("truth", "detections")
-    found["coco"] = evaluation("coco", **both(coco.files(world("coco")), *pair), no_cache=True)
-    found["ovcoco"] = evaluation("ovcoco", **both(ovcoco.files(world("ovcoco")), *pair), no_cache=True)
+    found["coco"] = evaluation("coco", **both(coco.files(world("coco")), *pair))
+    found["ovcoco"] = evaluation("ovcoco", **both(ovcoco.files(world("ovcoco")), *pair))
     for name in ("owod", "rwd", "nuowodb"):
         made = owod.files(world(name), *owod.drawn())
-        found[name] = evaluation(name, **both(made, *pair, "classes"), no_cache=True)
+        found[name] = evaluation(name, **both(made, *pair, "classes"))
     made = osod3.files(world("osod3"))
-    found["osod3"] = evaluation("osod3", **both(made, *pair, "classes"), no_cache=True)
+    found["osod3"] = evaluation("osod3", **both(made, *pair, "classes"))
     found["findmeifyoucan"] = evaluation(
-        "findmeifyoucan", **both(findmeifyoucan.files(world("findmeifyoucan")), *pair, "id_scores"), no_cache=True
+        "findmeifyoucan", **both(findmeifyoucan.files(world("findmeifyoucan")), *pair, "id_scores")
     )
     made = imagenet.files(world("imagenet"))
     first = imagenet.CLASSIFIERS[0]
@@ -172,7 +172,7 @@ def other_calls(folder: Path) -> dict[str, Call]:
     (photos / "000000000802.jpg").write_bytes(b"no photo")
     rows = folder / "rows.jsonl"
     curation.evaluate.voc(
-        truth=folder / "voc/truth_closed.json", detections=folder / "voc/detections_closed.json", no_cache=True
+        truth=folder / "voc/truth_closed.json", detections=folder / "voc/detections_closed.json"
     ).append(rows)
     source = json.loads((folder / "coco/truth.json").read_text(encoding="utf-8"))
     some = "elephant/val2017"

@@ -49,7 +49,7 @@ def test_a_class_whose_name_is_a_formula(tmp_path: Path, capsys: pytest.CaptureF
         "categories": [{"id": n, "name": name} for n, name in enumerate(names)],
     }
     (tmp_path / "truth.json").write_text(json.dumps(content))
-    words = ["cut", str(tmp_path / "truth.json"), "-k", "2", "--no-cache", "--on-error", "components=cut"]
+    words = ["cut", str(tmp_path / "truth.json"), "-k", "2", "--on-error", "components=cut"]
     assert main([*words, "--out", str(tmp_path / "out")]) == 0
     capsys.readouterr()
     with (tmp_path / "out/clusters.csv").open(newline="") as stream:

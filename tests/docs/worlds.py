@@ -152,7 +152,7 @@ def reviewed_manifest(folder: Path) -> None:
     """Draw a manifest M and the verdicts of two reviewers on it; and the authors' selection of three images."""
     world = write_small_world(folder / "data", n_closed=10, n_wilderness=20)
     (folder / "instances.json").write_bytes(world.coco_json.read_bytes())
-    given = f"--source=voc2007-test={world.voc_root} --source=coco={folder / 'instances.json'} --no-cache"
+    given = f"--source=voc2007-test={world.voc_root} --source=coco={folder / 'instances.json'}"
     assert run(f"curation build elephant {given} --name mine/m --out M") == 0
     images = [f"coco:{number:012d}" for number in sorted(world.wilderness)[:3]]
     for reviewer, chosen in (("anna", images), ("ben", images[:2])):
@@ -239,7 +239,7 @@ def own_split(folder: Path) -> None:
     """Build a manifest whose part ``coco-far`` lists the images of the drawn split."""
     pair = 'name = "my/split"\nid_classes = ["person"]\n[[pools]]\nname = "coco"\ndataset = "coco"\nrule = false\n'
     (folder / "pair.toml").write_text(pair)
-    given = "--set pair=pair.toml --source coco=instances.json --no-cache --out my-split"
+    given = "--set pair=pair.toml --source coco=instances.json --out my-split"
     assert run(f"curation build findmeifyoucan {given}") == 0
 
 

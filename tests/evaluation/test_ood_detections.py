@@ -25,7 +25,7 @@ ROW: dict[str, Any] = {"image_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5, "ood_s
 
 def truth(folder: Path, name: Any = plain) -> GroundTruth:
     path = write(folder / "truth.json", truth_content(EXAMPLE, name))
-    return ground_truth(open_path(path, dataset="coco", part="ood", cache=False), NO_KNOWN).truth
+    return ground_truth(open_path(path, dataset="coco", part="ood"), NO_KNOWN).truth
 
 
 def read(folder: Path, content: Any, name: Any = plain, policy: Policy | None = None, **more: Any) -> ReadOodDetections:

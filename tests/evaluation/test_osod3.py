@@ -39,7 +39,7 @@ def scored(
     thetas: Sequence[str] = THETAS,
     **options: Any,
 ) -> dict[str, Any]:
-    source = open_path(paths["gt"], dataset="coco", part="test", cache=False)
+    source = open_path(paths["gt"], dataset="coco", part="test")
     truth = open_set_truth(source, open_set_classes(paths["classes"], "test"), outside=outside, view=view)
     read = read_task_detections(paths["detections"], truth.task, source)
     found = evaluate_case(truth, read.detections, tuple(VARIANTS.values()), thresholds_of(thetas), **options)

@@ -24,7 +24,7 @@ def read(
 ) -> ReadDetections:
     classes = ("dog", "aeroplane", "cup")
     path = truth_file(folder, classes, 3, [(1, "dog"), (2, "cup"), (3, "aeroplane")])
-    source = open_path(path, dataset="coco", part="test", cache=False)
+    source = open_path(path, dataset="coco", part="test")
     truth = task_truth(source, task, ids, repeats=options.pop("repeats", "error"))
     if not isinstance(rows, Path):
         results = folder / "results.json"

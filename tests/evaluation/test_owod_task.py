@@ -21,7 +21,7 @@ def source_of(folder: Path, *names: str, shown: tuple[int, ...] = (1,)) -> Sourc
     }
     path = folder / "truth.json"
     path.write_text(json.dumps(data), encoding="utf-8")
-    return open_path(path, dataset="coco", part="test", cache=False)
+    return open_path(path, dataset="coco", part="test")
 
 
 def file_of(folder: Path, *tasks: dict[str, Any]) -> Path:

@@ -17,7 +17,7 @@ TASK = ClassRoles("t", ("cat",), ("dog",), ("cup",), "here")
 def source(tmp_path: Path) -> Source:
     """Images 1 to 3: a cat and a cup, a dog, nothing."""
     path = truth_file(tmp_path, ("dog", "cat", "cup"), 3, [(1, "cat"), (1, "cup"), (2, "dog")])
-    return open_path(path, dataset="coco", part="test", cache=False)
+    return open_path(path, dataset="coco", part="test")
 
 
 def test_unknown_is_the_last_class_and_known_ones_stand_in_task_order(source: Source) -> None:

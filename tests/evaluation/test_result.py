@@ -19,7 +19,7 @@ from curation.extensions.detection_ap import coco_engine, voc
 from tests.worlds import coco as coco_world
 from tests.worlds import voc as voc_world
 
-READ = Reading(no_cache=True)
+READ = Reading()
 UR = Measure("UR", "unknown recall", "TP / n", "%", "higher", undefined="no unknown object", ranked=True)
 
 

@@ -195,7 +195,7 @@ def test_init_and_build_refuse_proof_and_name_the_images(folder: Path, shell: Sh
         assert f"{count} images are in" in told
         assert "try: " in told
         assert train["images"][0]["file_name"] in told
-    assert {path.name for path in folder.iterdir()} == {"train.json", "test.json", "tasks.toml", "cache"}
+    assert {path.name for path in folder.iterdir()} == {"train.json", "test.json", "tasks.toml"}
     # What the message says works: without the shared images both commands do.
     names = {image["file_name"] for image in train["images"]}
     left = [image for image in test["images"] if image["file_name"] not in names]

@@ -61,14 +61,14 @@ def curation(site: Path, folder: Path, *words: str, status: int = 0) -> str:
 
 def test_a_benchmark_of_another_package(site: Path, birds: Path) -> None:
     assert "owls and finches" in curation(site, birds, "list", "benchmarks")
-    curation(site, birds, "build", "owls", "--source", "birds=birds.json", "--no-cache", "--out", "made")
+    curation(site, birds, "build", "owls", "--source", "birds=birds.json", "--out", "made")
     shown = json.loads(curation(site, birds, "show", "made", "--json"))
     assert {part["name"]: part["images"] for part in shown["parts"]} == {"train": 2, "test": 2}
-    curation(site, birds, "verify", "made", "--source", "birds=birds.json", "--no-cache")
+    curation(site, birds, "verify", "made", "--source", "birds=birds.json")
     audit = json.loads(curation(site, birds, "audit", "made", "--source", "birds=birds.json", "--json"))
     # An audit knows no benchmark by name.
     assert "pass" in {one["gravity"] for one in audit["statements"]}
-    given = ["--truth", "birds.json", "--detections", "found.json", "--classes", "classes.json", "--no-cache"]
+    given = ["--truth", "birds.json", "--detections", "found.json", "--classes", "classes.json"]
     result = json.loads(curation(site, birds, "evaluate", "owls", *given, "--json", "--out", "results"))
     assert [(row["measure"], row["value"]) for row in result["measures"]] == [("mAP_area", 100)]
     assert (birds / "results" / "classes.csv").read_text("utf-8").startswith("class,AP\n")

@@ -160,7 +160,7 @@ def check_cub_s_real_metadata(shared: Path) -> None:
     from curation.sources.opening import open_path
 
     folder = shared / "data/cub200"
-    sources = {f"cub-{part}": open_path(folder, dataset="cub200", part=part, cache=False) for part in ("train", "test")}
+    sources = {f"cub-{part}": open_path(folder, dataset="cub200", part=part) for part in ("train", "test")}
     counts = []
     for case in (1, 2, 3, 4):
         manifest = built(sources, problem="cub", rotation=case)

@@ -44,13 +44,13 @@ def evaluated(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Export the test part, score drawn detections on it, and return the truth and the result."""
     manifest, out = read_manifest(folder), folder.parent / f"{folder.name}-exported"
-    run("export", folder, "--part", "test", "--format", "coco", "--out", out, *sources, "--no-cache")
+    run("export", folder, "--part", "test", "--format", "coco", "--out", out, *sources)
     exported = out / "test.json"
     data = json.loads(exported.read_text())
     found = folder.parent / f"{folder.name}-found.json"
     found.write_text(json.dumps(detections_of(data, manifest, mistaken)))
     capsys.readouterr()
-    run("evaluate", "osod3", "--manifest", folder, "--truth", exported, "--detections", found, "--json", "--no-cache")
+    run("evaluate", "osod3", "--manifest", folder, "--truth", exported, "--detections", found, "--json")
     return data, osod3_rows.of_result(json.loads(capsys.readouterr().out))["test"]
 
 
@@ -63,8 +63,8 @@ def test_open_images_from_raw_files_to_numbers(
     ]
     folder = tmp_path / "vehicle"
     run("build", "osod3", "--set", "superclass=vehicle", "--set", "rotation=2", "--set", f"group_of={group_of}",
-        *sources, "--out", folder, "--no-cache")  # fmt: skip
-    run("verify", folder, *sources, "--no-cache")
+        *sources, "--out", folder)  # fmt: skip
+    run("verify", folder, *sources)
     manifest = read_manifest(folder)
     boxes = {part.name: part.boxes for part in manifest.header.parts}
     assert set(boxes["train"]) == {"known", "crowd", "difficult"}
@@ -85,7 +85,7 @@ def test_what_is_declared_is_completed_from_raw_files(open_images: Path, tmp_pat
     ]
     declared = declare({}, read_parameters(find_benchmark("osod3"), {"superclass": "vehicle", "rotation": "3"}))
     write_manifest(declared, tmp_path / "declared")
-    run("build", tmp_path / "declared", *sources, "--out", tmp_path / "whole", "--no-cache")
+    run("build", tmp_path / "declared", *sources, "--out", tmp_path / "whole")
     whole = read_manifest(tmp_path / "whole")
     assert whole.header.completes == declared.digest
     keys = {entry.aliases: entry.role for entry in whole.header.classes if entry.role in ("known", "unknown")}

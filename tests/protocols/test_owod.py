@@ -143,7 +143,7 @@ def test_the_published_list_as_an_input(sources: dict[str, Source], tmp_path: Pa
     ours = built(sources)
     lines = [image for task in "1234" for image in ours.lists[f"t{task}-val"]]
     (tmp_path / "all_task_val.txt").write_text("".join(f"{line[5:]}\n" for line in lines))
-    listed = open_path(tmp_path / "all_task_val.txt", dataset="coco", part="val", cache=False)
+    listed = open_path(tmp_path / "all_task_val.txt", dataset="coco", part="val")
     manifest = built({**sources, "val-list": listed}, val="published")
     assert manifest.lists == ours.lists
     entry = next(one for one in manifest.header.sources if one.name == "val-list")

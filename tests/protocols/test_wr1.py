@@ -174,7 +174,7 @@ def write_coco(folder: Path, table: dict[int, set[int]], all_images: list[int], 
 
 def build(shared: Path, coco: Path, out: Path) -> int:
     voc = shared / "data/voc2007/test_with_difficult.json"
-    given = [f"--source=voc2007-test={voc}", f"--source=coco={coco}", "--no-cache"]
+    given = [f"--source=voc2007-test={voc}", f"--source=coco={coco}"]
     return main(["build", str(DECLARED), *given, "--out", str(out)])
 
 

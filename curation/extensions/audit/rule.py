@@ -14,9 +14,8 @@ from curation.core.columns import distinct
 from curation.core.wording import counted, short_repr
 from curation.extensions.audit.lists import AuditedList
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget
-from curation.manifest.composition import EVERYTHING
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, LabelView
-from curation.manifest.views import PartImages, select_objects
+from curation.manifest.views import EVERYTHING, PartImages, select_objects
 from curation.sources.source import Bools, Int32s, Int64s
 
 Severity = Literal["error", "warning", "info"]

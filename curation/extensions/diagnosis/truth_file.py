@@ -371,7 +371,7 @@ def _as_file(data: bytes, path: Path, is_new: bool, read: Callable[[Path], Any])
 
 
 def _read_truth(path: Path) -> Part:
-    source = Reading(no_cache=True).open(path)
+    source = Reading().open(path)
     return ground_truth(source, known_classes(source))
 
 

@@ -239,7 +239,6 @@ def leaks(
     corpus: Annotated[Sequence[str | Path] | str | Path, "SHARDS"],
     photos: Annotated[Mapping[str, Path] | Path, "[NAMESPACE=]DIR"],
     sources: Sources | None = None,
-    root: Annotated[str | None, "DIR"] = None,
     part: Sequence[str] | str = (),
     radius: Annotated[int, Meta(ge=0, le=LARGEST_RADIUS), "BITS"] = RADIUS,
     engine: EngineName = "local",
@@ -254,9 +253,7 @@ def leaks(
     manifest : str, Path or Manifest
         a folder, or NAME@VERSION of an available manifest
     corpus : str, Path, or a sequence of these
-        tar shards of WebDataset, Parquet files with a column path or url, or folders of either or of photos
-    root : str, optional
-        base folder of the paths in Parquet files (default: the folder of the file)
+        tar shards of WebDataset, or folders of shards or of photos
     photos : Path, or mapping of str to Path
         the benchmark's photos: a folder, or one by the namespace of ids
     sources : mapping of str to path or annotations, optional
@@ -306,7 +303,7 @@ def leaks(
     lists = _lists(loaded, [part] if isinstance(part, str) else part)
     images = {image for ids in lists.values() for image in ids}
     corpora = [corpus] if isinstance(corpus, str | Path) else list(corpus)
-    blocks = chain.from_iterable(corpus_blocks(path, root=root) for path in corpora)
+    blocks = chain.from_iterable(corpus_blocks(path) for path in corpora)
     # A missing corpus is reported before the benchmark is read.
     first = list(islice(blocks, 1))
     paths = find_photos(sorted(images), photos, loaded.sources_of_photos(sources))

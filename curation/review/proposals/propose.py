@@ -319,7 +319,6 @@ def propose_from_files(
     detector_categories: Annotated[Path | None, "JSON"] = None,
     thresholds: Annotated[Mapping[str, str], "--set KEY=VALUE"] = NOTHING,
     bad_boxes: BadBoxes = "error",
-    no_cache: bool = False,
 ) -> ProposalSet:
     """Rank the images of an OOD source that may hold an ID class; near and far, as proposals.
 
@@ -349,8 +348,6 @@ def propose_from_files(
         a threshold: near_wup (0.82), look_sigma (0), detector_score (0.5), agreeing (2)
     bad_boxes
         boxes that are not finite, negative or outside any image: refuse, or drop and count
-    no_cache
-        parse annotation files again, and store nothing
 
     Raises
     ------
@@ -364,7 +361,7 @@ def propose_from_files(
         raise UsageError(message, where="--embeddings", hint="--embeddings id=STORE --embeddings STORE")
     with stage("reading embeddings of the ID classes"):
         known_images = _embeddings(embeddings_id, "embeddings id", inputs) if embeddings_id else None
-    sources = _sources(ood, bad_boxes, no_cache=no_cache)
+    sources = _sources(ood, bad_boxes)
     near = _of_pools(near_classes, "--near", sources)
     far = _of_pools(far_classes, "--far", sources)
     stores = _of_pools(embeddings_ood, "--embeddings", sources)
@@ -407,7 +404,7 @@ def _classes(id_classes: Path | None, manifest: str | None) -> tuple[tuple[IdCla
     return classes_of(header), numbers, [entry]
 
 
-def _sources(ood: Mapping[str, Path], bad_boxes: BadBoxes, *, no_cache: bool) -> dict[str, Source]:
+def _sources(ood: Mapping[str, Path], bad_boxes: BadBoxes) -> dict[str, Source]:
     opened: dict[str, Source] = {}
     for key, path in steps(ood.items(), "reading OOD sources"):
         name, _, part = key.partition("@")
@@ -427,7 +424,7 @@ def _sources(ood: Mapping[str, Path], bad_boxes: BadBoxes, *, no_cache: bool) ->
             raise UsageError(
                 f"--source may not name {name!r}" + (" twice" if name in opened else ""), where=f"--source {key}"
             )
-        opened[name] = as_source(path, dataset=dataset, part=part, cache=not no_cache, bad_boxes=bad_boxes)
+        opened[name] = as_source(path, dataset=dataset, part=part, bad_boxes=bad_boxes)
     return opened
 
 

@@ -31,10 +31,7 @@ RULES = ("imagenet", "val_imagenet", "ssb_hard", "ninco", "inaturalist", "textur
 
 def opened(paths: dict[str, Path]) -> dict[str, Any]:
     slots = {slot.name: slot for slot in SLOTS}
-    return {
-        name: open_path(path, dataset=slots[name].dataset, part=slots[name].part, cache=False)
-        for name, path in paths.items()
-    }
+    return {name: open_path(path, dataset=slots[name].dataset, part=slots[name].part) for name, path in paths.items()}
 
 
 def test_the_rules_on_drawn_files(tmp_path: Path) -> None:
@@ -71,7 +68,7 @@ def test_without_the_list_for_hyper_parameters_the_union_is_a_part(tmp_path: Pat
 def test_ids_of_a_list_keep_the_folders_of_their_dataset(tmp_path: Path) -> None:
     path = tmp_path / "list.txt"
     path.write_bytes(b"\xef\xbb\xbfimagenet_c/fog/3/ILSVRC2012_val_00000001.JPEG 0\r\nc\\snow\\1\\a b.JPEG 1\r\n")
-    source = open_path(path, dataset="imagenet_c", part="val", cache=False)
+    source = open_path(path, dataset="imagenet_c", part="val")
     assert source.image_ids.tolist() == ["imagenet_c:fog/3/ILSVRC2012_val_00000001", "imagenet_c:snow/1/a_b"]
 
 

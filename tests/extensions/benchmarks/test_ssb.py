@@ -112,7 +112,6 @@ def check_headers_without_kin_are_declared_again_and_completed(
     sources = [
         f"--source=imagenet-val={shared / 'data/imagenet/val.txt'}",
         f"--source=imagenet-21k={shared / 'data/atlas/ssb/imagenet_21k_val_files.json'}",
-        "--no-cache",
     ]
     committed = read_manifest(ROOT / f"ssb/hard-{name}/1.0.0")
     setting = ["--set=problem=imagenet", f"--set=without_kin={which}"]

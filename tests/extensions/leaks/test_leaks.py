@@ -13,10 +13,8 @@ from typing import Any
 
 import jsonschema
 import numpy as np
-import pyarrow
 import pytest
 from PIL import Image
-from pyarrow import parquet
 
 import curation
 from curation.cli import main
@@ -148,15 +146,6 @@ def test_ray_says_the_same(world: Path, alone: Leaks, ray_session: None) -> None
     on_ray = checked(world, world / "shards", engine="ray")
     assert on_ray.json_data() == alone.json_data()
     assert on_ray.evidence == alone.evidence
-
-
-def test_a_parquet_table_of_paths_is_a_corpus(world: Path, tmp_path: Path) -> None:
-    names = sorted(_expected())[:3]
-    rows = {"id": ["a", "b", "c", "d"], "path": [*(str(world / "corpus" / name) for name in names), "../secret.jpg"]}
-    parquet.write_table(pyarrow.table(rows), tmp_path / "corpus.parquet")
-    some = checked(world, tmp_path / "corpus.parquet", root=str(world / "corpus"))
-    assert {one.corpus for one in some.evidence} == {"a", "b", "c"}
-    assert [name for name, _ in some.unreadable] == ["d"]
 
 
 def test_blank_photos_are_compared_by_pixels_alone(tmp_path: Path) -> None:

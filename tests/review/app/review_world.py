@@ -31,7 +31,7 @@ class ReviewWorld:
     photos: Path
 
     def source(self) -> Source:
-        return open_path(self.annotations, dataset="coco", part="val2017", cache=False)
+        return open_path(self.annotations, dataset="coco", part="val2017")
 
     def images(self, proposals: list[Proposal] | None = None, *, batch_size: int = 5) -> ReviewImages:
         found = source_images({"coco": self.source()}, {"": PhotoFolder(self.photos)})

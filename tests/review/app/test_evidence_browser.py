@@ -32,7 +32,7 @@ def served(review_environment: dict[str, str], tmp_path_factory: pytest.TempPath
     made = tuple(msgspec.structs.replace(one, evidence=(*one.evidence, looks)) for one in world.proposals())
     proposed = ProposalSet(id_classes=("person",), thresholds={}, inputs=(), proposals=made)
     write_proposals(folder / "proposals.jsonl", proposed)
-    given = ("--name", "evidence", "--stage", "candidate", "--source", f"coco={world.annotations}", "--no-cache")
+    given = ("--name", "evidence", "--stage", "candidate", "--source", f"coco={world.annotations}")
     given += ("--photos", str(world.photos), "--photos", f"id:voc2012={folder / 'voc'}")
     given += ("--proposals", str(folder / "proposals.jsonl"))
     server = ReviewServer(folder / "review", review_environment, given)

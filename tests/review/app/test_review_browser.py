@@ -42,7 +42,7 @@ def page() -> Iterator[Any]:
 def drawn(review_environment: dict[str, str], tmp_path: Path) -> Iterator[ReviewServer]:
     """A server on drawn images, in the order of their numbers."""
     annotations, photos = draw_photos(tmp_path / "drawn", DRAWN)
-    given = ("--name", tmp_path.name, "--source", f"coco={annotations}", "--photos", str(photos), "--no-cache")
+    given = ("--name", tmp_path.name, "--source", f"coco={annotations}", "--photos", str(photos))
     server = ReviewServer(tmp_path / "review", review_environment, given)
     server.start()
     yield server

@@ -104,7 +104,7 @@ def test_without_a_manifest_the_proposals_say_what_is_known(world: ReviewWorld) 
 def test_a_presence_only_table_shows_classes_without_boxes(world: ReviewWorld, tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text("image,classes\n000000000001,zebra|person\n000000000002,pizza\n", encoding="utf-8")
-    source = open_path(table, dataset="coco", part="", cache=False)
+    source = open_path(table, dataset="coco", part="")
     images = source_images({"coco": source}, {"": PhotoFolder(world.photos)})
     assert images.ids == (coco_id(1), coco_id(2))
     assert len(images.boxes) == 0

@@ -60,7 +60,7 @@ def test_what_is_no_port(port: str) -> None:
 
 def test_a_review_refuses_a_foreign_port_before_it_builds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     world = write_world(tmp_path / "world")
-    given = ["--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache"]
+    given = ["--source", f"coco={world.annotations}", "--photos", str(world.photos)]
     with listening() as port:
         given += ["--reviewer", "anna", "--port", str(port)]
         assert main(["review", "start", "--folder", str(tmp_path / "r"), *given]) == 2
@@ -295,7 +295,7 @@ def test_two_reviews_of_one_name_are_two_and_nobody_gets_in(
     harm = pickle.dumps(Harm(harmed))
     pickle.loads(harm)  # noqa: S301  (what is attacked with does harm)
     harmed.unlink()
-    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
+    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos))
     one, other = tmp_path / "a" / "same", tmp_path / "b" / "same"
     with serving(container, one, *given) as first:
         second = started(container, other, *given)
@@ -366,7 +366,7 @@ def test_no_secret_is_in_a_command_line_an_environment_or_a_file_of_others(
     container: dict[str, str], world: ReviewWorld, tmp_path: Path
 ) -> None:
     psutil = pytest.importorskip("psutil")
-    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
+    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos))
     environment = {**container, "BROWSER": recording_browser(tmp_path)}
     with serving(environment, tmp_path / "private", *given) as served:
         browser = started_browser(tmp_path)
@@ -526,7 +526,7 @@ def server(
 ) -> Iterator[tuple[Served, Path]]:
     """Anna's server of one review, which no test ends, and the folder of the review; what a browser opens is beside."""
     folder = tmp_path_factory.mktemp("served") / "closed"
-    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
+    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos))
     # A class that leaves a mark where it is made, and a module that leaves one where it is imported.
     code = "from pathlib import Path\nPath(__file__).with_name('mark').touch()\nclass Run:\n    pass\n"
     folder.with_name("planted.py").write_text(code)

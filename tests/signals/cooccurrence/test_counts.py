@@ -15,7 +15,7 @@ from tests.real_files import real_files
 def source_of(folder: Path, rows: str) -> Source:
     path = folder / "table.csv"
     path.write_text("image,class\n" + rows, encoding="utf-8")
-    return open_path(path, dataset="shapes", part="", cache=False)
+    return open_path(path, dataset="shapes", part="")
 
 
 def test_an_image_counts_once_a_pair(tmp_path: Path) -> None:

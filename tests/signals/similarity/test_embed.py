@@ -284,7 +284,7 @@ def coco_source(folder: Path) -> Source:
     images = [{"id": n, "file_name": f"{n:012d}.jpg", "width": 40, "height": 30} for n in (7, 3, 5)]
     content = {"images": images, "annotations": [], "categories": [{"id": 1, "name": "cat"}]}
     path.write_text(json.dumps(content))
-    return open_path(path, dataset="coco", part="val2017", cache=False)
+    return open_path(path, dataset="coco", part="val2017")
 
 
 def folder_with(folder: Path, *names: str) -> PhotoFolder:

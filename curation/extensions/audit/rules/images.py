@@ -440,7 +440,7 @@ def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] 
     key = ("annotations", part.name)
     if key not in target.cache:
         try:
-            source = open_path(path, dataset="lists", part=use, cache=False, bad_boxes="drop")
+            source = open_path(path, dataset="lists", part=use, bad_boxes="drop")
         except CurationError:
             # Other rules report errors of the file.
             source = None
