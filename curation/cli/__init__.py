@@ -214,7 +214,8 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, ever
     from curation.cli.signature import add_arguments, summary_of
 
     if not (hasattr(module, "COMMANDS") or hasattr(module, "SUMMARIES")):
-        add_arguments(parser, module.run)
+        named = f"run_{parser.prog.removeprefix('curation ')}"
+        add_arguments(parser, getattr(module, named, None) or module.run)
         return
     if hasattr(module, "SUMMARIES"):
         summaries, function_of = module.SUMMARIES, module.command_of

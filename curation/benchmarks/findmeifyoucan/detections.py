@@ -31,7 +31,7 @@ _MOST_METHODS = 64
 _Box = tuple[float, float, float, float]
 _FORM = (
     '[{"image_id", "bbox": [x, y, w, h] or "bbox_xyxy", "score" or "logits", "ood_score" or "scores": {NAME: number}}],'
-    " or one record a line; JSON knows no NaN or Infinity"
+    ' or one record a line, or {"images": {IMAGE_ID: [records]}}; JSON knows no NaN or Infinity'
 )
 
 
@@ -47,6 +47,10 @@ class Record(msgspec.Struct, gc=False):
     ood_score: float | None = None
     scores: dict[str, float] | None = None
     logits: list[float] | None = None
+
+
+class _ByImage(msgspec.Struct):
+    images: dict[str, list[Record]]
 
 
 def reference_of(record: Record) -> int | str:
@@ -97,12 +101,32 @@ def read_records(path: Path, given: InputFile | None = None) -> RecordFile:
     given = given or InputFile(path, kind="detections file")
     data = given.data
     with decoding(given, path, _FORM):
-        records = json_rows(data, Record)
+        if data.lstrip()[:1] == b"{" and not is_json_lines(data):
+            records = _of_images(msgspec.json.decode(data, type=_ByImage).images, data, str(path))
+        else:
+            records = json_rows(data, Record)
     file = RecordFile(records, path.name, given.sha256, str(path))
     unnamed = (row for row, record in enumerate(records) if record.image_id == "" and not record.file_name)
     if (row := next(unnamed, None)) is not None:
         raise PredictionError("A detection names no image", where=file.at(row), expected="image_id or file_name")
     return file
+
+
+def _of_images(images: Mapping[str, list[Record]], data: bytes, where: str) -> list[Record]:
+    """Return the records of all images, each with its image's id."""
+    # A decoder keeps the last of two equal keys: detections would vanish without a word.
+    refuse_repeated_keys(data, where, PredictionError, everywhere=True)
+    for image, found in images.items():
+        for record in found:
+            if record.image_id != "" and image_key(record.image_id) != image_key(image):
+                raise PredictionError(
+                    "The image_id of a detection disagrees with its key",
+                    where=f"{where}: images[{image[:80]!r}]",
+                    expected=f"image_id {image[:80]}, or none",
+                    found=str(record.image_id)[:80],
+                )
+            record.image_id = image
+    return [record for found in images.values() for record in found]
 
 
 def image_key(identity: int | str) -> str:
@@ -323,7 +347,7 @@ def read_ood_detections(
     Parameters
     ----------
     path : Path
-        A JSON list of records, or one a line. A record has ``image_id``; ``bbox``
+        A JSON list of records, one a line, or ``{"images": {id: [records]}}``. A record has ``image_id``; ``bbox``
         (``x, y, w, h``) or ``bbox_xyxy``; ``score`` (the confidence) or ``logits``, whose highest softmax is the
         confidence then; and ``ood_score`` or ``scores``, one number a method. All records name the same methods. MSP,
         energy and GEN follow from logits where a file does not give them.
