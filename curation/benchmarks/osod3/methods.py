@@ -21,6 +21,7 @@ from curation.core.errors import PredictionError, UsageError
 from curation.core.json_text import json_rows
 from curation.core.reading import InputFile
 from curation.core.writing import write_text
+from curation.evaluation.detection_files import Int64, Row, decoding, read_rows
 from curation.evaluation.matching import best_overlap, overlapping_pairs, pair_iou
 from curation.evaluation.problem import (
     LARGEST_SCORE,
@@ -33,7 +34,6 @@ from curation.evaluation.problem import (
     Int64s,
 )
 from curation.evaluation.readers import locate
-from curation.evaluation.result_records import Int64, Row, decoding, read_rows
 
 _EXAMPLE = '[{"image_id": 1, "bbox": [x, y, w, h], "scores": [0.7, 0.2, 0.1]}, ...]'
 
@@ -124,7 +124,7 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
         It is not such a list, vectors differ in length, or a box or score is not usable. The message names the record.
     """
     file = InputFile(path, kind="score file")
-    with decoding(file, path, _EXAMPLE, "The score vectors"):
+    with decoding(file, _EXAMPLE, "The score vectors"):
         rows = json_rows(file.data, _Row)
     width = n_classes if n_classes is not None else len(rows[0].scores) if rows else 0
     for number, row in enumerate(rows):
@@ -219,7 +219,8 @@ def read_labelled(
         It is not a results file; or a record has another class, a name and id that disagree, an id alone where ids are
         not known, or a box or score that is not usable.
     """
-    file, rows = read_rows(path)
+    file = InputFile(path, kind="detections file")
+    rows = read_rows(file)
     names: dict[str | None, int] = {name: number for number, name in enumerate((*known, UNKNOWN))}
     numbers: dict[int | None, int] = {} if ids is None else {ids[name]: names[name] for name in (*known, UNKNOWN)}
 
