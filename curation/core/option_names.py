@@ -104,7 +104,8 @@ def name_of(function: str, parameter: str) -> OptionName | None:
 
 
 _MENTIONED = re.compile(
-    r"--(?P<option>[a-z][a-z-]*)(?: (?P<key>[A-Za-z][\w@-]*)=(?P<value>[^\s,;)]+)| (?P<word>[A-Z][A-Z_.]*|\d+)\b|=(?P<plain>\w+))?"
+    r"--(?P<option>[a-z][a-z-]*)(?: (?P<key>[A-Za-z][\w@-]*)=(?P<value>[^\s,;)]+)| (?P<word>[A-Z][A-Z_.]*|\d+)\b"
+    r"|=(?P<plain>\w+))?"
 )
 _HELP = re.compile(r"curation evaluate (\w+) --help")
 

@@ -18,9 +18,9 @@ from curation.core.errors import PredictionError, UsageError
 from curation.core.json_text import is_json_lines, json_rows, refuse_repeated_keys
 from curation.core.reading import InputFile
 from curation.core.tables import cell_text
+from curation.evaluation.detection_files import Int64, decoding
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, GroundTruth, Int32s
 from curation.evaluation.readers import Policy, RawColumns, check_values, locate, report, stray_error
-from curation.evaluation.result_records import Int64, decoding
 from curation.evaluation.score_files import IMAGES, LABELS, PREDICTIONS, open_columns
 from curation.evaluation.separability import energy, generalized_entropy, max_softmax, softmax
 
@@ -100,7 +100,7 @@ def read_records(path: Path, given: InputFile | None = None) -> RecordFile:
     """
     given = given or InputFile(path, kind="detections file")
     data = given.data
-    with decoding(given, path, _FORM):
+    with decoding(given, _FORM):
         if data.lstrip()[:1] == b"{" and not is_json_lines(data):
             records = _of_images(msgspec.json.decode(data, type=_ByImage).images, data, str(path))
         else:
