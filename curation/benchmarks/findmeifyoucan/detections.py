@@ -35,7 +35,7 @@ _FORM = (
 )
 
 
-class Record(msgspec.Struct, gc=False):
+class _Record(msgspec.Struct, gc=False):
     """One detection as the file has it; fields that are not declared are passed over."""
 
     image_id: Int64 | str = ""
@@ -50,10 +50,10 @@ class Record(msgspec.Struct, gc=False):
 
 
 class _ByImage(msgspec.Struct):
-    images: dict[str, list[Record]]
+    images: dict[str, list[_Record]]
 
 
-def reference_of(record: Record) -> int | str:
+def reference_of(record: _Record) -> int | str:
     """Return what a record calls its image."""
     return record.image_id if record.image_id != "" else record.file_name or ""
 
@@ -70,7 +70,7 @@ class RecordFile(NamedTuple):
         What messages call the file.
     """
 
-    records: list[Record]
+    records: list[_Record]
     name: str
     sha256: str
     where: str
@@ -80,7 +80,7 @@ class RecordFile(NamedTuple):
         return f"{self.where}: record {row} (image {reference_of(self.records[row])!s:.80})"
 
 
-def require_usable(values: Floats, what: str, where: Callable[[int], str]) -> None:
+def _require_usable(values: Floats, what: str, where: Callable[[int], str]) -> None:
     """Refuse numbers, a row each, that are not finite or beyond any scale; `where` names a row."""
     usable = np.abs(values) <= LARGEST_SCORE
     if not usable.all():
@@ -104,7 +104,7 @@ def read_records(path: Path, given: InputFile | None = None) -> RecordFile:
         if data.lstrip()[:1] == b"{" and not is_json_lines(data):
             records = _of_images(msgspec.json.decode(data, type=_ByImage).images, data, str(path))
         else:
-            records = json_rows(data, Record)
+            records = json_rows(data, _Record)
     file = RecordFile(records, path.name, given.sha256, str(path))
     unnamed = (row for row, record in enumerate(records) if record.image_id == "" and not record.file_name)
     if (row := next(unnamed, None)) is not None:
@@ -112,7 +112,7 @@ def read_records(path: Path, given: InputFile | None = None) -> RecordFile:
     return file
 
 
-def _of_images(images: Mapping[str, list[Record]], data: bytes, where: str) -> list[Record]:
+def _of_images(images: Mapping[str, list[_Record]], data: bytes, where: str) -> list[_Record]:
     """Return the records of all images, each with its image's id."""
     # A decoder keeps the last of two equal keys: detections would vanish without a word.
     refuse_repeated_keys(data, where, PredictionError, everywhere=True)
@@ -260,7 +260,7 @@ def logits_of(file: RecordFile) -> Floats | None:
                 found="none" if length < 0 else str(length),
             )
     logits = np.array([record.logits for record in file.records], np.float64)
-    require_usable(logits, "A logit", file.at)
+    _require_usable(logits, "A logit", file.at)
     return logits
 
 
@@ -427,7 +427,7 @@ def method_scores(file: RecordFile, logits: Floats | None) -> dict[str, Floats]:
             )
     scores = {name: np.fromiter((row[name] for row in rows), np.float64, len(rows)) for name in names}
     for name, values in scores.items():
-        require_usable(values, f"An OOD score {name}", file.at)
+        _require_usable(values, f"An OOD score {name}", file.at)
     if logits is None:
         return scores
     derived = {"msp": max_softmax, "energy": energy, "gen": generalized_entropy}
@@ -544,7 +544,7 @@ def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassRea
     else:
         found = _from_json(given, path, t_star, classes or ClassReading())
     for name, values in found.scores.items():
-        require_usable(values, f"An ID score {name}", lambda row: f"{path}: entry {row}")
+        _require_usable(values, f"An ID score {name}", lambda row: f"{path}: entry {row}")
     return found if t_star is None or found.confident else replace(found, notes=(_UNCUT.format(path.name),))
 
 

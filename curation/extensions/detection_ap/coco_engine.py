@@ -21,13 +21,19 @@ from curation.evaluation.readers import Accepted
 from curation.evaluation.result import Column, Report, Result, Tidy
 from curation.evaluation.variants import Rules
 from curation.extensions.detection_ap import federated
-from curation.extensions.detection_ap.coco_summary import MEASURES, STATISTICS, by_name, coco_average_precision, defined
+from curation.extensions.detection_ap.coco_summary import (
+    MEASURES,
+    STATISTICS,
+    coco_average_precision,
+    defined,
+    values_by_name,
+)
 from curation.extensions.detection_ap.federated import (
     IGNORED_AREA,
     KEYS,
     NO_FREQUENCY,
     Limit,
-    counted,
+    counted_objects,
     require_federated,
     thirteen,
 )
@@ -220,7 +226,7 @@ def federated_average_precision(
     EvaluationError
         The truth is not federated.
     """
-    objects, guesses = counted(truth, detections, limit)
+    objects, guesses = counted_objects(truth, detections, limit)
     n_objects = int((objects.areas != IGNORED_AREA).sum())
     objects, guesses, labels = with_classes_in_use(*labelled(objects, guesses))
     precision, recall = CocoEvaluation(objects, guesses, limit=max(1, len(guesses))).curves()
@@ -228,7 +234,7 @@ def federated_average_precision(
     statistics = thirteen(precision[..., -1], recall[..., -1], letters)
     result: dict[str, Any] = dict(zip(KEYS, map(defined, statistics.tolist()), strict=True))
     result |= {"engine": library(), "n_images": truth.n_images, "n_objects": n_objects}
-    result["per_class"] = per_class = by_name(
+    result["per_class"] = per_class = values_by_name(
         truth.classes, zip(labels, precision[..., 0, -1].mean(axis=(0, 1)).tolist(), strict=True)
     )
     empty = {name: "no object of this class counts" for name, ap in per_class.items() if ap is None}

@@ -88,7 +88,7 @@ def coco_average_precision(truth: GroundTruth, detections: Detections) -> dict[s
         result["n_detections_not_labelled"] = result["n_detections"] - len(detections)
     statistics, by_label = _statistics(truth, detections)
     result |= {name: defined(value) for name, value in zip(STATISTICS, statistics.tolist(), strict=True)}
-    result["per_class"] = per_class = by_name(truth.classes, by_label)
+    result["per_class"] = per_class = values_by_name(truth.classes, by_label)
     result["undefined"] = _reasons(result, per_class)
     return result
 
@@ -104,7 +104,7 @@ def defined(value: float) -> float | None:
     return None if value < 0 else float(value)
 
 
-def by_name(classes: Sequence[str], by_label: Iterable[tuple[int, float]]) -> dict[str, float | None]:
+def values_by_name(classes: Sequence[str], by_label: Iterable[tuple[int, float]]) -> dict[str, float | None]:
     """Return AP by class name, None of a class without objects."""
     per_class: dict[str, float | None] = dict.fromkeys(classes)
     for label, value in by_label:

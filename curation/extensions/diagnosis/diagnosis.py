@@ -53,7 +53,7 @@ from curation.extensions.diagnosis.truth_file import (
     new_name,
     objects_of,
     plain_json,
-    read_detections,
+    read_detection_records,
     refusal,
     refused_truth,
 )
@@ -423,7 +423,7 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
             if isinstance(file, TruthFile):
                 after = objects_of(msgspec.json.decode(file.data, type=AnnotationFile))
             records = msgspec.json.encode(_mended(results, mends, after))
-        if error := read_detections(records, detections, file.part):
+        if error := read_detection_records(records, detections, file.part):
             findings.append(refusal(error, "detections"))
     command = partial(_command, file.path, detections)
     findings = [finding._replace(command=command(finding.mend)) if finding.mend else finding for finding in findings]

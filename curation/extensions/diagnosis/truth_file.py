@@ -341,7 +341,7 @@ def refused_truth(path: Path) -> list[Finding]:
     return []
 
 
-def read_detections(data: bytes | None, path: Path, part: Part) -> CurationError | None:
+def read_detection_records(data: bytes | None, path: Path, part: Part) -> CurationError | None:
     """Return why `curation evaluate` refuses detections; None if it reads them.
 
     Parameters
