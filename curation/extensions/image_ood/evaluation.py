@@ -209,7 +209,7 @@ def sets_of(table: Mapping[str, Any]) -> OodSets:
     )
 
 
-def _declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Result], Report]:
+def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Result], Report]:
     """Return the evaluation of the sets and variants that a benchmark declares, and its report."""
     sets = sets_of(table)
     report = report_as(protocol, algorithm=sets.algorithm)
