@@ -377,7 +377,10 @@ def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False
 
 
 def stray_error(columns: RawColumns, found: Bools, image: str, truth: GroundTruth, hint: str = "") -> PredictionError:
-    """Return the error about the first detection that was not found; `image` names its image."""
+    """Return the error about the first detection on no image of the truth; `image` names its image.
+
+    Its `hint` is made by `curation.extensions.diagnosis.diagnosis.stray_hint`.
+    """
     return PredictionError(
         "A detection lies on an image that is not in the ground truth",
         where=columns.at(int(np.argmin(found))),

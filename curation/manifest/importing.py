@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from curation.core.canonical import sha256_of_bytes, sha256_of_lines
 from curation.core.errors import DigestMismatchError, ManifestError, MissingFileError, PathEscapeError, UsageError
-from curation.core.files import missing_path, read_bytes
+from curation.core.files import read_bytes
 from curation.core.ids import NATIVE_FORMS, native_of
 from curation.core.json_text import decode_json
 from curation.core.reading import filled_lines, read_plain
@@ -225,8 +225,6 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
 
 def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | None]) -> dict[str, list[AuthorsList]]:
     """Return every file below a folder that has one of some names, or is the pinned one by its digest; none missing."""
-    if not folder.is_dir():
-        raise missing_path("The folder of the lists does not exist", folder)
     root, files_of, others = os.path.realpath(folder), {name: list[AuthorsList]() for name in pinned}, list[Path]()
     for below, folders, files in os.walk(folder):
         folders.sort()
@@ -248,7 +246,8 @@ def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | Non
             f"{len(missing)} of the {len(files_of)} published lists are missing",
             where=str(folder),
             expected=", ".join(missing),
-            found=", ".join(name for name in files_of if files_of[name]) or "none of them, under any name",
+            found=", ".join(name for name in files_of if files_of[name])
+            or ("none of them, under any name" if folder.is_dir() else "no such folder"),
             hint=f"the lists are those of {_lists_source(header).note}",
         )
     return files_of

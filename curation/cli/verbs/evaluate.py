@@ -85,6 +85,7 @@ def command_of(protocol: str) -> Callable[..., Answer]:
     """Return the command of a benchmark."""
     score, has_tables = evaluation_of(protocol), report_of(protocol).tables is not None
 
+    # `signature.call` calls `score` with its options, and `run` with what it returns.
     def run(result: Annotated[Any, score], /, *, rows: Rows, report: ResultFiles) -> Answer:
         written = []
         if report.out:
