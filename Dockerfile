@@ -1,7 +1,7 @@
 # docker build -t curation .            docker run --rm curation            runs the demo: nothing is fetched, nobody is root
 # docker run --rm -v "$PWD:/data" -w /data curation curation verify elephant/val2017
 # docker build --target review -t curation-review .
-# docker run --rm -it --network host -v "$PWD:/data" -w /data curation-review curation review start my-review --reviewer me
+# docker run --rm -it --network host -v "$PWD:/data" -w /data curation-review curation review start --folder my-review --reviewer me
 FROM python:3.12-slim-bookworm AS base
 WORKDIR /src
 COPY pyproject.toml constraints.txt README.md LICENSE ./

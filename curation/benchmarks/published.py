@@ -1,6 +1,6 @@
 """Lists as their authors published them, declared as facts: which file is which part, and what it is for.
 
-A table ``[published.KEY]`` of a benchmark's file becomes a draft header;
+A table ``[published.KEY]`` of a benchmark's TOML file becomes a draft header;
 `curation.manifest.importing.pin_lists` fills in digests and counts from the authors' files.
 """
 

@@ -1,7 +1,7 @@
 """What a measure is: a number declared once, with its formula, unit, direction and source.
 
 The measures of a protocol are a tuple of `Measure`, the one that its leaderboards rank by first. Definitions in
-results, the table of docs/metrics.md, units, and the direction and order of leaderboard rows come from it. A measure
+results, the tables of docs/measures.md, units, and the direction and order of leaderboard rows come from it. A measure
 that takes a parameter has it in its key, ``AWI@{recall}``.
 """
 

@@ -1,7 +1,7 @@
 """A review at work: a dataset and its decisions log, which is written first and read again after a crash.
 
 A key asks by one request to the server of the review (`curation.review.app.guard`), since FiftyOne's way to call an
-operator loads the dataset anew each time; buttons and the panel are operators (`curation.review.app.plugin`). All end
+operator loads the dataset anew each time; the panel calls operators (`curation.review.app.plugin`). All end
 in `judged`: the log first, then the database, then the answer.
 """
 

@@ -553,7 +553,7 @@ def embed(
         the photos of a source, or of all (default: the source's own root; repeatable); without a source every photo
         below a folder, without annotations
     corpus
-        photos of any number: a folder, tar shards or Parquet files with paths
+        photos of any number: a folder, or tar shards
     namespace
         of the ids of --photos without a source: NAME:PATH-BELOW-DIR
     texts

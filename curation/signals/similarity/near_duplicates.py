@@ -282,7 +282,7 @@ def duplicates(
     Parameters
     ----------
     images
-        photos of a folder, in tar shards, or listed in Parquet files
+        photos of a folder, or in tar shards
     against
         only pairs of a photo of --photos and one of this corpus
     distance
