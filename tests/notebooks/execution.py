@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -60,7 +61,8 @@ def settled_streams(outputs: list[nbformat.NotebookNode]) -> list[nbformat.Noteb
 
     for one in outputs:
         if one.output_type == "stream":
-            pieces[one.name] += one.text
+            # A warning names the kernel's file of the cell.
+            pieces[one.name] += re.sub(r"\S*/ipykernel_\d+/\d+\.py:\d+: ", "", one.text)
         else:
             flush()
             settled.append(one)
