@@ -279,7 +279,8 @@ def _explained(error: msgspec.ValidationError, path: Path, keys: Sequence[str], 
     key = unknown[1] if unknown else names.pop() if names else ""
     lines = read_plain(path).decode("utf-8").splitlines()
     written = re.compile(rf"(?:^|[\s{{,\[.\"']){re.escape(key)}[\"']?\s*[=\].]")
-    number = next((number for number, line in enumerate(lines, 1) if written.search(line)), 0)
+    numbers = [str(number) for number, line in enumerate(lines, 1) if written.search(line)]
+    place = {0: "", 1: f", line {', '.join(numbers)}"}.get(len(numbers), f", one of the lines {', '.join(numbers[:5])}")
     near = get_close_matches(key, keys) if "unknown" in message else []
     if "matching regex" in message:
         message = (
@@ -288,7 +289,7 @@ def _explained(error: msgspec.ValidationError, path: Path, keys: Sequence[str], 
             else "a to z, 0 to 9, _"
         )
     problem = "an unknown key" if "unknown" in message else "no such key" if unknown else "a wrong value"
-    where = str(path) + (f", line {number}" if number else "") + (f", table [{'.'.join(names)}]" if names else "")
+    where = f"{path}{place}" + (f", table [{'.'.join(names)}]" if names else "")
     return ProtocolError(
         f"The benchmark file has {problem}: {key}",
         where=where,
